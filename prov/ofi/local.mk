@@ -145,6 +145,7 @@ noinst_HEADERS += \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/container.h \
 	prov/ofi/base/env.h \
+	prov/ofi/base/guard.h \
 	prov/ofi/base/heap.h \
 	prov/ofi/base/iov.h \
 	prov/ofi/base/log.h \

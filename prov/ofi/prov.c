@@ -37,7 +37,7 @@ struct entry {
 };
 
 static struct dofi_mutex entries_lock;
-static TAILQ_HEAD(, entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* under entries_lock */
+static TAILQ_HEAD(, entry) entries DOFI_GUARDED_BY(entries_lock) = TAILQ_HEAD_INITIALIZER(entries);
 
 /*
  * DAT passes a table function the name only, so thread-safe and other entries have tables of their

@@ -12,7 +12,7 @@ prov_unit_tests = \
 check_PROGRAMS += $(prov_unit_tests)
 PROV_UNIT_TESTS += $(prov_unit_tests)
 
-prov_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi -I$(top_srcdir)/test/unit \
+prov_test_cppflags = $(AM_CPPFLAGS) -DDOFI_NO_GUARDS -I$(top_srcdir)/prov/ofi -I$(top_srcdir)/test/unit \
 	-I$(top_srcdir)/test/unit/plain $(LIBFABRIC_CFLAGS)
 prov_test_headers = \
 	test/unit/capture.h \

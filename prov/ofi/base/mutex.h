@@ -7,6 +7,7 @@
 #ifndef DOFI_BASE_MUTEX_H
 #define DOFI_BASE_MUTEX_H
 
+#include "base/guard.h"
 #include "base/mutex_tsan.h"
 
 #include <stdatomic.h>
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 /* Zeroed, it is unlocked. */
-struct dofi_mutex {
+struct DOFI_LOCK dofi_mutex {
 	/* the futex: DOFI_MUTEX_LOCKED if it is locked, plus DOFI_MUTEX_WAITER for each waiting thread */
 	_Atomic uint32_t word;
 };
@@ -38,7 +39,7 @@ static inline uint32_t dofi_mutex_take(struct dofi_mutex *mutex)
 }
 
 /* Returns false if the mutex is locked already. */
-static inline bool dofi_mutex_try(struct dofi_mutex *mutex)
+static inline bool dofi_mutex_try(struct dofi_mutex *mutex) DOFI_TAKES_IF(true, *mutex) DOFI_UNCHECKED_LOCKS
 {
 	bool taken;
 
@@ -50,7 +51,7 @@ static inline bool dofi_mutex_try(struct dofi_mutex *mutex)
 }
 
 /* Signals do not end the wait. */
-static inline void dofi_mutex_lock(struct dofi_mutex *mutex)
+static inline void dofi_mutex_lock(struct dofi_mutex *mutex) DOFI_TAKES(*mutex) DOFI_UNCHECKED_LOCKS
 {
 	DOFI_TSAN_MUTEX(pre_lock, mutex, 0);
 	if (__builtin_expect(dofi_mutex_take(mutex) & DOFI_MUTEX_LOCKED, 0))
@@ -58,7 +59,7 @@ static inline void dofi_mutex_lock(struct dofi_mutex *mutex)
 	DOFI_TSAN_MUTEX(post_lock, mutex, 0, 0);
 }
 
-static inline void dofi_mutex_unlock(struct dofi_mutex *mutex)
+static inline void dofi_mutex_unlock(struct dofi_mutex *mutex) DOFI_DROPS(*mutex) DOFI_UNCHECKED_LOCKS
 {
 	DOFI_TSAN_MUTEX(pre_unlock, mutex, 0);
 	if (__builtin_expect(atomic_fetch_sub_explicit(&mutex->word, DOFI_MUTEX_LOCKED,

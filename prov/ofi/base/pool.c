@@ -11,7 +11,7 @@ static struct dofi_pool_head *head_of(void *obj)
 	return (struct dofi_pool_head *)obj - 1;
 }
 
-static void free_append(struct dofi_pool *pool, void *obj)
+static void free_append(struct dofi_pool *pool, void *obj) DOFI_NEEDS(pool->lock)
 {
 	head_of(obj)->next_free = NULL;
 	if (pool->free_tail)
@@ -22,7 +22,7 @@ static void free_append(struct dofi_pool *pool, void *obj)
 }
 
 /* Allocates a chunk of twice as many objects as the last one. It is not touched, and so takes no pages yet. */
-static int chunk_add(struct dofi_pool *pool)
+static int chunk_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 {
 	const unsigned n = pool->n_chunks;
 	const size_t count = (size_t)DOFI_POOL_FIRST << n;
@@ -39,7 +39,7 @@ static int chunk_add(struct dofi_pool *pool)
 	return 0;
 }
 
-static void object_make(struct dofi_pool *pool, char *at, uint32_t index)
+static void object_make(struct dofi_pool *pool, char *at, uint32_t index) DOFI_NEEDS(pool->lock)
 {
 	struct dofi_pool_head *h = (struct dofi_pool_head *)at;
 	void *obj = h + 1;
@@ -53,7 +53,7 @@ static void object_make(struct dofi_pool *pool, char *at, uint32_t index)
 }
 
 /* Makes the next DOFI_POOL_FIRST objects, not a whole chunk: unused memory takes no pages. */
-static int objects_add(struct dofi_pool *pool)
+static int objects_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 {
 	struct dofi_pool_chunk *chunk;
 	uint32_t first, made, i;
@@ -129,7 +129,7 @@ struct free_block {
 };
 
 static struct dofi_mutex block_lock;
-static struct free_block *block_free[BLOCK_CLASSES];	/* under block_lock */
+static struct free_block *block_free[BLOCK_CLASSES] DOFI_GUARDED_BY(block_lock);
 
 static unsigned block_class(size_t size)
 {

@@ -56,8 +56,8 @@ _Static_assert(sizeof(struct dofi_pool_head) == 64, "objects start on cache line
 #define DOFI_POOL_TAGS 64
 
 /* Returns an object with what its constructor or last user left in it; NULL without memory. */
-void *dofi_pool_get(struct dofi_pool *pool);
-void dofi_pool_put(struct dofi_pool *pool, void *obj);
+void *dofi_pool_get(struct dofi_pool *pool) DOFI_NEEDS_NOT(pool->lock);
+void dofi_pool_put(struct dofi_pool *pool, void *obj) DOFI_NEEDS_NOT(pool->lock);
 
 /*
  * May be loaded before span: while span is 0, no offset is less than it, so any value loaded here is safe. The load

@@ -139,13 +139,13 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 /* Like dofi_cq_open(), but delivers to @ops in place of progress->ops. */
 int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain,
 		     const struct dofi_progress_ops *ops);
-void dofi_cq_close(struct dofi_cq *cq);
+void dofi_cq_close(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
  * From now on reads need @guard. A peer that sends to an endpoint of the CQ has to wake the progress thread after it
  * unlocked the guard. Before the first endpoint; progress thread.
  */
-void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard);
+void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard) DOFI_NEEDS_NOT(cq->lock);
 
 /* The next poll reads the CQ even if no peer has sent anything. Call with the lock held. */
 static inline void dofi_cq_skip_none(struct dofi_cq *cq)
@@ -158,13 +158,14 @@ static inline void dofi_cq_skip_none(struct dofi_cq *cq)
  * time (FI_THREAD_COMPLETION, fi_domain(3)). Take no other lock of ours in between. The fast path posts and completes
  * an operation as a whole between the two, see dofi_fast_lock(). Any thread.
  */
-static inline void dofi_cq_enter(struct dofi_cq *cq)
+/* DOFI_UNCHECKED_LOCKS: clang takes the access lock for held on every CQ. */
+static inline void dofi_cq_enter(struct dofi_cq *cq) DOFI_TAKES(cq->access) DOFI_UNCHECKED_LOCKS
 {
 	if (cq->serial)
 		dofi_mutex_lock(&cq->access);
 }
 
-static inline void dofi_cq_exit(struct dofi_cq *cq)
+static inline void dofi_cq_exit(struct dofi_cq *cq) DOFI_DROPS(cq->access) DOFI_UNCHECKED_LOCKS
 {
 	if (cq->serial)
 		dofi_mutex_unlock(&cq->access);
@@ -174,10 +175,10 @@ static inline void dofi_cq_exit(struct dofi_cq *cq)
  * Polls for a thread of the program: reads and delivers all that is there, unless another thread holds the lock. A
  * thread that finds the lock held many times yields its processor.
  */
-void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
+void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS_NOT(cq->lock);
 
 /* Like dofi_cq_poll(), for a caller that loops: delivers the next completion alone where the mode allows that. */
-void dofi_cq_poll_next(struct dofi_cq *cq);
+void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
  * A polling thread that takes a completion itself polls like this:
@@ -193,7 +194,7 @@ void dofi_cq_poll_next(struct dofi_cq *cq);
  *	else
  *		dofi_cq_leave(cq);
  */
-static inline bool dofi_cq_try(struct dofi_cq *cq)
+static inline bool dofi_cq_try(struct dofi_cq *cq) DOFI_TAKES_IF(true, cq->lock)
 {
 	return dofi_mutex_try(&cq->lock);
 }
@@ -205,10 +206,10 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 }
 
 /* Reads a batch into cq->entry. Returns what fi_cq_read() does. Call with the lock held, within dofi_cq_enter(). */
-ssize_t dofi_cq_read(struct dofi_cq *cq);
+ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 
 /* Keeps all but the first of @n completions for the next calls. Returns 1, or the error @n of the read. */
-static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n)
+static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n) DOFI_NEEDS(cq->lock)
 {
 	if (n == 1)
 		return n;
@@ -229,6 +230,7 @@ static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n)
  * dofi_cq_expect() only, until a read finds none or several.
  */
 static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ssize_t *n)
+	DOFI_NEEDS(cq->lock, cq->access)
 {
 	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 
@@ -252,7 +254,7 @@ static inline bool dofi_cq_is_idle(const struct dofi_cq *cq, ssize_t n)
 	return n == -FI_EAGAIN && !dofi_cq_wants_sweep(cq);
 }
 
-static inline void dofi_cq_leave(struct dofi_cq *cq)
+static inline void dofi_cq_leave(struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
 	atomic_store_explicit(&cq->polled, true, memory_order_relaxed);
 	dofi_runner_note(&cq->runner);
@@ -269,7 +271,7 @@ static inline void dofi_cq_expect(struct dofi_cq *cq)
  * Delivers the first @n completions of cq->entry, or handles the error @n of the read; reads on where a read has to
  * take all; and releases the lock.
  */
-void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink);
+void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_DROPS(cq->lock);
 
 /* Call after a post to an endpoint of the CQ. Any thread, any lock. */
 static inline void dofi_cq_posted(struct dofi_cq *cq)
@@ -284,29 +286,29 @@ static inline void dofi_cq_taken(struct dofi_cq *cq)
 }
 
 /* Waits for the lock and reads until the CQ is empty. Returns whether there were completions. */
-bool dofi_cq_drain(struct dofi_cq *cq);
+bool dofi_cq_drain(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /* Sets programs_fid. Call with the lock held after what it depends on has changed. */
-void dofi_cq_route(struct dofi_cq *cq);
+void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 
 /*
  * Call after dofi_cq_drain(). Returns whether the descriptor of @fid reports the next completion; if not, there is
  * something to read. Always true where the CQ has no descriptor.
  */
-bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid);
+bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid) DOFI_NEEDS_NOT(cq->lock);
 
 /*
  * For a fabric with stale signals (struct dofi_quirk): epoll repeats an event that was read long ago, until a
  * blocking read finds nothing. This read blocks for 1 ms, the shortest time there is. Returns whether it delivered
  * something; then there may be more.
  */
-bool dofi_cq_clear_signal(struct dofi_cq *cq);
+bool dofi_cq_clear_signal(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
  * Call after a receive was posted to an endpoint that had none: its message may have left the socket already, so that
  * nothing arrives later to wake a thread. @shard as for dofi_cq_ask(). Any thread, no lock.
  */
-void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard);
+void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard) DOFI_NEEDS_NOT(cq->lock);
 
 /*
  * Returns the shard at which a new endpoint completes until dofi_cq_leave_shard(). Opens a shard when each has as

@@ -32,7 +32,7 @@ void dofi_cq_route(struct dofi_cq *cq)
 }
 
 /* Moves the completions that dofi_cq_next() left to the start of cq->entry. Returns how many they are. */
-static unsigned take_left(struct dofi_cq *cq)
+static unsigned take_left(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	const unsigned left = cq->left;
 
@@ -41,7 +41,7 @@ static unsigned take_left(struct dofi_cq *cq)
 	return left;
 }
 
-static ssize_t read_shards(struct dofi_cq *cq)
+static ssize_t read_shards(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	return cq->left ? take_left(cq) : dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
 }
@@ -50,7 +50,7 @@ static ssize_t read_shards(struct dofi_cq *cq)
  * Returns the completions that dofi_cq_next() left, and more from the fabric. If there are any, an error is returned
  * by the next read.
  */
-static ssize_t read_unguarded(struct dofi_cq *cq)
+static ssize_t read_unguarded(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	const unsigned left = cq->left ? take_left(cq) : 0;
 	const ssize_t n = fi_cq_read(cq->fid, &cq->entry[left], DOFI_CQ_BATCH - left);
@@ -80,7 +80,7 @@ static uint64_t skips_after(ssize_t n)
  * that finds the guard locked returns, and the next one that reads does so once a peer has sent: a stream is read in
  * batches.
  */
-static bool guard_lock(struct dofi_cq *cq, uint32_t sent)
+static bool guard_lock(struct dofi_cq *cq, uint32_t sent) DOFI_NEEDS(cq->lock)
 {
 	if (dofi_cq_guard_take(cq->guard, 0)) {
 		cq->refused_in_row = 0;
@@ -98,7 +98,7 @@ static bool guard_lock(struct dofi_cq *cq, uint32_t sent)
  * read while no peer has sent anything since the last read: a batch that was not full emptied the queue, and the
  * answer to it is on its way when the program polls again. A read may make room for what the fabric did not take.
  */
-static ssize_t read_guarded(struct dofi_cq *cq)
+static ssize_t read_guarded(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	const uint32_t sent = atomic_load_explicit(cq->guard->sent, memory_order_acquire);
 	ssize_t n;
@@ -126,7 +126,7 @@ ssize_t dofi_cq_read(struct dofi_cq *cq)
 }
 
 /* Delivers the next failed completion. Returns false if there is none. Call with the lock held. */
-static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
+static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
 {
 	struct fi_cq_err_entry e = { 0 };
 	struct fi_cq_data_entry entry;
@@ -149,7 +149,7 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 }
 
 /* Delivers @n completions, or a failed one. Returns how many, or DOFI_CQ_BATCH if more may follow a failed one. */
-static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
+static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
 {
 	ssize_t i;
 
@@ -160,7 +160,7 @@ static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 	return n;
 }
 
-static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
+static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
 {
 	if (n < 0 && n != -FI_EAGAIN && n != -FI_EAVAIL)
 		dofi_progress_fail(cq->progress, n);
@@ -174,7 +174,7 @@ static bool left_behind(const struct dofi_cq *cq, ssize_t n)
 }
 
 /* Call with the lock held. A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep. */
-static void sweep(struct dofi_cq *cq)
+static void sweep(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	unsigned wanted;
 
@@ -200,7 +200,7 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 	dofi_lead_depose(&cq->lead);
 }
 
-static ssize_t read_batch(struct dofi_cq *cq)
+static ssize_t read_batch(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	ssize_t n;
 
@@ -237,7 +237,7 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 }
 
 /* The caller may sleep when it finds nothing, so it waits for the guard. */
-static ssize_t read_patiently(struct dofi_cq *cq)
+static ssize_t read_patiently(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	ssize_t n;
 

@@ -75,7 +75,7 @@ static struct dofi_grant_list *bucket_of(const struct dofi_grants *t, uint32_t k
 	return &t->bucket[key & (t->n_buckets - 1)];
 }
 
-static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key)
+static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key) DOFI_NEEDS(t->lock)
 {
 	struct dofi_grant *g;
 
@@ -110,7 +110,7 @@ static int grow(struct dofi_grants *t)
 	return 0;
 }
 
-static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key)
+static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key) DOFI_NEEDS(t->lock)
 {
 	int tries;
 
@@ -126,7 +126,7 @@ static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key)
 
 /* Adds @g with @key, or with a random key if that is 0. */
 static int enlist(struct dofi_grants *t, struct dofi_grant *g, const struct dofi_mr_request *r,
-		  uint32_t key)
+		  uint32_t key) DOFI_NEEDS(t->lock)
 {
 	int ret = grow(t);
 
@@ -205,7 +205,7 @@ static bool allows(const struct dofi_grant *g, const struct dofi_use *use)
 
 /* Returns the grant for @use, and sets *@memory; NULL if there is none. Call with the lock held. */
 static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_use *use,
-				void **memory)
+				void **memory) DOFI_NEEDS(t->lock)
 {
 	struct dofi_grant *g = find(t, use->key);
 

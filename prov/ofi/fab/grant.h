@@ -62,10 +62,10 @@ void dofi_grants_fini(struct dofi_grants *grants);
  * thread.
  */
 int dofi_grant_open(struct dofi_grants *grants, const struct dofi_mr_request *request,
-		    struct dofi_grant **grant, uint32_t *key);
+		    struct dofi_grant **grant, uint32_t *key) DOFI_NEEDS_NOT(grants->lock);
 /* Like dofi_grant_open(), with @key, which is not 0; -EEXIST if a grant of the table has it. */
 int dofi_grant_open_as(struct dofi_grants *grants, const struct dofi_mr_request *request,
-		       uint32_t key, struct dofi_grant **grant);
+		       uint32_t key, struct dofi_grant **grant) DOFI_NEEDS_NOT(grants->lock);
 /* Waits for threads between dofi_grant_enter() and dofi_grant_leave(), and changes the word. Any thread. */
 void dofi_grant_close(struct dofi_grant *grant);
 
@@ -83,8 +83,9 @@ struct dofi_use {
  * nothing, for an unknown key, one of another connection, memory that is not all inside the grant, or an access that
  * was not granted. The address has to be inside the grant even if @use->len is 0.
  */
-int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_use *use, void **memory);
-void dofi_grant_leave(struct dofi_grants *grants);
+int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_use *use, void **memory)
+	DOFI_TAKES_IF(0, grants->lock);
+void dofi_grant_leave(struct dofi_grants *grants) DOFI_DROPS(grants->lock);
 
 /*
  * A word by which a peer that reads this process's memory itself checks that the grant still stood: it did if the
@@ -97,6 +98,6 @@ struct dofi_grant_word {
 
 /* Like dofi_grant_enter(), but holds nothing: the peer checks @word. */
 int dofi_grant_word(struct dofi_grants *grants, const struct dofi_use *use, void **memory,
-		    struct dofi_grant_word *word);
+		    struct dofi_grant_word *word) DOFI_NEEDS_NOT(grants->lock);
 
 #endif

@@ -31,7 +31,7 @@ static void descriptors_close(struct dofi_lead *lead)
  * A descriptor that stays readable would wake the leader repeatedly, and one that does not report failures would not
  * wake it. Such CQs have no leader: the progress thread handles both.
  */
-void dofi_lead_open(struct dofi_cq *cq)
+void dofi_lead_open(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	struct dofi_lead *lead = &cq->lead;
 	const bool reliable = !cq->progress->traits.stale_signal && !cq->silent_errors;
@@ -45,7 +45,7 @@ void dofi_lead_open(struct dofi_cq *cq)
 	lead->able = lead->signals >= 0;
 }
 
-void dofi_lead_expel(struct dofi_cq *cq)
+void dofi_lead_expel(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	struct dofi_lead *lead = &cq->lead;
 	const bool able = lead->able;
@@ -58,7 +58,7 @@ void dofi_lead_expel(struct dofi_cq *cq)
 	lead->able = able;
 }
 
-void dofi_lead_close(struct dofi_cq *cq)
+void dofi_lead_close(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	struct dofi_lead *lead = &cq->lead;
 

@@ -25,7 +25,7 @@ struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor
  * Sets or clears the trigger; the descriptor follows. A forked child shares the descriptor with its
  * parent, and leaves it alone. Needs the lock.
  */
-static void triggered_set(struct dofi_cno *cno, bool triggered)
+static void triggered_set(struct dofi_cno *cno, bool triggered) DOFI_NEEDS(cno->lock)
 {
 	const bool changed = cno->triggered != triggered;
 	uint64_t n = 1;
@@ -72,7 +72,7 @@ void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
 }
 
 /* Triggers for @evd, which may be NULL. Needs the lock, and drops it. */
-static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
+static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd) DOFI_DROPS(cno->lock)
 {
 	bool agent;
 
@@ -86,7 +86,7 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
 }
 
 /* The waiters leave. Needs the lock. */
-static void waiters_release(struct dofi_cno *cno)
+static void waiters_release(struct dofi_cno *cno) DOFI_NEEDS(cno->lock)
 {
 	cno->released++;
 	dofi_cond_broadcast(&cno->bell);
@@ -288,7 +288,7 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 }
 
 /* Consumes the trigger, if there is one, and returns the EVD that it was for. Needs the lock. */
-static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
+static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle) DOFI_NEEDS(cno->lock)
 {
 	/* without the error bit, as programs compare it */
 	DAT_RETURN ret = cno->triggered ? DAT_SUCCESS : DAT_QUEUE_EMPTY;

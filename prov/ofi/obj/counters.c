@@ -157,7 +157,8 @@ static bool counted_of(struct dofi_obj *obj, struct counted *c)
 	return counted_as(obj, obj ? dofi_obj_kind(obj) : 0, c);
 }
 
-static void counted_lock(const struct counted *c)
+/* DOFI_UNCHECKED_LOCKS: which lock is taken depends on the object. */
+static void counted_lock(const struct counted *c) DOFI_UNCHECKED_LOCKS
 {
 	if (c->lock)
 		dofi_mutex_lock(c->lock);
@@ -165,7 +166,7 @@ static void counted_lock(const struct counted *c)
 		dofi_ep_lock(c->obj);
 }
 
-static void counted_unlock(const struct counted *c)
+static void counted_unlock(const struct counted *c) DOFI_UNCHECKED_LOCKS
 {
 	if (c->lock)
 		dofi_mutex_unlock(c->lock);

@@ -177,7 +177,7 @@ DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR
 }
 
 /* Moves the request from the CR to the EP. EP lock held. */
-static void take_over(struct dofi_ep *ep, struct dofi_cr *cr)
+static void take_over(struct dofi_ep *ep, struct dofi_cr *cr) DOFI_NEEDS(ep->lock)
 {
 	show_peer(ep, cr);
 	ep->xport = cr->xport;
@@ -191,7 +191,7 @@ static void take_over(struct dofi_ep *ep, struct dofi_cr *cr)
 }
 
 /* An EP that came with the request is the only EP that may accept it. EP lock held. */
-static bool may_accept(const struct dofi_ep *ep, const struct dofi_cr *cr)
+static bool may_accept(const struct dofi_ep *ep, const struct dofi_cr *cr) DOFI_NEEDS(ep->lock)
 {
 	switch (ep->state) {
 	case DAT_EP_STATE_UNCONNECTED:
@@ -205,7 +205,7 @@ static bool may_accept(const struct dofi_ep *ep, const struct dofi_cr *cr)
 }
 
 static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
-			      const void *data)
+			      const void *data) DOFI_NEEDS(ep->lock)
 {
 	if (!may_accept(ep, cr))
 		return dofi_ep_bad_state(ep);

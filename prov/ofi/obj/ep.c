@@ -36,7 +36,7 @@ void dofi_fast_close(struct dofi_ep *ep)
  * Chooses the functions that plain operations call: the fabric's own where the transport adds
  * nothing.
  */
-static void fast_choose(struct dofi_ep *ep)
+static void fast_choose(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	ep->fast.request_evd = ep->request_evd;
 	ep->fast.recv_evd = ep->recv_evd;

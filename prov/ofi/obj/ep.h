@@ -123,17 +123,17 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
  * Waits until no other thread is in a plain operation of @ep; none begins until dofi_ep_unlock().
  * EP lock held.
  */
-void dofi_fast_close(struct dofi_ep *ep);
+void dofi_fast_close(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* All of @ep is the caller's until dofi_ep_unlock(): "EP lock held" in other comments. */
-static inline void dofi_ep_lock(struct dofi_ep *ep)
+static inline void dofi_ep_lock(struct dofi_ep *ep) DOFI_TAKES(ep->lock)
 {
 	dofi_mutex_lock(&ep->lock);
 	if (atomic_load_explicit(&ep->fast.lock, memory_order_relaxed) != &ep->lock)
 		dofi_fast_close(ep);
 }
 
-static inline void dofi_ep_unlock(struct dofi_ep *ep)
+static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
 {
 	atomic_store_explicit(&ep->fast.lock, ep->fast.lock_when_free, memory_order_release);
 	dofi_mutex_unlock(&ep->lock);
@@ -150,9 +150,10 @@ static inline bool dofi_fast_lock_holds(struct dofi_ep *ep, struct dofi_mutex *l
 
 /*
  * Locks @ep for a plain operation; the caller unlocks *@lock after it. Returns false, and @ep is not locked, if
- * another thread took the EP lock meanwhile: the caller takes the slow path.
+ * another thread took the EP lock meanwhile: the caller takes the slow path. DOFI_UNCHECKED_LOCKS: clang does not
+ * know which lock *@lock is.
  */
-static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock)
+static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock) DOFI_UNCHECKED_LOCKS
 {
 	*lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 	dofi_mutex_lock(*lock);
@@ -175,13 +176,13 @@ static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
 }
 
 /* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */
-static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
+static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
 }
 
 /* Whether a connection of @ep is being made, used or ended. EP lock held. */
-static inline bool dofi_ep_is_live(const struct dofi_ep *ep)
+static inline bool dofi_ep_is_live(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
 }
@@ -206,30 +207,30 @@ static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct
  * From any thread: the connection ends, and @event will report that. The first cause wins. EP lock
  * held.
  */
-void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
+void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event) DOFI_NEEDS(ep->lock);
 /*
  * Call from any thread when the fabric reports the end of the connection without the reason. The
  * event is BROKEN if the peer sends a goodbye before an orderly end and did not, else DISCONNECTED.
  * @unheard: the fabric may not have read all that the peer sent. EP lock held.
  */
-void dofi_ep_lost(struct dofi_ep *ep, bool unheard);
+void dofi_ep_lost(struct dofi_ep *ep, bool unheard) DOFI_NEEDS(ep->lock);
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
-void dofi_ep_request_done(struct dofi_ep *ep);
+void dofi_ep_request_done(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Moves @ep to @next, which its table must allow. EP lock held. */
-void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);
+void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next) DOFI_NEEDS(ep->lock);
 /* The state of @ep. Takes the EP's lock. */
-DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep);
+DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
 /*
  * Opens or closes the queues to the fabric, as the EP's state, its fabric endpoint and closing
  * require. Called after each change of these, so that a post tests one flag. EP lock held.
  */
-void dofi_ep_open_queues(struct dofi_ep *ep);
+void dofi_ep_open_queues(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Writes ep->fast, after a change of what that caches: see fast.h. EP lock held. */
-void dofi_fast_renew(struct dofi_ep *ep);
+void dofi_fast_renew(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Queues work for the progress thread. EP lock held. */
-void dofi_ep_todo(struct dofi_ep *ep, unsigned what);
+void dofi_ep_todo(struct dofi_ep *ep, unsigned what) DOFI_NEEDS(ep->lock);
 #endif

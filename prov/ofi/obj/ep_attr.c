@@ -194,7 +194,8 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 	ep->cq = cq;
 }
 
-int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
+/* DOFI_UNCHECKED_LOCKS: an EP that is not published needs no lock. */
+int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOFI_UNCHECKED_LOCKS
 {
 	const struct dofi_ep_parts old = parts_of(ep);
 	struct dofi_cq *cq = cq_with(ep, parts->pz);
@@ -350,7 +351,7 @@ static bool modifiable(DAT_EP_PARAM_MASK mask)
 	return true;
 }
 
-static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
+static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask) DOFI_NEEDS(ep->lock)
 {
 	while (mask) {
 		const struct dofi_cap *row = row_next(&mask);
@@ -364,7 +365,7 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 }
 
 /* Takes all that @mask names from @wanted, or nothing. */
-static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
+static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted) DOFI_NEEDS(ep->lock)
 {
 	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };
 	DAT_EP_PARAM_MASK left = mask;

@@ -31,13 +31,13 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts);
  * From now on operations of @ep complete at @cq, of its PZ, and its EVDs poll @cq. EP lock held;
  * the fabric has no operations of it.
  */
-void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq);
+void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
 /*
  * Compares the receives that the EP holds with its watermarks, reports those that are passed, and
  * sets the queue's depth to the next one, so that a post below it tests the depth alone. Called
  * after each change of the receives, the watermarks, or the state. EP lock held.
  */
-void dofi_dto_watermarks(struct dofi_ep *ep);
+void dofi_dto_watermarks(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Gives up all parts. */
 void dofi_ep_parts_drop(struct dofi_ep *ep);

@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <string.h>
 
-static bool is_connected(const struct dofi_ep *ep)
+static bool is_connected(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 }
 
-static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_event event = { .number = number };
 
@@ -34,7 +34,7 @@ static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	dofi_evd_push(ep->connect_evd, &event, true);
 }
 
-static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
+static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size) DOFI_NEEDS(ep->lock)
 {
 	if (size > sizeof(ep->peer_data))
 		size = sizeof(ep->peer_data);
@@ -137,7 +137,7 @@ void dofi_ep_graceful_begin(struct dofi_ep *ep)
 }
 
 /* EP lock held. */
-static void graceful_end(struct dofi_ep *ep)
+static void graceful_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	if (ep->graceful)
 		dofi_cq_sleep_end(ep->cq);
@@ -157,7 +157,7 @@ static void end_scoped_grants(struct dofi_ep *ep)
 		dofi_rmr_end_scope(ep->obj.ia, ep);
 }
 
-static void count_end(struct dofi_ep *ep)
+static void count_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
@@ -184,14 +184,14 @@ static void count_end(struct dofi_ep *ep)
  * Reports that the connection takes no more buffers from the SRQ, as InfiniBand's providers do,
  * once for each connection: programs wait for it before they free an endpoint.
  */
-static void report_last_receive(struct dofi_ep *ep)
+static void report_last_receive(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	if (ep->srq && is_connected(ep) && !ep->silent)
 		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
 }
 
 /* All that the peer sent has been read: decides which event the end has. EP lock held. */
-static void judge_loss(struct dofi_ep *ep)
+static void judge_loss(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	if (ep->lost && is_connected(ep) && ep->says_bye && !ep->said_bye)
 		ep->end = DAT_CONNECTION_EVENT_BROKEN;

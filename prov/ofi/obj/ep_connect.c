@@ -173,7 +173,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 	return ret ? ret : attempt_start(ep, &a);
 }
 
-static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags)
+static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags) DOFI_NEEDS(ep->lock)
 {
 	switch (ep->state) {
 	case DAT_EP_STATE_DISCONNECTED:

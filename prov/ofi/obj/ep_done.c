@@ -175,7 +175,7 @@ static struct dofi_unread *count_unread(struct dofi_ep *ep, const struct dofi_dt
 
 /* Queues the event: no thread polls for it now, or other events are before it. */
 static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
-					      const struct dofi_dto *dto)
+					      const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_event event;
 
@@ -188,7 +188,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 }
 
 /* A buffer of the SRQ is done, without an event. */
-static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep)
+static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	dofi_unread_done(&ep->srq->given, dofi_unread_life(&ep->srq->given));
 }
@@ -199,7 +199,7 @@ static DOFI_INTO_CALLER bool has_event(const struct dofi_evd *evd, const struct 
 }
 
 static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
-				     const struct dofi_dto *dto, struct dofi_sink *sink)
+				     const struct dofi_dto *dto, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	const bool reported = __builtin_expect(has_event(evd, dto), 1);
 	DAT_EVENT *event = reported ? dofi_sink_take(sink, evd) : NULL;
@@ -219,7 +219,7 @@ static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
 }
 
 static DOFI_INTO_CALLER void queue_retire(struct dofi_ep *ep, struct dofi_queue *q,
-					  struct dofi_evd *evd, struct dofi_sink *sink)
+					  struct dofi_evd *evd, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	while (q->head != q->next) {
 		struct dofi_dto *dto = dofi_queue_at(q, q->head);
@@ -250,7 +250,7 @@ void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 		dofi_ep_request_done(ep);
 }
 
-static void queue_flush(struct dofi_ep *ep, struct dofi_queue *q)
+static void queue_flush(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep->lock)
 {
 	uint32_t i;
 

@@ -8,10 +8,10 @@
 /* The status of @dto, which failed with @err. */
 DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err);
 /* @dto failed with @err, and with it the connection. */
-void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err);
+void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS(ep->lock);
 
 /* Records how @dto ended: a positive @err also ends the connection. */
-static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS(ep->lock)
 {
 	dto->done = true;
 	dto->at_fabric = false;
@@ -23,7 +23,7 @@ static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int
 }
 
 /* Whether receives may complete: the event of the connection comes first. */
-static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep)
+static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
@@ -47,12 +47,12 @@ static DOFI_INTO_CALLER void dofi_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, st
 }
 
 /* Delivers the requests, or receives, that are complete, oldest first; @sink may be NULL. */
-void dofi_requests_retire(struct dofi_ep *ep, struct dofi_sink *sink);
-void dofi_receives_retire(struct dofi_ep *ep, struct dofi_sink *sink);
+void dofi_requests_retire(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock);
+void dofi_receives_retire(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock);
 /* Delivers both, as far as the state of @ep allows. */
-void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink);
+void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock);
 
 /* Completes all outstanding operations as flushed. The fabric endpoint is closed. */
-void dofi_dto_flush(struct dofi_ep *ep);
+void dofi_dto_flush(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 #endif

@@ -18,7 +18,7 @@ static inline bool waiting(const struct dofi_ep *ep)
 }
 
 static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int err,
-				 struct dofi_sink *sink)
+				 struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	dofi_dto_finish(ep, dto, err);
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS)) {
@@ -73,7 +73,7 @@ void dofi_arrived_read(struct dofi_arrived *a, uint64_t cq_data, uint64_t length
  * the event that reports its end, and before the next receive completes.
  */
 static __attribute__((noinline)) int receive_more(struct dofi_ep *ep, struct dofi_dto *dto,
-						  const struct dofi_arrived *arrived)
+						  const struct dofi_arrived *arrived) DOFI_NEEDS(ep->lock)
 {
 	int err = arrived->err;
 
@@ -106,6 +106,7 @@ int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto)
 /* Completes the receive @dto. Returns a positive error if it did not end well. */
 static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 			  const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived)
+	DOFI_NEEDS(ep->lock)
 {
 	int err;
 
@@ -124,7 +125,7 @@ static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 }
 
 /* A part of the operation is done; there are parts in flight, or to be submitted. */
-static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_dto *dto)
+static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	dto->parts--;
 	dofi_dto_pump(ep);
@@ -134,7 +135,7 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
  * Whether the connection was reported to this EP. Hardware reports it by another queue, which may
  * be read after the CQ.
  */
-static bool connected_yet(const struct dofi_ep *ep)
+static bool connected_yet(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return dofi_ep_may_deliver(ep) || !ep->obj.ia->fabric.quirk->late_receives_cost;
 }
@@ -151,6 +152,7 @@ static bool is_given_back(const struct dofi_dto *dto, int err)
  * receive that failed for a reason of its own got a message, so the connection exists.
  */
 static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+	DOFI_NEEDS(ep->lock)
 {
 	const DAT_DTO_COMPLETION_STATUS status = dofi_dto_failure(dto, err);
 

@@ -15,6 +15,7 @@
  * memory.
  */
 static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT_RMR_TRIPLET *local)
+	DOFI_NEEDS(ep->lock)
 {
 	struct dofi_rmr_memory memory;
 	DAT_RETURN ret;
@@ -81,7 +82,7 @@ bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags
 
 /* Fills in what the less usual requests have in addition. */
 static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct dofi_dto *dto,
-						      const struct dofi_post *p)
+						      const struct dofi_post *p) DOFI_NEEDS(ep->lock)
 {
 	/* a peer of uDAPL 1.2 has no memory for atomics */
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS) && ep->state == DAT_EP_STATE_CONNECTED &&
@@ -103,7 +104,7 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 }
 
 static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t kind,
-					const struct dofi_post *p)
+					const struct dofi_post *p) DOFI_NEEDS(ep->lock)
 {
 	DAT_RETURN ret;
 
@@ -247,14 +248,14 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 #endif
 
 /* Takes a slot above a watermark, or makes more slots. The consumer may have dequeued events. */
-static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
+static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	dofi_queue_extend(&ep->rq, ep);
 	return dofi_queue_reserve(&ep->rq);
 }
 
 /* A watermark is passed, or a message waits for a receive. */
-static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool marked)
+static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool marked) DOFI_NEEDS(ep->lock)
 {
 	if (marked)
 		dofi_dto_watermarks(ep);

@@ -70,7 +70,7 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLE
  * its requests has no reason to poll, so their slots may become free here only. EP lock held, and
  * dropped meanwhile.
  */
-void dofi_ep_make_room(struct dofi_ep *ep);
+void dofi_ep_make_room(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local,

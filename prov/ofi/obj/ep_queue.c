@@ -29,7 +29,7 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
  * directly waits for them here.
  */
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
-						const struct dofi_dto *dto)
+						const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG && !dofi_fenced_by_fabric(ep, dto))
 		return true;
@@ -40,13 +40,13 @@ static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 	return ep->atomics && dofi_dto_is(dto->kind, DOFI_DTO_RDMA & ~DOFI_DTO_ATOMICS);
 }
 
-static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
+static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	return __builtin_expect(ep->reads, 0) && must_wait(ep, dto);
 }
 
 /* Carries out a bind that is next in its queue, so operations behind it find it done. */
-static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	ep->sq.next++;
 	dofi_dto_finish(ep, dto, -dofi_bind_execute(dto->bind));
@@ -54,7 +54,7 @@ static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /* The next request may not use its memory: it fails without reaching the fabric. */
-static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto)
+static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	ep->sq.next++;
 	dofi_dto_finish(ep, dto, EFAULT);
@@ -64,7 +64,7 @@ static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto)
 /*
  * Processes a read to an RMR that is next in its queue: if its context is bound, it becomes a read.
  */
-static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key))
 		dto->kind = DOFI_DTO_READ;
@@ -72,7 +72,7 @@ static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 		fail_here(ep, dto);
 }
 
-static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	if (dto->kind == DOFI_DTO_BIND)
 		bind_execute(ep, dto);
@@ -84,7 +84,7 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 #define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
 
 /* @dto failed or is done: no completion comes. */
-static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto *dto, int ret)
+static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto *dto, int ret) DOFI_NEEDS(ep->lock)
 {
 	dofi_dto_finish(ep, dto, ret == DOFI_DONE ? 0 : -ret);
 	if (ret == DOFI_DONE)
@@ -96,7 +96,7 @@ static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto 
  * for it now.
  */
 static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-				    uint8_t kind)
+				    uint8_t kind) DOFI_NEEDS(ep->lock)
 {
 	int ret;
 
@@ -114,7 +114,7 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 	return true;
 }
 
-static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep->lock)
 {
 	while (dofi_queue_waits(q) && q->open && !q->held) {
 		struct dofi_dto *dto = dofi_queue_at(q, q->next);

@@ -73,7 +73,7 @@ static void receive_unplain(struct dofi_dto *dto)
 }
 
 /* EP lock held, as for the functions below. */
-static void requests_mark(struct dofi_ep *ep, const struct revoked *r)
+static void requests_mark(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_queue *q = &ep->sq;
 	uint32_t i;
@@ -87,7 +87,7 @@ static void requests_mark(struct dofi_ep *ep, const struct revoked *r)
  * Bars receives that the fabric has not got, or that the transport matches itself: their slots
  * alone decide.
  */
-static void receives_bar(struct dofi_ep *ep, const struct revoked *r)
+static void receives_bar(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_queue *q = &ep->rq;
 	uint32_t i;
@@ -101,6 +101,7 @@ static void receives_bar(struct dofi_ep *ep, const struct revoked *r)
 }
 
 static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q, const struct revoked *r)
+	DOFI_NEEDS(ep->lock)
 {
 	uint32_t i;
 
@@ -153,7 +154,7 @@ static bool eps_revoke(struct revoked *r, bool collect)
 /* At the fabric; progress thread */
 
 /* The oldest receive at the fabric that uses the memory, or next. */
-static uint32_t first_held(const struct dofi_ep *ep, const struct revoked *r)
+static uint32_t first_held(const struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	const struct dofi_queue *q = &ep->rq;
 	uint32_t i = q->head;
@@ -164,7 +165,7 @@ static uint32_t first_held(const struct dofi_ep *ep, const struct revoked *r)
 }
 
 /* Newest first: a message that comes meanwhile meets the oldest receive that is left. */
-static void receives_cancel(struct dofi_ep *ep, uint32_t first)
+static void receives_cancel(struct dofi_ep *ep, uint32_t first) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_queue *q = &ep->rq;
 	uint32_t i;
@@ -180,7 +181,7 @@ static void receives_cancel(struct dofi_ep *ep, uint32_t first)
 }
 
 /* Cancelled receives are the newest: they are pending again. */
-static void receives_give_back(struct dofi_ep *ep)
+static void receives_give_back(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_queue *q = &ep->rq;
 	uint32_t i;
@@ -203,7 +204,7 @@ static void receives_give_back(struct dofi_ep *ep)
  * Cancels the receives at the fabric. None is posted there meanwhile. Drops the EP lock for their
  * completions.
  */
-static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
+static void receives_recall(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	const uint32_t first = first_held(ep, r);
 
@@ -222,7 +223,7 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
 }
 
 /* Fails operations that the fabric keeps. Returns whether there is any. */
-static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct revoked *r)
+static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	bool any = false;
 	uint32_t i;

@@ -21,7 +21,7 @@
 		     EXTENSION_FLAGS)
 
 /* A thread that waits at a CNO does not poll, nor does an agent: the CQs count it as asleep. */
-static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
+static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno) DOFI_NEEDS(evd->lock)
 {
 	evd->cno = cno;
 	dofi_evd_route(evd);
@@ -33,7 +33,7 @@ static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 	dofi_evd_each_feed(evd, dofi_cq_sleep_begin);
 }
 
-static void cno_detach(struct dofi_evd *evd, bool freed)
+static void cno_detach(struct dofi_evd *evd, bool freed) DOFI_NEEDS(evd->lock)
 {
 	struct dofi_cno *cno = evd->cno;
 
@@ -73,8 +73,9 @@ static DAT_COUNT max_qlen(const struct dofi_ia *ia)
 	return dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_EVD_QLEN);
 }
 
+/* DOFI_UNCHECKED_LOCKS: the EVD is not published. */
 DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
-			DAT_EVD_FLAGS flags, struct dofi_evd **out)
+			DAT_EVD_FLAGS flags, struct dofi_evd **out) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_evd *evd;
 	int i;
@@ -166,7 +167,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DA
 }
 
 /* A CNO that begins to watch an EVD with events in it is triggered. */
-static void notify_backlog(struct dofi_evd *evd)
+static void notify_backlog(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 {
 	uint32_t count = atomic_load(&evd->count);
 

@@ -113,9 +113,9 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
  * Queues @event. @notify is false for completions that notify no waiter. When the queue is full the
  * event is lost, an asynchronous event reports that, and -ENOSPC is returned. Any thread.
  */
-int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify) DOFI_NEEDS_NOT(evd->lock);
 /* Queues @event. If the queue is full returns -ENOSPC, which counts as no overflow. Any thread. */
-int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event);
+int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event) DOFI_NEEDS_NOT(evd->lock);
 
 /* How many events are queued. A thread without the lock may read an older number. */
 static inline uint32_t dofi_evd_pending(const struct dofi_evd *evd)
@@ -134,13 +134,13 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 }
 
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
-void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event);
+void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event) DOFI_NEEDS(evd->lock);
 
 /* Sets only_feed. Called after a change of the feeds, the CNO or the waiter. Needs the lock. */
-void dofi_evd_route(struct dofi_evd *evd);
+void dofi_evd_route(struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
 
 /* Sets the number of queued events. Needs the lock. */
-static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count)
+static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock)
 {
 	atomic_store_explicit(&evd->straight_feed, count ? NULL : evd->only_feed,
 			      memory_order_relaxed);
@@ -182,11 +182,11 @@ bool dofi_evd_take_async(struct dofi_evd *evd);
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n);
 
 /* An endpoint begins or ends to deliver what @cq completes to @evd. */
-void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq);
-void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq);
+void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
+void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 
 /* Calls @fn for each CQ that feeds @evd. Needs the lock. */
-static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))
+static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq)) DOFI_NEEDS(evd->lock)
 {
 	int i;
 
@@ -196,7 +196,7 @@ static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct do
 }
 
 /* Drops queued connection events of the endpoint @ep, which is being freed. */
-void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep);
+void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep) DOFI_NEEDS_NOT(evd->lock);
 
 /* Makes an EVD, as dat_evd_create does. */
 DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,

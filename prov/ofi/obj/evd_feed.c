@@ -80,7 +80,7 @@ static struct dofi_mutex streams_lock;
 /*
  * Software and asynchronous events have no object that could say how they notify. Needs the lock.
  */
-static bool stream_fits(const struct dofi_stream *s)
+static bool stream_fits(const struct dofi_stream *s) DOFI_NEEDS(streams_lock)
 {
 	if (s->notice && (s->evd->flags & DAT_EVD_SOFTWARE_FLAG || s->evd->is_async))
 		return false;
@@ -88,7 +88,7 @@ static bool stream_fits(const struct dofi_stream *s)
 }
 
 /* Returns false if the stream does not notify like the others of its EVD. Needs the lock. */
-static bool stream_join(const struct dofi_stream *s)
+static bool stream_join(const struct dofi_stream *s) DOFI_NEEDS(streams_lock)
 {
 	if (!s->evd)
 		return true;
@@ -100,14 +100,14 @@ static bool stream_join(const struct dofi_stream *s)
 }
 
 /* Needs the lock. */
-static void stream_leave(const struct dofi_stream *s)
+static void stream_leave(const struct dofi_stream *s) DOFI_NEEDS(streams_lock)
 {
 	if (s->evd && !--s->evd->streams)
 		s->evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
 }
 
 /* How many of @n have joined: all, or those before one that does not fit. Needs the lock. */
-static int streams_join(const struct dofi_stream *s, int n)
+static int streams_join(const struct dofi_stream *s, int n) DOFI_NEEDS(streams_lock)
 {
 	int i;
 
@@ -117,7 +117,7 @@ static int streams_join(const struct dofi_stream *s, int n)
 }
 
 /* Needs the lock. */
-static void streams_leave(const struct dofi_stream *s, int n)
+static void streams_leave(const struct dofi_stream *s, int n) DOFI_NEEDS(streams_lock)
 {
 	while (n--)
 		stream_leave(&s[n]);

@@ -57,7 +57,7 @@ static void count_event(struct dofi_evd *evd, DAT_EVENT_NUMBER number)
 }
 
 /* Returns -ENOSPC without side effects if the queue is full. Needs the lock. */
-static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
+static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake) DOFI_NEEDS(evd->lock)
 {
 	uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed);
 
@@ -223,7 +223,8 @@ void dofi_async_ia_failed(struct dofi_progress *progress, int err)
 
 /* Beginning and end */
 
-int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen)
+/* DOFI_UNCHECKED_LOCKS: the EVD is not published. */
+int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_UNCHECKED_LOCKS
 {
 	evd->capacity = ring_capacity(qlen);
 	evd->ring = dofi_block_get(ring_bytes(evd->capacity));

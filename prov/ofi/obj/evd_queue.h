@@ -8,14 +8,14 @@
 /* An empty queue for @qlen events, in @evd that is not published. 0 or -ENOMEM. */
 int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen);
 /* Resizes the queue to @qlen events, which are at least as many as are queued. Needs the lock. */
-DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen);
+DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
 /*
  * Ends the queue of @evd, which is not a valid handle any more, with @count events left in it. No
  * lock held.
  */
-void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count);
+void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS_NOT(evd->lock);
 
 /* Wakes the waiter, or triggers the CNO, when @count events are queued. Needs the lock. */
-void dofi_evd_notify(struct dofi_evd *evd, uint32_t count);
+void dofi_evd_notify(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock);
 
 #endif

@@ -26,13 +26,13 @@ static bool poll_feeds(struct dofi_evd *evd)
 }
 
 /* Whether the waiter has as many events as it waits for. Needs the lock. */
-static bool satisfied(struct dofi_evd *evd)
+static bool satisfied(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 {
 	return evd->notified && (DAT_COUNT)dofi_evd_pending(evd) >= evd->threshold;
 }
 
 /* The CQ that alone feeds @evd, or NULL. Needs the lock. */
-static struct dofi_cq *sole_feed(const struct dofi_evd *evd)
+static struct dofi_cq *sole_feed(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 {
 	struct dofi_cq *sole = NULL;
 	int i;
@@ -51,7 +51,7 @@ static struct dofi_cq *sole_feed(const struct dofi_evd *evd)
  * Polls for a while before sleeping: a wakeup takes ten times as long as a short wait. Drops the
  * lock.
  */
-static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline)
+static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
 	DAT_COUNT threshold = evd->threshold;
@@ -93,13 +93,13 @@ static void feeds_wake(struct dofi_cq *slept[])
 			dofi_cq_sleep_end(slept[i]);
 }
 
-static bool must_leave(struct dofi_evd *evd)
+static bool must_leave(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 {
 	return evd->dying || evd->evicted || satisfied(evd);
 }
 
 /* As dofi_lead_begin(), for a thread that has the lock. Drops it meanwhile. */
-static int lead_begin(struct dofi_evd *evd, struct dofi_cq *cq)
+static int lead_begin(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS(evd->lock)
 {
 	int err;
 
@@ -110,7 +110,7 @@ static int lead_begin(struct dofi_evd *evd, struct dofi_cq *cq)
 }
 
 /* Sleeps on @cq once, and reads what woke the thread. Needs the lock, and drops it meanwhile. */
-static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
+static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	int err = lead_begin(evd, cq);
 
@@ -130,7 +130,7 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 /*
  * Sleeps on the only CQ of @evd. Returns as sleep_for_events(), or -EBUSY if that is not possible.
  */
-static int lead_for_events(struct dofi_evd *evd, int64_t deadline)
+static int lead_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	struct dofi_cq *cq = sole_feed(evd);
 	int err = cq ? 0 : -EBUSY;
@@ -144,7 +144,7 @@ static int lead_for_events(struct dofi_evd *evd, int64_t deadline)
  * Sleeps until another thread, mostly the progress thread, has delivered. Returns as
  * sleep_for_events().
  */
-static int follow_for_events(struct dofi_evd *evd, int64_t deadline)
+static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	struct dofi_cq *slept[DOFI_EVD_FEEDS];
 	int err = 0;
@@ -160,7 +160,7 @@ static int follow_for_events(struct dofi_evd *evd, int64_t deadline)
  * Sleeps until the threshold is reached or the wait ends. Returns 0, -ETIMEDOUT, or -EINTR after a
  * signal. Needs the lock.
  */
-static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
+static int sleep_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	int err;
 
@@ -170,7 +170,7 @@ static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
 }
 
 /* As sleep_for_events(), but polls first. */
-static int wait_for_events(struct dofi_evd *evd, int64_t deadline)
+static int wait_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	const int64_t begin = dofi_now();
 	int err = 0;
@@ -184,7 +184,7 @@ static int wait_for_events(struct dofi_evd *evd, int64_t deadline)
 	return err;
 }
 
-static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, DAT_COUNT *nmore)
+static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, DAT_COUNT *nmore) DOFI_NEEDS(evd->lock)
 {
 	if (evd->dying)
 		return DOFI_RET(DAT_ABORT, 0);
@@ -203,7 +203,7 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, D
 }
 
 /* Where not all events notify, a threshold above 1 has no meaning. */
-static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold)
+static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold) DOFI_NEEDS(evd->lock)
 {
 	if (threshold > evd->qlen)
 		return DOFI_BAD_ARG(3);
@@ -215,7 +215,7 @@ static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold)
 }
 
 static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-			      DAT_EVENT *event, DAT_COUNT *nmore)
+			      DAT_EVENT *event, DAT_COUNT *nmore) DOFI_NEEDS(evd->lock)
 {
 	DAT_RETURN ret;
 	int err = 0;

@@ -4,6 +4,9 @@
  * its event, in this order. fast.h says when the fast path is taken. Each step may leave it for the
  * slow path: ep_post.c, ep_dto.c, dequeue.c. All of it is in one file, although that is long, so
  * that it can be read at a stretch.
+ *
+ * DOFI_UNCHECKED_LOCKS: fast.lock is the EP lock or the access lock of a CQ, and feed_try() returns
+ * the CQ that it has locked. Clang cannot follow either.
  */
 
 #include "obj/fast.h"
@@ -132,7 +135,7 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 
 /* The plain operation @dto is done, and no completion comes. */
 static __attribute__((noinline)) bool fast_done(struct dofi_ep *ep, uint8_t kind,
-						 struct dofi_dto *dto)
+						 struct dofi_dto *dto) DOFI_UNCHECKED_LOCKS
 {
 	fast_posted(ep, kind, dto);
 	dofi_dto_end(ep, dto, 0, NULL);
@@ -174,6 +177,7 @@ static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT
 static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, uint8_t kind,
 							   const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
 							   DAT_DTO_COOKIE cookie, struct dofi_mutex *lock)
+	DOFI_UNCHECKED_LOCKS
 {
 	bool posted = false;
 
@@ -187,7 +191,7 @@ static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, u
 /* Continues post_one() after the fabric returned @ret: the request is done, or stays queued. */
 static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
 							  const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
-							  ssize_t ret)
+							  ssize_t ret) DOFI_UNCHECKED_LOCKS
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
 	struct dofi_mutex *lock = ep->fast.lock_when_free;
@@ -205,7 +209,7 @@ static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, st
  * held it is fast.lock_when_free.
  */
 static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 	const struct dofi_lmr *lmr;
@@ -273,7 +277,7 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR
 }
 
 static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
-				      DAT_DTO_COOKIE cookie)
+				      DAT_DTO_COOKIE cookie) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_shard *shard = NULL;
 	struct dofi_cq *first = NULL;
@@ -444,7 +448,7 @@ static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *ent
  * only the next completion was read, and was another EVD's, polls once more.
  */
 static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, ssize_t n,
-						bool one)
+						bool one) DOFI_DROPS(cq->lock)
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
@@ -460,6 +464,7 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
  * operations of its endpoints.
  */
 static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, const bool serial)
+	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
 {
 	const struct fi_cq_data_entry *entry;
 	bool taken;
@@ -485,14 +490,14 @@ static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, s
  * Locks the CQ that alone feeds @evd, and returns it; NULL if there is none, or another thread
  * holds its lock.
  */
-static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd)
+static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
 
 	return cq && dofi_cq_try(cq) ? cq : NULL;
 }
 
-bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event)
+bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = feed_try(evd);
 
@@ -511,17 +516,19 @@ static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *eve
 }
 
 static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq)
+	DOFI_DROPS(cq->lock)
 {
 	return dequeued(evd, event, poll_only(evd, event, cq, true));
 }
 
 static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq)
+	DOFI_DROPS(cq->lock)
 {
 	return dequeued(evd, event, poll_only(evd, event, cq, false));
 }
 
 /* Each kind of CQ has its own function, so that neither saves registers for the other. */
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq;
 

@@ -24,7 +24,7 @@ void dofi_lmr_atomic_close(struct dofi_lmr *lmr)
 }
 
 /* A list is enough, as few regions are the target of atomics. Needs the lock. */
-static uint64_t *target(struct dofi_pz *pz, const struct dofi_atomic *a)
+static uint64_t *target(struct dofi_pz *pz, const struct dofi_atomic *a) DOFI_NEEDS(pz->atomic_lock)
 {
 	struct dofi_lmr *lmr;
 

@@ -201,7 +201,7 @@ void dofi_bind_drop(struct dofi_bind *bind)
 
 /* The grant of @context, in force or pending, if its scope lets @ep use it. rmr_lock held. */
 static struct dofi_bind *grant_of(struct dofi_pz *pz, const struct dofi_ep *ep,
-				  DAT_RMR_CONTEXT context)
+				  DAT_RMR_CONTEXT context) DOFI_NEEDS(pz->rmr_lock)
 {
 	struct dofi_bind *bind;
 

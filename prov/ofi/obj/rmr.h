@@ -76,7 +76,8 @@ void dofi_bind_drop(struct dofi_bind *bind);
  * Ends the grant of @context at the request of @ep's peer. Returns 0, or -EACCES if there is no
  * such grant in force that @ep may use, or the fabric's error. EP lock held.
  */
-int dofi_rmr_invalidate(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context);
+int dofi_rmr_invalidate(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context)
+	DOFI_NEEDS_NOT(pz->rmr_lock);
 
 /* The memory of a grant: @len bytes at @addr as peers count. */
 struct dofi_rmr_memory {
@@ -90,10 +91,11 @@ struct dofi_rmr_memory {
  * bind may be before the read in the EP's queue. EP lock held.
  */
 DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context,
-			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory);
+			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory) DOFI_NEEDS_NOT(pz->rmr_lock);
 
 /* Whether @context is in force, for @ep. EP lock held. */
-bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context);
+bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context)
+	DOFI_NEEDS_NOT(pz->rmr_lock);
 
 /* The connection of @ep ends, and with it the grants of EP scope that were made through @ep. */
 void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep);

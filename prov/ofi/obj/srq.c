@@ -21,7 +21,7 @@ struct dofi_pool dofi_srq_pool = DOFI_POOL_INIT("srq", struct dofi_srq, srq_ctor
 /* Buffers leave */
 
 /* Whether the low watermark is passed and has to be reported: once per arming. Needs the lock. */
-static bool falls_low(struct dofi_srq *srq)
+static bool falls_low(struct dofi_srq *srq) DOFI_NEEDS(srq->lock)
 {
 	bool low = srq->low_armed && dofi_queue_used(&srq->queue) < (uint32_t)srq->low_watermark;
 
@@ -36,14 +36,14 @@ static void report_low(struct dofi_srq *srq)
 }
 
 /* Needs the lock. */
-static void line_leave(struct dofi_srq *srq, struct dofi_srq_user *user)
+static void line_leave(struct dofi_srq *srq, struct dofi_srq_user *user) DOFI_NEEDS(srq->lock)
 {
 	if (user->waiting)
 		TAILQ_REMOVE(&srq->line, user, link);
 	user->waiting = false;
 }
 
-static void line_join(struct dofi_srq *srq, struct dofi_srq_user *user)
+static void line_join(struct dofi_srq *srq, struct dofi_srq_user *user) DOFI_NEEDS(srq->lock)
 {
 	if (!user->waiting)
 		TAILQ_INSERT_TAIL(&srq->line, user, link);
@@ -270,7 +270,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DA
 }
 
 /* Needs the lock. */
-static DAT_RETURN resize(struct dofi_srq *srq, uint32_t depth)
+static DAT_RETURN resize(struct dofi_srq *srq, uint32_t depth) DOFI_NEEDS(srq->lock)
 {
 	struct dofi_queue next;
 

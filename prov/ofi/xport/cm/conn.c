@@ -81,7 +81,7 @@ static void fail(struct dofi_cm_conn *s, int err)
  * Returns how many bytes need not be stored: those that the socket took, or all if it will never
  * take more.
  */
-static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n)
+static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n) DOFI_NEEDS(s->lock)
 {
 	ssize_t sent = s->out_fds.n ? dofi_cm_fds_send(s->fd, bytes, n, &s->out_fds) :
 				      send(s->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -96,7 +96,7 @@ static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n)
 	return n;
 }
 
-static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n)
+static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n) DOFI_NEEDS(s->lock)
 {
 	size_t taken = s->out_len ? 0 : transmit(s, bytes, n);
 
@@ -120,7 +120,7 @@ static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n
 	s->out_len += n;
 }
 
-static void out_drop(struct dofi_cm_conn *s)
+static void out_drop(struct dofi_cm_conn *s) DOFI_NEEDS(s->lock)
 {
 	free(s->out);
 	s->out = NULL;

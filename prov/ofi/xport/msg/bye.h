@@ -22,7 +22,7 @@
 void msg_bye_offer(const struct dofi_ep *ep, struct dofi_mailbox *own);
 
 /* Processes the peer's mailbox for @ep, which connects. EP lock held. */
-void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers);
+void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers) DOFI_NEEDS(ep->lock);
 
 /* Sends a goodbye on @fid, the endpoint of @ep, before it is shut down. Progress thread. */
 void msg_bye_say(struct dofi_ep *ep, struct fid_ep *fid);

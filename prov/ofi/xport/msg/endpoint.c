@@ -139,7 +139,7 @@ static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid)
 }
 
 /* Whether the peer needs a goodbye, because the end is orderly. EP lock held. */
-static bool owes_bye(const struct dofi_ep *ep)
+static bool owes_bye(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING && ep->says_bye && !ep->lost &&

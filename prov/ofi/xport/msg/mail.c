@@ -96,7 +96,7 @@ void msg_mail_close(struct msg_mail *mail)
 }
 
 /* Writes to the peer's mailbox. The write is injected, and has no completion. */
-static int post(struct dofi_ep *ep, const void *letter, size_t size, size_t offset)
+static int post(struct dofi_ep *ep, const void *letter, size_t size, size_t offset) DOFI_NEEDS(ep->lock)
 {
 	const struct dofi_mailbox *to = &ep->mailbox;
 
@@ -147,7 +147,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 	}
 }
 
-static struct reply serve(struct dofi_ep *ep, const struct request *r)
+static struct reply serve(struct dofi_ep *ep, const struct request *r) DOFI_NEEDS(ep->lock)
 {
 	const struct dofi_atomic atomic = {
 		.addr = be64toh(r->addr),
@@ -162,7 +162,7 @@ static struct reply serve(struct dofi_ep *ep, const struct request *r)
 	return (struct reply){ .number = r->number, .refused = htobe32(ret != 0), .old = htobe64(old) };
 }
 
-static void take_requests(struct dofi_ep *ep)
+static void take_requests(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	struct msg_mail *m = ep->mail;
 
@@ -177,7 +177,7 @@ static void take_requests(struct dofi_ep *ep)
 	msg_mail_resume(ep);
 }
 
-static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink)
+static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	struct msg_mail *m = ep->mail;
 

@@ -32,12 +32,12 @@ int msg_mail_open(struct dofi_ep *ep, struct msg_mail **mail, struct dofi_mailbo
 void msg_mail_close(struct msg_mail *mail);
 
 /* dofi_xport.submit of an atomic. */
-int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto);
+int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 
 /* Processes a write that arrived with remote CQ data @data. Any thread, no EP lock held. */
 void msg_mail_arrived(uint64_t data, struct dofi_sink *sink);
 
 /* dofi_xport.resume: sends replies that the fabric did not take before. EP lock held. */
-void msg_mail_resume(struct dofi_ep *ep);
+void msg_mail_resume(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 #endif

@@ -92,7 +92,7 @@ static int submit_cmp_swap(struct dofi_ep *ep, struct dofi_dto *dto)
  * Operations with more than memory, or with a fence, and a write of no bytes. A peer with an SRQ
  * gets all messages in frames.
  */
-static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
+static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	switch (dto->kind) {
 	case DOFI_DTO_FETCH_ADD:
@@ -114,7 +114,7 @@ static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi
 	}
 }
 
-static int submit(struct dofi_ep *ep, struct dofi_dto *dto)
+static int submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	if (__builtin_expect(dto->kind > DOFI_DTO_BIND || fence(dto) ||
 			     (dto->kind == DOFI_DTO_WRITE && !dto->n_iov), 0))

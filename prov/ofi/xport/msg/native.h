@@ -9,7 +9,7 @@
  * dofi_xport.submit and dofi_progress_ops.completed where dofi_fabric_choice.immed is set: CQs are
  * serial there.
  */
-int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto);
+int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
 #endif

@@ -196,7 +196,7 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 	return send_with_data(ep, dto, DOFI_CQ_DATA_WRITE_IMMED, dto->immed);
 }
 
-static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
+static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	switch (dto->kind) {
 	case DOFI_DTO_SEND_INVALIDATE:

@@ -57,7 +57,7 @@ void msg_srq_listen(struct dofi_ep *ep)
 /* Messages */
 
 /* The message goes into @dto, the newest of the EP's receives. */
-static void receive(struct dofi_ep *ep, struct dofi_dto *dto)
+static void receive(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	const struct msg_inbox *in = inbox_of(ep);
 	const struct msg_frame *frame = &in->frame;
@@ -80,7 +80,7 @@ static void receive(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /* Takes a buffer for an arrived message, and receives it; @sink may be NULL. */
-static void feed(struct dofi_ep *ep, struct dofi_sink *sink)
+static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	struct msg_inbox *in = inbox_of(ep);
 	/* the EP can take it, or no frame would have arrived */

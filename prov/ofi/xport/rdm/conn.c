@@ -103,7 +103,7 @@ static size_t most(size_t a, size_t b)
 }
 
 /* Sets limits that suit both ends. EP lock held. */
-static void set_limits(struct rdm_conn *conn)
+static void set_limits(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
 	const size_t longest = conn->ring ? DOFI_LINK_FRAME : RDM_INJECT_MAX;
@@ -164,7 +164,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 
 	if (ret)
 		return ret;
-	dofi_ep_lock(ep);
+	dofi_ep_lock(conn->ep);
 	set_limits(conn);
 	conn->peer_id = peer->id;
 	conn->matched = ep->rq.next;
@@ -172,14 +172,14 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->mailbox.key = 1;	/* all peers support atomics */
 	ep->framed = false;
 	ep->fid = conn->ring ? dofi_rings_ep(conn->rpz->rings) : conn->endpoint->rdm.fid;
-	dofi_ep_open_queues(ep);
-	dofi_dto_pump(ep);
-	dofi_ep_unlock(ep);
+	dofi_ep_open_queues(conn->ep);
+	dofi_dto_pump(conn->ep);
+	dofi_ep_unlock(conn->ep);
 	return 0;
 }
 
 /* Cancels receives that the fabric has. EP lock held. */
-static void cancel(struct rdm_conn *conn)
+static void cancel(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_op *op;
 
@@ -202,7 +202,7 @@ static bool has_hello_due(struct rdm_conn *conn)
 }
 
 /* The program may end the connection because it has seen a write while the ACK is still pending. */
-static bool is_acking(struct rdm_conn *conn)
+static bool is_acking(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	return !conn->left && rdm_owes_ack(conn);
 }
@@ -366,14 +366,14 @@ static void left(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER e
 	struct dofi_ep *ep = conn->ep;
 	bool over;
 
-	dofi_ep_lock(ep);
+	dofi_ep_lock(conn->ep);
 	conn->left = true;
 	conn->last_frame = last ? *last : conn->seen;
 	conn->left_event = event;
 	/* ACKs that the peer did not take are not due any more */
 	rdm_process_pending(conn, NULL);
 	over = conn->seen == conn->last_frame && !conn->n_pending;
-	dofi_ep_unlock(ep);
+	dofi_ep_unlock(conn->ep);
 	if (over)
 		dofi_ep_end_with(ep, event, NULL, 0);
 	else

@@ -19,7 +19,7 @@ struct rdm_direct {
  * Asks the progress thread to open the direct endpoint, once, on fabrics that need one. EP lock
  * held.
  */
-void rdm_direct_want(struct rdm_conn *conn);
+void rdm_direct_want(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /*
  * Opens the direct endpoint. If that fails, long messages go in frames. Progress thread, no lock
  * held.
@@ -39,6 +39,6 @@ void rdm_direct_close(struct rdm_conn *conn);
  * Sets the address of the peer's direct endpoint. Returns false if that cannot be reached. EP lock
  * held.
  */
-bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len);
+bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len) DOFI_NEEDS(conn->ep->lock);
 
 #endif

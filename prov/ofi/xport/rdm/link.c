@@ -34,7 +34,7 @@ static void wake(struct rdm_conn *conn)
 }
 
 /* Updates the counters for a frame for which the fabric returned @ret, and returns that. */
-static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
+static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret) DOFI_NEEDS(conn->ep->lock)
 {
 	if (ret == -FI_EAGAIN) {
 		conn->untaken = f->sequence;
@@ -53,7 +53,7 @@ static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret
 }
 
 /* Like account(), for a caller without the robust lock: wakes the peer first. */
-static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
+static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret) DOFI_NEEDS(conn->ep->lock)
 {
 	wake(conn);
 	return account(conn, f, ret);
@@ -68,7 +68,7 @@ static void address(const struct rdm_conn *conn, struct rdm_frame *f)
 
 /* Sends a frame that is too long to be injected from the copy in @op. */
 static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct rdm_frame *f,
-			 const struct iovec *from, size_t n, size_t offset, size_t size)
+			 const struct iovec *from, size_t n, size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock)
 {
 	struct iovec iov;
 	void *desc;
@@ -130,6 +130,7 @@ static inline ssize_t frame_end(struct rdm_conn *conn, const unsigned char *fram
 
 static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *f,
 				 const struct iovec *from, size_t n, size_t offset, size_t size)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	unsigned char own[RDM_INJECT_MAX], *frame = own;
 	int ret = frame_begin(conn, rdm_frame_head(f) + size, &frame);
@@ -162,7 +163,7 @@ static bool is_contiguous(const struct iovec *from, size_t n, size_t offset, siz
 }
 
 static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
-			   size_t offset, size_t size)
+			   size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock)
 {
 	const uint64_t bits = rdm_bare_pack(f);
 	unsigned char own[RDM_INJECT_MAX];
@@ -181,6 +182,7 @@ static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f, con
  * it, before the call returns.
  */
 static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, const void *data, size_t size)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	unsigned char head[RDM_FRAME_FULL];
 	const struct iovec iov[2] = {
@@ -198,7 +200,7 @@ static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, siz
 
 /* Call with the robust lock held. */
 static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
-			    size_t offset, size_t size)
+			    size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock)
 {
 	if (is_bare(conn, f))
 		return inject_bare(conn, f, from, n, offset, size);
@@ -244,7 +246,9 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	return handed_over(conn, f, ret);
 }
 
+/* DOFI_UNCHECKED_LOCKS: called with fast.lock held. */
 ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
+	DOFI_UNCHECKED_LOCKS
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));

@@ -13,7 +13,7 @@ size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *frame)
  * be repeated, or another negative errno.
  */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
-		 size_t n, size_t offset, size_t size);
+		 size_t n, size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);
 /* dofi_xport.send: a message that can be injected. */
 dofi_send rdm_send;
 /*
@@ -21,41 +21,42 @@ dofi_send rdm_send;
  * if nothing can be sent now; @conn is stalled then. rdm_batch_add() sends a frame with @size bytes
  * of @dto from @offset on, and returns what rdm_transmit() returns.
  */
-bool rdm_batch_begin(struct rdm_conn *conn);
+bool rdm_batch_begin(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t offset,
-		  size_t size);
+		  size_t size) DOFI_NEEDS(conn->ep->lock);
 void rdm_batch_end(struct rdm_conn *conn);
 /* Sends all of @dto in a frame that is too long to be injected, from the program's memory. */
-int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame);
+int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
+	DOFI_NEEDS(conn->ep->lock);
 /*
  * Sends a frame with @size bytes of @dto from @offset on, from a copy. @dto completes with the
  * fabric's completion of that.
  */
 int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *frame, size_t offset,
-		      size_t size);
+		      size_t size) DOFI_NEEDS(conn->ep->lock);
 /* Adds the memory of @dto to @frame, so that the peer can read it. */
 void rdm_name_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
 /* Ends the connection, because the peer violates the protocol. */
-void rdm_peer_error(struct rdm_conn *conn, const char *how);
+void rdm_peer_error(struct rdm_conn *conn, const char *how) DOFI_NEEDS(conn->ep->lock);
 /* Sends an ACK with the result of @task. Returns false if that is to be repeated. */
-bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task);
+bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task) DOFI_NEEDS(conn->ep->lock);
 /*
  * Reads the peer's memory that @frame names, while the peer permits that. Returns 0 or a negative
  * errno.
  */
 int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n,
-	     const struct rdm_frame *frame);
+	     const struct rdm_frame *frame) DOFI_NEEDS(conn->ep->lock);
 
 /* Returns credits in a frame of their own. */
-void rdm_send_credits(struct rdm_conn *conn);
+void rdm_send_credits(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Returns credits, if there are enough of them for a frame of their own. */
-static inline void rdm_give_credits(struct rdm_conn *conn)
+static inline void rdm_give_credits(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	if (conn->credits_owed >= RDM_WINDOW / 2)
 		rdm_send_credits(conn);
 }
 
 /* Sends HELLO and HELLO_BACK, if they are due. */
-void rdm_send_hellos(struct rdm_conn *conn);
+void rdm_send_hellos(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 
 #endif

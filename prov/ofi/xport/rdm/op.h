@@ -50,9 +50,9 @@ int rdm_ops_open(struct rdm_pz *rpz);
 void rdm_ops_close(struct rdm_pz *rpz);
 
 /* Returns an operation, or NULL if none is free. EP lock held. */
-struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives);
+struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives) DOFI_NEEDS(conn->ep->lock);
 /* Returns an operation with memory for a copy of a frame, or NULL. EP lock held. */
-struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn);
+struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Releases an operation that was not handed to the fabric. EP lock held. */
 void rdm_op_put(struct rdm_op *op);
 /* Processes a completion with an operation as its context. CQ lock held. */
@@ -74,7 +74,7 @@ void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *pending);
  * Records that the fabric did not take something: rdm_stalled_go_on() calls back for @conn. EP lock
  * held.
  */
-void rdm_stall(struct rdm_conn *conn);
+void rdm_stall(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /*
  * Calls @go_on, with the EP lock held, once for each connection that is stalled now. CQ lock held.
  */

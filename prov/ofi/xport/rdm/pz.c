@@ -124,7 +124,7 @@ static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
 
 /* All connections of the process, so that peers in it can be recognised. */
 static struct dofi_mutex here_lock;
-static LIST_HEAD(, rdm_conn) here = LIST_HEAD_INITIALIZER(here);	/* under here_lock */
+static LIST_HEAD(, rdm_conn) here DOFI_GUARDED_BY(here_lock) = LIST_HEAD_INITIALIZER(here);
 
 static void here_enter(struct rdm_conn *conn)
 {

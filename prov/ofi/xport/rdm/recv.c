@@ -22,14 +22,14 @@
 /* Messages */
 
 /* Returns the receive that the next message is matched with, or NULL. */
-static struct dofi_dto *receive_find(struct rdm_conn *conn)
+static struct dofi_dto *receive_find(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_ep *ep = conn->ep;
 
 	if (!ep->rq.open)
 		return NULL;
 	if (ep->srq)
-		return dofi_srq_receive(ep);
+		return dofi_srq_receive(conn->ep);
 	return conn->matched != ep->rq.next ? dofi_queue_at(&ep->rq, conn->matched++) : NULL;
 }
 
@@ -45,6 +45,7 @@ static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 }
 
 static bool take_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const struct rdm_frame *f = &task->frame;
 	struct dofi_dto *dto = receive_find(conn);
@@ -62,6 +63,7 @@ static bool take_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 }
 
 static bool take_first(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_dto *dto = receive_find(conn);
 	int err;
@@ -78,7 +80,7 @@ static bool take_first(struct rdm_conn *conn, struct rdm_task *task, struct dofi
 
 /* The sender gets the reason as well, if the fabric takes the ACK. */
 static bool too_long(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, int err,
-		     struct dofi_sink *sink)
+		     struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	task->result = RDM_TOO_LONG;
 	rdm_ack(conn, task);
@@ -86,7 +88,7 @@ static bool too_long(struct rdm_conn *conn, struct rdm_task *task, struct dofi_d
 	return true;
 }
 
-static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_dto *dto = task->matched ? dofi_queue_at(&conn->ep->rq, task->receive) :
 					       receive_find(conn);
@@ -117,6 +119,7 @@ static bool is_up(const struct rdm_conn *conn)
 
 /* A write with immediate data turns into a message of no bytes. */
 static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	if (!rdm_carry_out(conn, task))
 		return false;
@@ -124,7 +127,7 @@ static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct do
 }
 
 /* Returns false if the frame is to be processed again later. */
-static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	if (conn->refused)
 		return true;
@@ -148,7 +151,7 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 	}
 }
 
-static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
+static void pending_add(struct rdm_conn *conn, const struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t size = task->frame.data_size;
 	struct rdm_pending *w = rdm_pending_get(conn->rpz, size);
@@ -167,7 +170,7 @@ static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
 }
 
 /* Reports the end once the peer has left and all its frames have been processed. */
-static void see_end(struct rdm_conn *conn)
+static void see_end(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	if (conn->left && conn->seen == conn->last_frame && !conn->n_pending)
 		rdm_conn_todo(conn, RDM_OVER);
@@ -206,6 +209,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 
 /* Credited frames are processed in the order of their arrival. */
 static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	bool done;
 
@@ -240,7 +244,7 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
  * The request with @number that the peer may answer, or NULL. Includes the next request, of which a
  * part may have been sent.
  */
-static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
+static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_queue *q = &conn->ep->sq;
 	struct dofi_dto *dto = dofi_queue_at(q, number);
@@ -281,6 +285,7 @@ static bool is_asked(const struct dofi_dto *dto)
 }
 
 static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_dto *dto = request_find(conn, f->number);
 	const uint64_t old = f->value[0];
@@ -302,7 +307,7 @@ static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct do
 	dofi_dto_end(conn->ep, dto, err, sink);
 }
 
-static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f)
+static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_dto *dto = request_find(conn, f->number);
 
@@ -326,7 +331,7 @@ void rdm_go_on(struct rdm_conn *conn)
 	dofi_dto_pump(conn->ep);
 }
 
-static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)
+static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
 {
 	conn->peer_reads = rdm_is_near(conn) && f->value[0];
 	conn->bare = rdm_takes_bare(conn) && f->value[1] & 1;
@@ -343,6 +348,7 @@ static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)
 
 /* Frames without a credit. */
 static void take_control(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	switch (task->frame.kind) {
 	case RDM_FRAME_HELLO:

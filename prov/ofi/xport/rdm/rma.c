@@ -16,6 +16,7 @@
 /* RDMA by the fabric */
 
 static ssize_t rma_post(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_op *op, bool write)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const struct fi_rma_iov remote = {
 		.addr = dto->remote_addr,
@@ -41,7 +42,7 @@ static ssize_t rma_post(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_
  * A fabric that accepts operations after it refused one gets nothing more until that operation has
  * completed.
  */
-static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write)
+static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write) DOFI_NEEDS(conn->ep->lock)
 {
 	const bool alone = rdm_fabric(conn)->quirk->goes_on;
 	struct rdm_op *op;
@@ -86,7 +87,7 @@ int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 
 /* RDMA by the peer */
 
-static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f)
+static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
 {
 	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;
@@ -109,6 +110,7 @@ static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 
 /* Requests or writes the bytes from dto->rma.asked on, at most @room of them. */
 static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, bool data)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t left = dto->length - dto->rma.asked;
 	int ret;
@@ -127,6 +129,7 @@ static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_fram
 }
 
 static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t room = conn->max_copy - RDM_FRAME_FULL;
 	int ret;
@@ -140,7 +143,7 @@ static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint6
 	return ret;
 }
 
-static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto)
+static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	int ret;
 
@@ -169,7 +172,7 @@ static void begin(struct dofi_dto *dto)
 	dto->step = DOFI_STEP_ASKED;
 }
 
-static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data) DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .length = dto->length, .cq_data = cq_data };
 
@@ -180,7 +183,7 @@ static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_da
 	return ask(conn, dto, &f);
 }
 
-static int ask_read(struct rdm_conn *conn, struct dofi_dto *dto)
+static int ask_read(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f = { .kind = RDM_FRAME_READ, .length = dto->length };
 
@@ -189,7 +192,7 @@ static int ask_read(struct rdm_conn *conn, struct dofi_dto *dto)
 }
 
 /* The peer carries atomics out in the order of frames, but RDMA of the fabric may overtake them. */
-static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto)
+static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f = {
 		.kind = dto->kind == DOFI_DTO_CMP_SWAP ? RDM_FRAME_CMP_SWAP : RDM_FRAME_FETCH_ADD,
@@ -205,6 +208,7 @@ static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto)
 
 /* Reads the peer's memory. Returns 0 or a positive error. */
 static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_peer_word word = { f->value[0], f->value[1] };
 	const struct iovec from = { (void *)(uintptr_t)f->addr, f->length };

@@ -6,18 +6,19 @@
 #include "xport/rdm/rdm.h"
 
 /* Submits RDMA or an atomic; returns what rdm_submit() returns. */
-int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto);
+int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock);
 /*
  * Processes the ACK @frame of the read @dto, or of a part of it, which has the bytes or names the
  * peer's memory. Returns 0 when they have been stored, or a positive error.
  */
-int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *frame);
+int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *frame)
+	DOFI_NEEDS(conn->ep->lock);
 
 /*
  * Has the fabric carry out the write @dto, which a message follows. Returns 0 once the write has
  * completed, -FI_EAGAIN until then, or another negative errno.
  */
-int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto);
+int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock);
 /* The remote CQ data of the message that follows the write @dto. */
 uint64_t rdm_write_cq_data(const struct dofi_dto *dto);
 

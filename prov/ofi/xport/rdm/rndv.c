@@ -34,7 +34,7 @@ int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *
 }
 
 /* Sends the message to the tag of the receive. */
-static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
+static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct rdm_direct *direct = dto->step == DOFI_STEP_CTS_DIRECT ? conn->direct : NULL;
 	struct rdm_op *op = rdm_op_get(conn, dto, false);
@@ -69,7 +69,7 @@ static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
  * a further reason: a sleeping peer would not be woken for messages that the fabric sends by
  * itself.
  */
-static int send_data(struct rdm_conn *conn, struct dofi_dto *dto)
+static int send_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t room = conn->max_copy - RDM_FRAME_FULL, left = dto->length - dto->rndv.sent;
 	const size_t size = left < room ? left : room;
@@ -89,7 +89,7 @@ static int send_data(struct rdm_conn *conn, struct dofi_dto *dto)
 	return ret;
 }
 
-static int send_all_data(struct rdm_conn *conn, struct dofi_dto *dto)
+static int send_all_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	int ret = 0;
 
@@ -98,7 +98,7 @@ static int send_all_data(struct rdm_conn *conn, struct dofi_dto *dto)
 	return ret || conn->rpz->copy ? ret : DOFI_DONE;
 }
 
-static void send_message(struct rdm_conn *conn, struct dofi_dto *dto)
+static void send_message(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const bool by_frames = rdm_fabric(conn)->target_rdma && dto->step == DOFI_STEP_CTS;
 	int ret = by_frames ? send_all_data(conn, dto) : send_tagged(conn, dto);
@@ -142,7 +142,7 @@ void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, boo
 
 /* Reads the message from the sender's memory. */
 static void read_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-		  struct dofi_sink *sink)
+		  struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	int ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
 
@@ -187,7 +187,7 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 }
 
 /* Has the fabric fill and complete the receive. */
-static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
+static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct) DOFI_NEEDS(conn->ep->lock)
 {
 	struct fid_ep *fid = direct ? conn->direct->rdm.fid : conn->ep->fid;
 	struct rdm_op *op = rdm_op_get(conn, dto, true);
@@ -212,6 +212,7 @@ static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
 }
 
 static bool send_cts(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct iovec address = { NULL, 0 };
 	struct rdm_frame f = {
@@ -225,6 +226,7 @@ static bool send_cts(struct rdm_conn *conn, const struct rdm_task *task, const s
 }
 
 static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	dto->step = DOFI_STEP_NONE;
 	rdm_direct_want(conn);
@@ -235,7 +237,7 @@ static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 }
 
 static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-			    struct dofi_sink *sink)
+			    struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	int ret;
 

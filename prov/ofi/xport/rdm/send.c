@@ -27,6 +27,7 @@ static bool suits_zero_copy(const struct rdm_conn *conn, const struct dofi_dto *
 
 /* Sends a message of @length bytes: none, or all of @dto. */
 static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length, uint64_t cq_data)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f;
 	size_t size;
@@ -57,6 +58,7 @@ static uint64_t cq_data_of(const struct dofi_dto *dto, enum dofi_cq_data_kind ki
 }
 
 static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_cq_data_kind kind)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	return send_message(conn, dto, dto->length, cq_data_of(dto, kind));
 }
@@ -65,7 +67,7 @@ static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_cq
  * A write and the message behind it, which is sent once the write has completed, because the peer
  * must not receive it if it refuses the write.
  */
-static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto)
+static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const int ret = rdm_write_before_message(conn, dto);
 
@@ -74,7 +76,8 @@ static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto)
 
 /* Submission */
 
-int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+/* DOFI_UNCHECKED_LOCKS: clang does not know that the connection of @ep leads back to @ep. */
+int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_UNCHECKED_LOCKS
 {
 	struct rdm_conn *conn = rdm_conn_of(ep);
 

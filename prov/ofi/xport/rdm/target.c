@@ -33,7 +33,7 @@ static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_fram
 }
 
 /* Reads the peer's memory in two pieces, because Linux copies the pieces in order. */
-static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f)
+static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t tail = dofi_iov_tail(to, f->length);
 	const struct iovec pieces[] = {
@@ -44,7 +44,7 @@ static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame
 	return rdm_pull(conn, pieces, 2, f);
 }
 
-static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f)
+static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_use use = use_of(conn, f, FI_REMOTE_WRITE);
 	void *to;
@@ -69,7 +69,7 @@ static void become_message(struct rdm_task *task)
 	task->carried_out = false;
 }
 
-static bool take_write(struct rdm_conn *conn, struct rdm_task *task)
+static bool take_write(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
 {
 	if (!task->carried_out)
 		task->result = write_here(conn, &task->frame);
@@ -85,6 +85,7 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task)
 
 /* Returns the bytes in the ACK. */
 static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct iovec from = { .iov_len = task->frame.length };
 	struct rdm_frame f = {
@@ -105,6 +106,7 @@ static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struc
 
 /* Has the peer read the bytes, which then checks the grant's word. */
 static bool read_by_peer(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f = {
 		.kind = RDM_FRAME_ACK, .number = task->frame.number, .length = use->len,
@@ -122,7 +124,7 @@ static bool read_by_peer(struct rdm_conn *conn, struct rdm_task *task, const str
 	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
 }
 
-static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
+static bool take_read(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_use use = use_of(conn, &task->frame, FI_REMOTE_READ);
 
@@ -137,7 +139,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 	return true;
 }
 
-static bool take_atomic(struct rdm_conn *conn, struct rdm_task *task)
+static bool take_atomic(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct rdm_frame *f = &task->frame;
 	const struct dofi_atomic atomic = {

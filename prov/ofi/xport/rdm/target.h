@@ -9,6 +9,6 @@
  * Carries out @task, once, and sends an ACK. Returns false if the call is to be repeated. A write
  * with immediate data turns into a message, which the caller then matches with a receive.
  */
-bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task);
+bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock);
 
 #endif

@@ -240,7 +240,8 @@ static void rdm_swept(struct dofi_cq *cq)
 	rdm_stalled_go_on(rpz, rdm_go_on);
 }
 
-static void rdm_resume(struct dofi_ep *ep)
+/* DOFI_UNCHECKED_LOCKS, as for rdm_submit(). */
+static void rdm_resume(struct dofi_ep *ep) DOFI_UNCHECKED_LOCKS
 {
 	if (ep->conn)
 		rdm_process_pending(ep->conn, NULL);

@@ -19,7 +19,7 @@
 #define SCHEME "fi_shm://"		/* of libfabric's addresses */
 
 static struct dofi_mutex lock;
-static LIST_HEAD(, dofi_shm_peer) peers = LIST_HEAD_INITIALIZER(peers);	/* under lock */
+static LIST_HEAD(, dofi_shm_peer) peers DOFI_GUARDED_BY(lock) = LIST_HEAD_INITIALIZER(peers);
 
 /* getrandom() returns so few bytes together or not at all. */
 static int random_get(void *buf, size_t len)

@@ -27,7 +27,7 @@ static bool is_libfabrics(const struct sigaction *action)
 	return handler.dli_fbase == libfabric.dli_fbase || strstr(handler.dli_fname, "-fi.so");
 }
 
-void dofi_signals_save(struct dofi_signals *s)
+void dofi_signals_save(struct dofi_signals *s) DOFI_TAKES(lock)
 {
 	int i;
 
@@ -36,7 +36,7 @@ void dofi_signals_save(struct dofi_signals *s)
 		sigaction(taken[i], NULL, &s->before[i]);
 }
 
-void dofi_signals_restore(const struct dofi_signals *s)
+void dofi_signals_restore(const struct dofi_signals *s) DOFI_DROPS(lock)
 {
 	struct sigaction now;
 	int i;
