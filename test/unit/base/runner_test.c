@@ -91,7 +91,7 @@ Test(runner, a_thread_that_runs)
 
 Test(runner, another_thread_is_looked_at_afresh)
 {
-	struct dofi_runner other = { 0 };
+	struct dofi_runner other = { .tid = 0 };
 
 	start(spins);
 	dofi_runner_ran(&runner);
