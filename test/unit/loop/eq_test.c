@@ -156,14 +156,24 @@ static bool is_watched(int fd)
 /* Whether the thread of begin_to_poll() polls. */
 static _Atomic bool polls;
 
+static void trace_clear(void)
+{
+	pthread_mutex_lock(&trace_lock);
+	memset(trace, 0, sizeof(trace));
+	pthread_mutex_unlock(&trace_lock);
+}
+
 /*
  * If the polling thread was delayed, the progress thread has armed the CQ. A completion makes it
  * leave the CQ to the program again.
  */
 static void give_back(void)
 {
-	if (cq.mode == DOFI_CQ_ARMED && !fake_unread() && strlen(trace) < sizeof(trace) / 2)
-		fake_complete((void *)(uintptr_t)'a', 0);
+	if (cq.mode != DOFI_CQ_ARMED || fake_unread())
+		return;
+	if (strlen(trace) > sizeof(trace) / 2)
+		trace_clear();
+	fake_complete((void *)(uintptr_t)'a', 0);
 }
 
 /* Uses the CQ if @use, until the event queue is watched if @watched, else until it is not. */
@@ -231,9 +241,7 @@ Test(shared_eq, events_come_while_the_program_polls)
 		event_add(2, 0);
 		while (!memchr(trace, 'c', sizeof(trace)))
 			sem_wait(&traced);
-		pthread_mutex_lock(&trace_lock);
-		memset(trace, 0, sizeof(trace));
-		pthread_mutex_unlock(&trace_lock);
+		trace_clear();
 	}
 	end_polling(thread);
 }
