@@ -157,8 +157,9 @@ static inline void dofi_cq_skip_none(struct dofi_cq *cq)
  * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial CQ allows one at a
  * time (FI_THREAD_COMPLETION, fi_domain(3)). Take no other lock of ours in between. The fast path posts and completes
  * an operation as a whole between the two, see dofi_fast_lock(). Any thread.
+ *
+ * DOFI_UNCHECKED_LOCKS: the analysis counts the access lock as held on every CQ, serial or not.
  */
-/* DOFI_UNCHECKED_LOCKS: clang takes the access lock for held on every CQ. */
 static inline void dofi_cq_enter(struct dofi_cq *cq) DOFI_TAKES(cq->access) DOFI_UNCHECKED_LOCKS
 {
 	if (cq->serial)

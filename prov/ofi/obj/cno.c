@@ -4,6 +4,7 @@
 #include "obj/cno.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "obj/child.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ static void triggered_set(struct dofi_cno *cno, bool triggered) DOFI_NEEDS(cno->
 /* Calls the agent. Progress thread; no lock held. */
 static void agent_run(struct dofi_work *work)
 {
-	struct dofi_cno *cno = (struct dofi_cno *)((char *)work - offsetof(struct dofi_cno, agent_work));
+	struct dofi_cno *cno = DOFI_CONTAINER_OF(work, struct dofi_cno, agent_work);
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	struct dofi_evd *evd;
 	bool call;

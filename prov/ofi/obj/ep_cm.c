@@ -4,6 +4,7 @@
 #include "obj/ep_cm.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep_attr.h"
@@ -57,7 +58,7 @@ void dofi_ep_last_receives(struct dofi_ep *ep)
 static void peer_ended(struct dofi_source *source)
 {
 	struct dofi_watch *watch = (struct dofi_watch *)source;
-	struct dofi_ep *ep = (struct dofi_ep *)((char *)watch - offsetof(struct dofi_ep, watch));
+	struct dofi_ep *ep = DOFI_CONTAINER_OF(watch, struct dofi_ep, watch);
 
 	/* if the fabric also detects the end, it reports that before the timer fires */
 	if (watch->fd >= 0)
@@ -66,7 +67,7 @@ static void peer_ended(struct dofi_source *source)
 
 static void ep_timeout(struct dofi_timer *timer)
 {
-	struct dofi_ep *ep = (struct dofi_ep *)((char *)timer - offsetof(struct dofi_ep, timer));
+	struct dofi_ep *ep = DOFI_CONTAINER_OF(timer, struct dofi_ep, timer);
 	bool connecting, receiving;
 
 	dofi_ep_lock(ep);
@@ -247,7 +248,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 /* Progress thread. After a close, an open that has not begun is skipped. */
 static void ep_work(struct dofi_work *work)
 {
-	struct dofi_ep *ep = (struct dofi_ep *)((char *)work - offsetof(struct dofi_ep, work));
+	struct dofi_ep *ep = DOFI_CONTAINER_OF(work, struct dofi_ep, work);
 	unsigned todo;
 
 	dofi_ep_lock(ep);

@@ -3,6 +3,7 @@
 
 #include "obj/ep_srq.h"
 
+#include "base/container.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_done.h"
 #include "obj/ep_queue.h"
@@ -72,7 +73,7 @@ struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep)
 /* dofi_srq_user.feed: any thread. The memory may be another EP's by now, of another SRQ or none. */
 static void fed(struct dofi_srq_user *user)
 {
-	struct dofi_ep *ep = (struct dofi_ep *)((char *)user - offsetof(struct dofi_ep, srq_user));
+	struct dofi_ep *ep = DOFI_CONTAINER_OF(user, struct dofi_ep, srq_user);
 	struct dofi_srq *srq;
 
 	dofi_ep_lock(ep);

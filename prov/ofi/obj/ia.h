@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_IA_H
 #define DOFI_OBJ_IA_H
 
+#include "base/container.h"
 #include "base/mutex.h"
 #include "fab/device.h"
 #include "fab/info.h"
@@ -82,7 +83,7 @@ static inline struct dofi_ia *dofi_ia_check(DAT_IA_HANDLE handle)
 
 static inline struct dofi_ia *dofi_ia_of(struct dofi_progress *p)
 {
-	return (struct dofi_ia *)((char *)p - offsetof(struct dofi_ia, progress));
+	return DOFI_CONTAINER_OF(p, struct dofi_ia, progress);
 }
 
 #if DAT_VERSION_MAJOR >= 2

@@ -6,6 +6,7 @@
 
 #include "xport/cm/conn.h"
 
+#include "base/container.h"
 #include "base/env.h"
 #include "base/mutex.h"
 #include "sock/linger.h"
@@ -306,8 +307,7 @@ static void conn_free(struct dofi_cm_conn *s)
  */
 static void later_run(struct dofi_work *work)
 {
-	struct dofi_cm_conn *s = (struct dofi_cm_conn *)
-		((char *)work - offsetof(struct dofi_cm_conn, later));
+	struct dofi_cm_conn *s = DOFI_CONTAINER_OF(work, struct dofi_cm_conn, later);
 
 	if (s->state == CLOSED) {
 		conn_free(s);

@@ -4,6 +4,7 @@
 #include "xport/cm/listen.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "xport/cm/address.h"
 
@@ -158,8 +159,7 @@ static const struct dofi_cm_ops stranger_ops = {
 
 static void patience_ended(struct dofi_timer *timer)
 {
-	struct dofi_cm_listener *l = (struct dofi_cm_listener *)
-		((char *)timer - offsetof(struct dofi_cm_listener, patience));
+	struct dofi_cm_listener *l = DOFI_CONTAINER_OF(timer, struct dofi_cm_listener, patience);
 	int64_t now = dofi_now();
 	struct stranger *s;
 
@@ -212,8 +212,7 @@ static void pause_begin(struct dofi_cm_listener *l, int64_t until)
 
 static void pause_ended(struct dofi_timer *timer)
 {
-	struct dofi_cm_listener *l = (struct dofi_cm_listener *)
-		((char *)timer - offsetof(struct dofi_cm_listener, pause));
+	struct dofi_cm_listener *l = DOFI_CONTAINER_OF(timer, struct dofi_cm_listener, pause);
 
 	l->crowded = false;
 	if (dofi_source_add(l->progress, &l->source, l->fd, EPOLLIN))
@@ -305,7 +304,7 @@ static void listener_ready(struct dofi_source *source)
 
 static void listener_free(struct dofi_work *work)
 {
-	free((char *)work - offsetof(struct dofi_cm_listener, freeing));
+	free(DOFI_CONTAINER_OF(work, struct dofi_cm_listener, freeing));
 }
 
 /* A socket of IPv6 does not take IPv4, so that another listener can have the port of IPv4. */

@@ -4,6 +4,7 @@
 #include "xport/rdm/conn.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/pool.h"
@@ -341,7 +342,7 @@ static void established(struct rdm_conn *conn)
 
 static void conn_work(struct dofi_work *work)
 {
-	struct rdm_conn *conn = (struct rdm_conn *)((char *)work - offsetof(struct rdm_conn, work));
+	struct rdm_conn *conn = DOFI_CONTAINER_OF(work, struct rdm_conn, work);
 	unsigned todo = atomic_exchange(&conn->todo, 0);
 
 	if (todo & RDM_FREE) {

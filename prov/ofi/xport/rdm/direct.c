@@ -13,6 +13,7 @@
 #include "xport/rdm/direct.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep_cm.h"
@@ -49,7 +50,7 @@ void rdm_direct_want(struct rdm_conn *conn)
 
 static void lost_fire(struct dofi_timer *timer)
 {
-	struct rdm_direct *direct = (struct rdm_direct *)((char *)timer - offsetof(struct rdm_direct, lost));
+	struct rdm_direct *direct = DOFI_CONTAINER_OF(timer, struct rdm_direct, lost);
 	struct rdm_conn *conn = direct->conn;
 
 	if (conn->left)

@@ -3,6 +3,7 @@
 
 #include "xport/rdm/endpoint.h"
 
+#include "base/container.h"
 #include "base/log.h"
 #include "obj/ep_cm.h"
 #include "xport/rdm/shm/signals.h"
@@ -132,12 +133,12 @@ void rdm_endpoints_sweep(struct rdm_pz *rpz)
 
 static struct rdm_ia *ia_of_robust(struct dofi_robust *robust)
 {
-	return (struct rdm_ia *)((char *)robust - offsetof(struct rdm_ia, shm.robust));
+	return DOFI_CONTAINER_OF(robust, struct rdm_ia, shm.robust);
 }
 
 static struct rdm_ia *ia_of_renewal(struct dofi_work *work)
 {
-	return (struct rdm_ia *)((char *)work - offsetof(struct rdm_ia, renewal));
+	return DOFI_CONTAINER_OF(work, struct rdm_ia, renewal);
 }
 
 void rdm_endpoints_damaged(struct dofi_robust *robust)

@@ -3,6 +3,7 @@
 
 #include "xport/rdm/rdm.h"
 
+#include "base/container.h"
 #include "base/log.h"
 #include "xport/cm/wire.h"
 #include "xport/rdm/endpoint.h"
@@ -178,7 +179,7 @@ static void bare_take(struct rdm_pz *rpz, const struct fi_cq_data_entry *entry, 
 
 static struct rdm_pz *rpz_of(const struct dofi_rdm_buffer *buffer)
 {
-	return ((struct rdm_endpoint *)((char *)buffer->rdm - offsetof(struct rdm_endpoint, rdm)))->rpz;
+	return DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm)->rpz;
 }
 
 static void buffer_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
