@@ -85,8 +85,8 @@ int dofi_obj_retire(struct dofi_obj *obj)
 
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj)
 {
-	if (obj->ia->last_words)
-		obj->ia->last_words(obj, type);
+	if (obj->ia->log_counters)
+		obj->ia->log_counters(obj, type);
 	count_out(obj->ia, type);
 	dofi_pool_put(pool, obj);
 }
