@@ -190,19 +190,19 @@ Test(shm, leaders_and_the_progress_thread_sleep_apart)
 static void leader(int fd)
 {
 	struct dofi_mutex lock = { 0 };
-	struct dofi_cond bell;
+	struct dofi_cond wakeup;
 	struct dofi_shm mine;
 	struct said said;
 	int err = 0;
 
 	cr_assert_eq(dofi_shm_open(&mine), 0);
-	dofi_cond_init(&bell);
+	dofi_cond_init(&wakeup);
 	dofi_lead_word_ask(&mine.lead);
 	said = said_of(&mine);
 	say(fd, &said, sizeof(said));
 	dofi_mutex_lock(&lock);
 	while (atomic_load(&mine.page->asleep) && !err)
-		err = dofi_cond_wait_word(&bell, &lock, dofi_deadline(20000000), &mine.page->asleep,
+		err = dofi_cond_wait_word(&wakeup, &lock, dofi_deadline(20000000), &mine.page->asleep,
 					  DOFI_SHM_LEADER);
 	dofi_mutex_unlock(&lock);
 	say(fd, &err, sizeof(err));
