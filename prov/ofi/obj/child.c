@@ -10,14 +10,14 @@
 static bool count_in(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
 	DAT_COUNT *n = &ia->n_children[DOFI_KIND(type)];
-	bool room;
+	bool allowed;
 
 	dofi_mutex_lock(&ia->lock);
-	room = *n < dofi_caps_max_objects(ia, type);
-	if (room)
+	allowed = *n < dofi_caps_max_objects(ia, type);
+	if (allowed)
 		++*n;
 	dofi_mutex_unlock(&ia->lock);
-	return room;
+	return allowed;
 }
 
 static void count_out(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
