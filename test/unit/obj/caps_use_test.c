@@ -100,7 +100,7 @@ Test(caps_use, the_named_attributes_have_the_transport)
 	cr_expect(!named("OFI_LOCAL"));
 	ia->local.info = ia->fabric.info;
 	ia->fabric.rdm = ia->fabric.target_rdma = true;
-	ia->fabric.write_ordered = ia->fabric.says_bye = false;
+	ia->fabric.write_ordered = ia->fabric.sends_bye = false;
 	strcpy(ia->frame_size, "4096");
 	dofi_caps_named_attrs(ia);
 	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr));

@@ -34,7 +34,7 @@ static void data_max_find(struct dofi_ia *ia)
 
 	if (ia->fabric.scoped_keys)
 		size -= DOFI_WIRE_SECRET;
-	if (msg_mail_offered(ia) || ia->fabric.says_bye)
+	if (msg_mail_offered(ia) || ia->fabric.sends_bye)
 		size -= DOFI_WIRE_MAILBOX;
 	mia->request_size = size;
 	if (size - DOFI_WIRE_QUAL >= PLENTY)

@@ -175,7 +175,7 @@ Test(msg_mail, is_offered_and_costs_private_data)
 {
 	cr_expect(ours.key != 0);
 	cr_expect(ours.addr != 0);
-	cr_expect_eq(dofi_pool_at(&dofi_ep_pool, ours.id & ~MSG_SAYS_BYE), ep);
+	cr_expect_eq(dofi_pool_at(&dofi_ep_pool, ours.id & ~MSG_SENDS_BYE), ep);
 	cr_expect_eq(ia->max_private_data, 224);
 	cr_expect_eq((uintptr_t)fake.mr_addr, ours.addr);
 	cr_expect_eq(fake.mr_len, MSG_MAIL_SLOTS * (sizeof(struct request) + sizeof(struct reply)));
