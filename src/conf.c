@@ -277,7 +277,7 @@ FILE *dreg_conf_open(const char *path)
 	return NULL;
 }
 
-/* Whether opening @path would find something. An error other than absence is reported at the open. */
+/* True after an error other than absence as well, which opening @path reports. */
 static bool exists(const char *path)
 {
 	struct stat st;

@@ -29,6 +29,7 @@ dofi_core_sources = \
 	prov/ofi/fab/grant.c \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/lead.c \
+	prov/ofi/fab/named.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/query.c \
 	prov/ofi/fab/quirks.c \
@@ -173,6 +174,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/grant.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
+	prov/ofi/fab/named.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/query.h \
 	prov/ofi/fab/quirks.h \

@@ -82,6 +82,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/grant_test.c \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
+	test/unit/fab/named_test.c \
 	test/unit/fab/params_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/shards_test.c \
