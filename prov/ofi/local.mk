@@ -10,6 +10,7 @@ dofi_core_sources = \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/mutex.c \
 	prov/ofi/base/nap.c \
+	prov/ofi/base/ofed.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/prompt.c \
 	prov/ofi/base/runner.c \
@@ -154,6 +155,7 @@ noinst_HEADERS += \
 	prov/ofi/base/mutex.h \
 	prov/ofi/base/mutex_tsan.h \
 	prov/ofi/base/nap.h \
+	prov/ofi/base/ofed.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/prompt.h \
 	prov/ofi/base/ring.h \
