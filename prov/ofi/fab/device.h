@@ -3,6 +3,7 @@
 #ifndef DOFI_FAB_DEVICE_H
 #define DOFI_FAB_DEVICE_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 struct fi_info;
@@ -26,5 +27,9 @@ struct dofi_device {
  */
 void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage *address,
 		      const char *sysfs, struct dofi_device *device);
+
+/* Whether @address is a GID of the port @port of the device @name, by the files in @sysfs. */
+bool dofi_device_port_has(const char *sysfs, const char *name, unsigned port,
+			  const struct sockaddr_storage *address);
 
 #endif
