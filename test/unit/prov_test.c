@@ -202,7 +202,7 @@ Test(prov, an_unknown_key_is_named)
 
 Test(prov, a_word_without_value_is_named)
 {
-	is_refused("eth0 0", "eth0");
+	is_refused("eth0", "eth0");
 }
 
 Test(prov, a_value_too_long_is_named)
