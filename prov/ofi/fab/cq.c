@@ -7,7 +7,6 @@
 #include "fab/cq_serve.h"
 
 #include <errno.h>
-#include <rdma/fi_errno.h>
 #include <stdlib.h>
 
 /* Software CQs grow when they are full. */

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

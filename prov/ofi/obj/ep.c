@@ -5,8 +5,6 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "obj/evd.h"
-#include "obj/lmr.h"
 
 #include <assert.h>
 

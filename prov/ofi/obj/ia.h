@@ -11,7 +11,6 @@
 #include "loop/counter_server.h"
 #include "obj/obj.h"
 
-#include <stddef.h>
 #include <sys/socket.h>
 
 struct dofi_evd;

@@ -8,7 +8,6 @@
 #include "obj/ep_dto.h"
 #include "xport/rdm/direct.h"
 #include "xport/rdm/link.h"
-#include "xport/rdm/op.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
