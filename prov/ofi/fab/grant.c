@@ -198,9 +198,8 @@ static bool allows(const struct dofi_grant *g, const struct dofi_use *use)
 {
 	const uint64_t offset = use->addr - g->first;	/* huge if it begins before */
 
-	return g->fabric_key == dofi_mr_fabric_key(use->key, use->secret) &&
-	       offset < g->len && use->len <= g->len - offset &&
-	       use->access && !(use->access & ~g->access);
+	return g->fabric_key == dofi_mr_fabric_key(use->key, use->secret) && offset < g->len &&
+	       use->len <= g->len - offset && use->access && !(use->access & ~g->access);
 }
 
 /* Returns the grant for @use, and sets *@memory; NULL if there is none. Call with the lock held. */

@@ -192,8 +192,7 @@ static bool is_stopped(const struct counted *c, int i)
 {
 	const struct dofi_ia *ia = c->obj;
 
-	return c->counter == ia_counters && ia->cm_stopped &&
-	       i >= CM_FIRST && i < CM_END;
+	return c->counter == ia_counters && ia->cm_stopped && i >= CM_FIRST && i < CM_END;
 }
 
 /* Counter @i since the reset. Needs the object's lock. */

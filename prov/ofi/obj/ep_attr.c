@@ -285,8 +285,7 @@ static bool take_attr(struct change *c)
 
 static bool take_recv_dtos(struct change *c)
 {
-	return take_attr(c) &&
-	       dofi_queue_used(&c->ep->rq) <= (uint32_t)c->parts.attr.max_recv_dtos;
+	return take_attr(c) && dofi_queue_used(&c->ep->rq) <= (uint32_t)c->parts.attr.max_recv_dtos;
 }
 
 static bool take_request_dtos(struct change *c)

@@ -160,10 +160,9 @@ static DAT_RETURN create(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
-			  DAT_EP_HANDLE *ep_handle)
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
+			  DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+			  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
 	struct dofi_ep_parts parts;

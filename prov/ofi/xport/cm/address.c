@@ -111,8 +111,7 @@ void dofi_cm_name_socket(int fd, const struct sockaddr_storage *to)
 	for (i = 0; i < PORT_TRIES; i++) {
 		snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, FROM "%s:%u", ip,
 			 0x8000 | (dofi_random() & 0x7fff));
-		if (!bind(fd, (struct sockaddr *)&name, name_len(&name)) ||
-		    errno != EADDRINUSE)
+		if (!bind(fd, (struct sockaddr *)&name, name_len(&name)) || errno != EADDRINUSE)
 			return;
 	}
 }

@@ -339,8 +339,7 @@ static unsigned strangers_most(void)
 }
 
 int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
-		   const struct dofi_cm_ops *ops, void *owner,
-		   struct dofi_cm_listener **listener)
+		   const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_listener **listener)
 {
 	struct dofi_cm_listener *l = calloc(1, sizeof(*l));
 	int ret;

@@ -46,8 +46,7 @@ void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info,
 		 const void *data, size_t size);
 
 /* Rejects @request, and frees it. */
-void msg_refuse(struct msg_request *request, enum dofi_reject why, const void *data,
-		size_t size);
+void msg_refuse(struct msg_request *request, enum dofi_reject why, const void *data, size_t size);
 void msg_request_free(struct msg_request *request);
 
 #endif

@@ -53,7 +53,6 @@ void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_rea
  */
 int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
 /* Fills our request or answer, with pointers to the consumer's data. */
-void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind,
-		   struct dofi_cm_msg *msg);
+void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
 
 #endif
