@@ -432,7 +432,9 @@ static void expect_fds(unsigned least, unsigned most, unsigned ms)
 		CHECK(pair_now() < deadline, "%u descriptors, not %u to %u", fds, least, most);
 }
 
-/* A fabric may keep foreign clients as long as a PSP listens; the provider's own ports drop them. */
+/*
+ * A fabric may keep foreign clients as long as a PSP listens; the provider's own ports drop them.
+ */
 static void serves_foreign_clients(struct pair *p)
 {
 	struct resources before;

@@ -52,9 +52,9 @@ static bool is_missing(int err)
 }
 
 /*
- * A futex wait with a deadline is ended by any handler, even with SA_RESTART; only futex_waitv, since Linux 5.16,
- * honours that flag. On older kernels such waits continue: a program that wants its calls restarted, or is profiled
- * by signals, must not see them fail.
+ * A futex wait with a deadline is ended by any handler, even with SA_RESTART; only futex_waitv,
+ * since Linux 5.16, honours that flag. On older kernels such waits continue: a program that wants
+ * its calls restarted, or is profiled by signals, must not see them fail.
  */
 static int wait_until(struct dofi_cond *cond, uint32_t wakeups, int64_t deadline)
 {

@@ -111,10 +111,11 @@ const struct dofi_setting dofi_setting_table[] = {
 #define LIBFABRIC_1_17 (1u << 16 | 17)
 
 /*
- * An endpoint of the rxm layer has 2,048 buffers, and writes to all of them. A message that is longer than a buffer,
- * or than the eager limit over tcp, is overtaken by later messages: fab/quirks.c has these sizes. libfabric reads the
- * limit with each endpoint, so it is in force even if the program used libfabric before. Without such a limit, small
- * buffers make a message of 4 KiB take four times as long.
+ * An endpoint of the rxm layer has 2,048 buffers, and writes to all of them. A message that is
+ * longer than a buffer, or than the eager limit over tcp, is overtaken by later messages:
+ * fab/quirks.c has these sizes. libfabric reads the limit with each endpoint, so it is in force
+ * even if the program used libfabric before. Without such a limit, small buffers make a message of
+ * 4 KiB take four times as long.
  */
 #define LAYER_BUFFER_BYTES "4096"
 #define LAYER_ONLY_BUFFER_BYTES "16384"
@@ -123,8 +124,8 @@ const struct dofi_setting dofi_setting_table[] = {
 #define LAYER_MSG_QUEUE "64"
 
 /*
- * libfabric's cache would keep a closed registration, with the rights that peers have in it. It would save little: a
- * registration of 4 KiB took 35 us over verbs, of which verbs took 32.
+ * libfabric's cache would keep a closed registration, with the rights that peers have in it. It
+ * would save little: a registration of 4 KiB took 35 us over verbs, of which verbs took 32.
  */
 #define CACHED_REGISTRATIONS "0"
 
@@ -360,7 +361,10 @@ static const struct dofi_foreign *foreign_find(const char *name)
 	return NULL;
 }
 
-/* Returns whether the value is one that the provider of the other API version may have set: it is kept. */
+/*
+ * Returns whether the value is one that the provider of the other API version may have set: it is
+ * kept.
+ */
 static bool is_given(const char *name, const char *value)
 {
 	const struct dofi_foreign *f = foreign_find(name);

@@ -43,7 +43,10 @@ static bool ends_calls(int sig)
 	return !(act.sa_flags & SA_RESTART);
 }
 
-/* Returns the result of the sleep by the pending signals; @mask is the thread's mask outside the sleep. */
+/*
+ * Returns the result of the sleep by the pending signals; @mask is the thread's mask outside the
+ * sleep.
+ */
 static int judge_signals(const sigset_t *mask)
 {
 	bool deliverable = false;

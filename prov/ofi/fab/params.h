@@ -14,8 +14,8 @@ struct dofi_params {
 };
 
 /*
- * Parses @text into @params. Returns 0; or -EINVAL, with a sentence in @why, for a word that is no `key=value`, an
- * unknown key, an overlong value or an unknown endpoint type.
+ * Parses @text into @params. Returns 0; or -EINVAL, with a sentence in @why, for a word that is no
+ * `key=value`, an unknown key, an overlong value or an unknown endpoint type.
  */
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size);
 

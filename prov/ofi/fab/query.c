@@ -34,7 +34,9 @@ static bool has_ipv4(const struct fi_info *info)
 	       ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET;
 }
 
-/* rxm of libfabric 2.7 has several connections to a peer, and keeps less order than was requested. */
+/*
+ * rxm of libfabric 2.7 has several connections to a peer, and keeps less order than was requested.
+ */
 static bool keeps_order(const struct fi_info *info)
 {
 	return info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
@@ -50,7 +52,10 @@ static bool is_layered(const struct fi_info *info)
 	return strchr(info->fabric_attr->prov_name, ';');
 }
 
-/* Connected endpoints follow rules of libfabric; connectionless ones are used only if their quirks are known. */
+/*
+ * Connected endpoints follow rules of libfabric; connectionless ones are used only if their quirks
+ * are known.
+ */
 static bool is_usable(const struct fi_info *info)
 {
 	if (info->ep_attr->type == FI_EP_MSG)
@@ -310,8 +315,8 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
 }
 
 /*
- * Returns whether an interface of this host has the address @text. Software fabrics accept any source address, and
- * then every listen and connect fails.
+ * Returns whether an interface of this host has the address @text. Software fabrics accept any
+ * source address, and then every listen and connect fails.
  */
 static bool address_is_local(const char *text)
 {
@@ -372,8 +377,9 @@ static bool provider_exists(const char *name)
 }
 
 /*
- * Logs why there is no fabric. libfabric leaves out shm, without a reason, if /dev/shm has less space than one region
- * per processor. So that is the reason if libfabric has shm, no filter excludes it, and none is offered.
+ * Logs why there is no fabric. libfabric leaves out shm, without a reason, if /dev/shm has less
+ * space than one region per processor. So that is the reason if libfabric has shm, no filter
+ * excludes it, and none is offered.
  */
 static int why_nothing(const struct dofi_params *params)
 {

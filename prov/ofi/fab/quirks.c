@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Room for 64 KiB and a header: the cost of a frame is then small compared with that of its bytes, and they are still
- * in the cache when they are copied.
+ * Room for 64 KiB and a header: the cost of a frame is then small compared with that of its bytes,
+ * and they are still in the cache when they are copied.
  */
 #define LONG_FRAME (65536 + 64)
 
@@ -22,10 +22,11 @@
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
 /*
- * The ranks are our policy: hardware first, then the faster software. libfabric's order is that of linking.
+ * The ranks are our policy: hardware first, then the faster software. libfabric's order is that of
+ * linking.
  *
- * takes_offset: libfabric's manual reserves the offset of a registration. Fabrics that use libfabric's table of
- * registrations have always added it to addresses (1.5 to 2.6).
+ * takes_offset: libfabric's manual reserves the offset of a registration. Fabrics that use
+ * libfabric's table of registrations have always added it to addresses (1.5 to 2.6).
  *
  * The row of a layer over a certain provider comes before the row of the layer over any.
  */

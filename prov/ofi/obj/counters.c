@@ -127,7 +127,8 @@ struct counted {
 	void *obj;
 	const struct counter *counter;
 	int n;
-	struct dofi_mutex *lock;		/* of the object; NULL of an EP, which has dofi_ep_lock() */
+	/* of the object; NULL of an EP, which has dofi_ep_lock() */
+	struct dofi_mutex *lock;
 	uint64_t *base;			/* what the counters were when they were reset */
 };
 

@@ -64,7 +64,8 @@ void dofi_fast_renew(struct dofi_ep *ep)
 		fast_choose(ep);
 	ep->fast.lock_when_free = ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock;
 	if (!ep->fast.send)
-		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* the fast path tests the LMR alone */
+		/* the fast path tests the LMR alone */
+		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;
 }
 
 /*

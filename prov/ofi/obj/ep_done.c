@@ -36,7 +36,8 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
 	case EFAULT:		/* also from the provider: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
-	case FI_EKEYREJECTED:	/* of a receive: the write with data that was to end it was refused */
+	/* of a receive: the write with data that was to end it was refused */
+	case FI_EKEYREJECTED:
 		if (kind == DOFI_DTO_RECV)
 			return DAT_DTO_ERR_FLUSHED;
 		/* fall through */

@@ -29,7 +29,9 @@ static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep) DOFI_NEEDS(ep->
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 }
 
-/* Fills in the event of @dto, which is not a bind. @operation is a DAT_DTOS; 1.2 does not show it. */
+/*
+ * Fills in the event of @dto, which is not a bind. @operation is a DAT_DTOS; 1.2 does not show it.
+ */
 static DOFI_INTO_CALLER void dofi_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
 					    const struct dofi_dto *dto, unsigned operation,
 					    DAT_DTO_COMPLETION_STATUS status, uint64_t length)

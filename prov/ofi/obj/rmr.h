@@ -35,7 +35,8 @@ struct dofi_bind {
 struct dofi_rmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	bool ep_scope;			/* bound through one EP at a time, while the EP is connected */
+	/* bound through one EP at a time, while the EP is connected */
+	bool ep_scope;
 
 	/* under the PZ's rmr_lock */
 	struct dofi_bind *bound;	/* the grant in force, or NULL */

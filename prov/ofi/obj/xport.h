@@ -42,7 +42,9 @@ enum dofi_reject {
 typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
 
-/* As dofi_send(), for a receive; the type is that of fi_ops_msg.recv. It never returns DOFI_DONE. */
+/*
+ * As dofi_send(), for a receive; the type is that of fi_ops_msg.recv. It never returns DOFI_DONE.
+ */
 typedef ssize_t dofi_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
 

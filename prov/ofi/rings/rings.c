@@ -123,7 +123,10 @@ static void all_set(struct dofi_rings *rings)
 		due_set(rings, slot);
 }
 
-/* Checks one ring per read without its mark: finds frames after a faulty peer has cleared their mark. */
+/*
+ * Checks one ring per read without its mark: finds frames after a faulty peer has cleared their
+ * mark.
+ */
 static void probe(struct dofi_rings *rings)
 {
 	const struct dofi_link *link;

@@ -22,7 +22,9 @@
 
 #define MS 1000000LL
 
-/* The descriptor of an event queue is an epoll set, which may contain further sets of the fabric. */
+/*
+ * The descriptor of an event queue is an epoll set, which may contain further sets of the fabric.
+ */
 #define DEPTH 3
 
 /* How long the kernel keeps a silent connection before the fabric can accept it. */
@@ -66,9 +68,10 @@ static bool listens(int fd)
 }
 
 /*
- * Returns whether the fabric has read nothing from @fd; it has read the request of a connection that it reported. The
- * unread bytes are queried first: bytes that arrive before the second query make an unread connection look read, but
- * never a read one unread. The end of the connection counts as a byte.
+ * Returns whether the fabric has read nothing from @fd; it has read the request of a connection
+ * that it reported. The unread bytes are queried first: bytes that arrive before the second query
+ * make an unread connection look read, but never a read one unread. The end of the connection
+ * counts as a byte.
  */
 static bool is_unread(int fd)
 {
@@ -84,8 +87,8 @@ static bool is_unread(int fd)
 #define HEAD 32
 
 /*
- * Returns whether @fd received nothing for @ms, and before that no more than the header of a request: tcp keeps a
- * connection forever that sends only the header.
+ * Returns whether @fd received nothing for @ms, and before that no more than the header of a
+ * request: tcp keeps a connection forever that sends only the header.
  */
 static bool is_silent(int fd, unsigned ms)
 {

@@ -34,7 +34,8 @@ extern const struct dofi_ports_ops msg_ports_ops;
 
 /* The transport's part of a connection request. */
 struct msg_request {
-	struct fi_info *info;		/* the endpoint that accepts the request is opened with it */
+	/* the endpoint that accepts the request is opened with it */
+	struct fi_info *info;
 	struct msg_listener *listener;	/* that the request came through */
 };
 

@@ -40,7 +40,8 @@ struct msg_mail {
 
 	struct dofi_mr mr;		/* registration of the mailbox */
 	/* protected by the EP lock */
-	uint32_t asked, answered;	/* number of our last request, and of the last reply to us */
+	/* number of our last request, and of the last reply to us */
+	uint32_t asked, answered;
 	/* number of the peer's last request that was carried out, and of our last reply */
 	uint32_t served, replied;
 	struct dofi_dto *dto[MSG_MAIL_SLOTS];

@@ -8,11 +8,13 @@
 
 struct rdm_direct {
 	struct dofi_rdm rdm;
-	uint64_t tags;			/* the tag of receive n is tags + n; known to the peer alone */
+	/* the tag of receive n is tags + n; known to the peer alone */
+	uint64_t tags;
 	bool reached;			/* the address of the peer's direct endpoint is known */
 	fi_addr_t to;			/* the peer's direct endpoint */
 	struct rdm_conn *conn;
-	struct dofi_timer lost;		/* runs after a failure; used by the progress thread alone */
+	/* runs after a failure; used by the progress thread alone */
+	struct dofi_timer lost;
 };
 
 /*

@@ -21,7 +21,8 @@ struct rdm_endpoint {
 	/* used by the progress thread alone */
 	struct dofi_reservations reservations;	/* reservations for peers of unanswered requests */
 	unsigned conns;
-	unsigned repairs;		/* repairs of the IA's segment before the endpoint was opened */
+	/* repairs of the IA's segment before the endpoint was opened */
+	unsigned repairs;
 };
 
 /*
@@ -37,9 +38,9 @@ void rdm_endpoints_close(struct rdm_pz *rpz);
 /* Reposts buffers of the endpoints that the fabric did not take before. CQ lock held. */
 void rdm_endpoints_sweep(struct rdm_pz *rpz);
 /*
- * struct dofi_robust's callback: a process died while it used the memory of the IA's endpoints, which
- * cannot be repaired. The connections of the endpoints end as BROKEN, and the endpoints are closed.
- * Any thread.
+ * struct dofi_robust's callback: a process died while it used the memory of the IA's endpoints,
+ * which cannot be repaired. The connections of the endpoints end as BROKEN, and the endpoints are
+ * closed. Any thread.
  */
 void rdm_endpoints_damaged(struct dofi_robust *robust);
 void rdm_endpoints_renew(struct dofi_work *work);

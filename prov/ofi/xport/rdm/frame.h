@@ -55,7 +55,8 @@ enum rdm_frame_kind {
 	 * the message is to be sent there.
 	 */
 	RDM_FRAME_CTS,
-	RDM_FRAME_DATA,			/* the number of the CTS; data that belongs at address of the message */
+	/* the number of the CTS; data that belongs at address of the message */
+	RDM_FRAME_DATA,
 	/*
 	 * Key, address, length; data, or segments that the target reads. Value 1 is how many bytes
 	 * of the operation follow in other frames: the operation is refused as a whole.
@@ -149,8 +150,8 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *frame);
 int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
 
 /*
- * A bare frame has no header: the fabric carries 64 bits of remote CQ data with it. So 4 KiB of data
- * fit what libfabric's shm injects, and leave from the program's memory.
+ * A bare frame has no header: the fabric carries 64 bits of remote CQ data with it. So 4 KiB of
+ * data fit what libfabric's shm injects, and leave from the program's memory.
  *
  *	bit 0-1    SEND, MORE, FIRST, or an ACK with data
  *	bit 2-7    credits

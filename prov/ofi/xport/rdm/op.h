@@ -11,14 +11,16 @@
  */
 struct rdm_op {
 	struct rdm_pz *rpz;
-	struct rdm_conn *conn;		/* NULL once the connection has ended; protected by the CQ lock */
+	/* NULL once the connection has ended; protected by the CQ lock */
+	struct rdm_conn *conn;
 	uint32_t number;		/* number of the DTO in its queue */
 	bool receives;			/* the DTO is in the queue of receives */
 	bool blocks;			/* requests behind it wait for its completion */
 	unsigned char *copy;		/* memory for a copy of a frame, or NULL */
 	bool ends;			/* its completion completes the DTO */
 	bool direct;			/* posted to the direct endpoint of the connection */
-	unsigned char header[RDM_FRAME_HEADER];	/* header of a message sent from the program's memory */
+	/* header of a message sent from the program's memory */
+	unsigned char header[RDM_FRAME_HEADER];
 	SLIST_ENTRY(rdm_op) free;
 	LIST_ENTRY(rdm_op) link;	/* in the connection's list */
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A robust lock: exclusive access to the memory of an IA's shm endpoints, among all threads of all processes. */
+/*
+ * A robust lock: exclusive access to the memory of an IA's shm endpoints, among all threads of all
+ * processes.
+ */
 
 #include "xport/rdm/shm/lock.h"
 
@@ -16,8 +19,9 @@
 #define WAIT_NS 100000000L
 
 /*
- * Returns whether the owner of page @number has died. A missing file proves that only while the caller's own file is
- * there: the program may have changed its root, or an administrator may have removed all files.
+ * Returns whether the owner of page @number has died. A missing file proves that only while the
+ * caller's own file is there: the program may have changed its root, or an administrator may have
+ * removed all files.
  */
 static bool is_dead(uint64_t number, uint64_t self)
 {
@@ -42,8 +46,8 @@ static bool died_in_there(struct dofi_robust *robust, uint64_t holder)
 }
 
 /*
- * Call after taking the lock from a dead holder. Returns false if the memory cannot be repaired: the lock is
- * disabled.
+ * Call after taking the lock from a dead holder. Returns false if the memory cannot be repaired:
+ * the lock is disabled.
  */
 static bool repair(struct dofi_robust *robust)
 {

@@ -18,7 +18,8 @@
 struct layout {
 	uint8_t version;
 	uint16_t lock;			/* of the spin lock */
-	uint16_t queue;			/* of the word with the offset of the command queue; 0: no such queue */
+	/* of the word with the offset of the command queue; 0: no such queue */
+	uint16_t queue;
 	uint16_t entry;			/* the size of an entry of the command queue */
 };
 
@@ -43,7 +44,8 @@ struct queue {
 };
 
 struct entry {
-	_Atomic int64_t seq;		/* the position it is free for; one more once it is committed */
+	/* the position it is free for; one more once it is committed */
+	_Atomic int64_t seq;
 	bool noop;			/* the reader skips it */
 };
 
@@ -79,7 +81,9 @@ static struct queue *queue_find(unsigned char *region, size_t len, const struct 
 	return is_queue(q, len - at, layout) ? q : NULL;
 }
 
-/* Turns claimed entries into commands that do nothing: the process that would commit them is dead. */
+/*
+ * Turns claimed entries into commands that do nothing: the process that would commit them is dead.
+ */
 static unsigned queue_repair(struct queue *q, const struct layout *layout)
 {
 	unsigned repaired = 0;
