@@ -31,15 +31,16 @@ static inline void dofi_cond_init(struct dofi_cond *cond)
  * -ETIMEDOUT after the deadline; -EINTR if a signal handler without SA_RESTART ran in this thread.
  * On a kernel without futex_waitv, handlers end only sleeps without a deadline.
  */
-int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline) DOFI_NEEDS(*lock);
+int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
+	DOFI_NEEDS(*lock);
 
 /*
  * Like dofi_cond_wait(); also returns 0 when @fd becomes readable. A wakeup writes to the eventfd
  * @wakeup_fd, which is empty again on return. @signals is from dofi_nap_open(). -EBUSY: see
  * dofi_nap(). One thread at a time.
  */
-int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd, int wakeup_fd,
-		      int signals) DOFI_NEEDS(*lock);
+int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd,
+		      int wakeup_fd, int signals) DOFI_NEEDS(*lock);
 
 /*
  * Like dofi_cond_wait(); also returns 0 when @word, a futex in shared memory, is woken or is not

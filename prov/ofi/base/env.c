@@ -76,9 +76,11 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "DAPL_DBG_DEST", dest_of_dest },
 	{ "DAT_OFI_SPIN_US", "us", "how long a blocking wait polls before it sleeps",
 	  50, 0, 1000000, &dofi_settings.spin_us, NULL, NULL },
-	{ "DAT_OFI_PROBE_US", "us", "the progress thread serves a queue that was not polled for this long",
+	{ "DAT_OFI_PROBE_US", "us",
+	  "the progress thread serves a queue that was not polled for this long",
 	  20, 1, 100000, &dofi_settings.probe_us, NULL, NULL },
-	{ "DAT_OFI_TICK_US", "us", "a queue that the program polls is checked at least once in four times this",
+	{ "DAT_OFI_TICK_US", "us",
+	  "a queue that the program polls is checked at least once in four times this",
 	  1000, 10, 1000000, &dofi_settings.tick_us, NULL, NULL },
 	{ "DAT_OFI_LINGER_MS", "ms",
 	  "how long data that a peer does not take is kept after disconnecting; tcp and net",
@@ -96,7 +98,8 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "0 nothing, 1 prefers a near device, 2 also runs the progress thread near it",
 	  DOFI_NUMA_BIND, DOFI_NUMA_OFF, DOFI_NUMA_BIND, &dofi_settings.numa, NULL, NULL },
 	{ "DAT_OFI_COUNTERS", "level",
-	  "0 nothing, 1 shows them to datinfo --counters, 2 also writes them when an object is freed",
+	  "0 nothing, 1 shows them to datinfo --counters, "
+	  "2 also writes them when an object is freed",
 	  1, 0, 2, &dofi_settings.counters, NULL, NULL },
 	{ NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
@@ -133,12 +136,16 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: receive buffer, so small that the last byte of an RDMA write lands last",
 	  BUFFERED_BYTES, 0, NULL, false },
-	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, 0, NULL, false },
+	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes",
+	  "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, 0, NULL, false },
 	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
-	  "of libfabric: size of a buffer of the rxm layer, which needs most of its memory for buffers",
+	  "of libfabric: size of a buffer of the rxm layer, "
+	  "which needs most of its memory for buffers",
 	  LAYER_BUFFER_BYTES, LIBFABRIC_1_17, LAYER_ONLY_BUFFER_BYTES, false },
-	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue", LAYER_QUEUE, 0, NULL, false },
-	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: the layer's receive queue", LAYER_QUEUE, 0, NULL, false },
+	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue",
+	  LAYER_QUEUE, 0, NULL, false },
+	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: the layer's receive queue",
+	  LAYER_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_TX_SIZE", "operations", "of libfabric: the send queue below the layer",
 	  LAYER_MSG_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_RX_SIZE", "operations", "of libfabric: the receive queue below the layer",
@@ -152,9 +159,12 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_IO_URING", "0/1",
 	  "of libfabric: always 0 here, as connections stall with it",
 	  "0", 0, NULL, true },
-	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net", "0", 0, NULL, true },
-	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers", NULL, 0, NULL, false },
-	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL, 0, NULL, false },
+	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net",
+	  "0", 0, NULL, true },
+	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers",
+	  NULL, 0, NULL, false },
+	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf",
+	  NULL, 0, NULL, false },
 	{ "DAT_DBG_TYPE", "bits", "of the registry: what it logs", NULL, 0, NULL, false },
 	{ "DAT_DBG_DEST", "bits", "of the registry: where it logs to", NULL, 0, NULL, false },
 	{ NULL, NULL, NULL, NULL, 0, NULL, false },
@@ -369,7 +379,8 @@ static bool is_given(const char *name, const char *value)
 {
 	const struct dofi_foreign *f = foreign_find(name);
 
-	return f && f->given && (!strcmp(f->given, value) || (f->later && !strcmp(f->later, value)));
+	return f && f->given &&
+	       (!strcmp(f->given, value) || (f->later && !strcmp(f->later, value)));
 }
 
 static void settings_read_once(void)
@@ -427,8 +438,9 @@ static void give_once(void)
 		const char *value = secure_getenv(f->name);
 
 		if (f->fixed && is_on(value))
-			dofi_log(DOFI_WARN, DOFI_CORE, "%s=%s is not used: it does not work with this provider",
-				 f->name, value);
+			dofi_log(DOFI_WARN, DOFI_CORE,
+				 "%s=%s is not used: it does not work with this provider", f->name,
+				 value);
 		if (f->later)
 			give_later((size_t)(f - dofi_foreign_table));
 		if (f->given)

@@ -38,7 +38,8 @@ static bool ends_calls(int sig)
 
 	if (sigaction(sig, NULL, &act))
 		return false;
-	if (!(act.sa_flags & SA_SIGINFO) && (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN))
+	if (!(act.sa_flags & SA_SIGINFO) &&
+	    (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN))
 		return false;
 	return !(act.sa_flags & SA_RESTART);
 }

@@ -35,7 +35,8 @@ static int chunk_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 	base = aligned_alloc(64, count * pool->stride);
 	if (!base)
 		return -1;
-	__atomic_store_n(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head), __ATOMIC_RELAXED);
+	__atomic_store_n(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head),
+			 __ATOMIC_RELAXED);
 	pool->n_chunks = n + 1;
 	pool->unmade = count;
 	return 0;

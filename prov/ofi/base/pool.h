@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define DOFI_POOL_CHUNKS 27 /* no 32-bit number lies beyond the last */
-#define DOFI_POOL_FIRST 64 /* objects of the first chunk; each next has twice as many. So many are made at a time */
+/* Objects of the first chunk; each next chunk has twice as many. So many are made at a time. */
+#define DOFI_POOL_FIRST 64
 
 struct dofi_pool_chunk {
 	/* the first object; written once, possibly while another thread reads it */
@@ -144,7 +145,8 @@ static inline unsigned dofi_pool_tag(const void *obj)
 {
 	const struct dofi_pool_head *head = (const struct dofi_pool_head *)obj - 1;
 
-	return (unsigned)(__atomic_load_n(&head->self, __ATOMIC_ACQUIRE) ^ (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE);
+	return (unsigned)(__atomic_load_n(&head->self, __ATOMIC_ACQUIRE) ^ (uintptr_t)obj ^
+			  DOFI_POOL_SCRAMBLE);
 }
 
 /* Sets the tag of @obj, and returns the tag before. */

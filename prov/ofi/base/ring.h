@@ -97,7 +97,8 @@ static inline int dofi_ring_read_head(struct dofi_ring_out *out)
  */
 static inline bool dofi_ring_can_restart(struct dofi_ring_out *out, uint64_t n)
 {
-	return n < out->tail % DOFI_RING_LINES && !dofi_ring_read_head(out) && out->head == out->tail;
+	return n < out->tail % DOFI_RING_LINES && !dofi_ring_read_head(out) &&
+	       out->head == out->tail;
 }
 
 /*
@@ -113,7 +114,8 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 	 * the record begins before line DOFI_RING_FIRST and ends at it or after, in one comparison
 	 */
 	const bool leaves = line + n - DOFI_RING_FIRST < n;
-	const bool skips = n > left || (__builtin_expect(leaves, 0) && dofi_ring_can_restart(out, n));
+	const bool skips = n > left ||
+			   (__builtin_expect(leaves, 0) && dofi_ring_can_restart(out, n));
 	const uint64_t at = skips ? out->tail + left : out->tail;
 	const uint64_t end = at + n + 1;	/* including the word to be cleared */
 	int ret;

@@ -56,7 +56,8 @@ int64_t dofi_runner_ran(struct dofi_runner *runner)
 	const int64_t before = tid == runner->seen ? runner->ran : INT64_MIN;
 	struct timespec ts;
 
-	if (!tid || atomic_load_explicit(&runner->self, memory_order_relaxed) == __builtin_thread_pointer())
+	if (!tid ||
+	    atomic_load_explicit(&runner->self, memory_order_relaxed) == __builtin_thread_pointer())
 		return INT64_MAX;
 	if (clock_gettime(clock_of(tid), &ts)) {
 		forget(runner);

@@ -209,7 +209,8 @@ struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
 		 */
 		cq->poller.fired = true;
 		if (ret)
-			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s", fi_strerror(-ret));
+			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s",
+				 fi_strerror(-ret));
 		shard = ret ? &cq->first : shard_not_full(cq);
 	}
 	shard->endpoints++;

@@ -63,8 +63,8 @@ struct dofi_cq_guard_ops {
 /* Locks if the holder is @from: 0, or a dead thread. */
 static inline bool dofi_cq_guard_take(struct dofi_cq_guard *guard, uint64_t from)
 {
-	return atomic_compare_exchange_strong_explicit(guard->holder, &from, guard->self, memory_order_acquire,
-						       memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(guard->holder, &from, guard->self,
+						       memory_order_acquire, memory_order_relaxed);
 }
 
 static inline bool dofi_cq_guard_try(struct dofi_cq_guard *guard)

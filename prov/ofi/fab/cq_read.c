@@ -50,7 +50,9 @@ static unsigned take_left(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 
 static ssize_t read_shards(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
-	return cq->left ? take_left(cq) : dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
+	if (cq->left)
+		return take_left(cq);
+	return dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
 }
 
 /*
@@ -243,7 +245,9 @@ void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
  */
 static __attribute__((noinline)) void give_way(struct dofi_cq *cq)
 {
-	if (atomic_fetch_add_explicit(&cq->refused, 1, memory_order_relaxed) % REFUSALS == REFUSALS - 1)
+	const unsigned before = atomic_fetch_add_explicit(&cq->refused, 1, memory_order_relaxed);
+
+	if (before % REFUSALS == REFUSALS - 1)
 		sched_yield();
 }
 

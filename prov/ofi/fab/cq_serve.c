@@ -95,7 +95,8 @@ static bool being_read(struct dofi_cq *cq)
  */
 static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 {
-	const long tick = dofi_settings.tick_us, most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
+	const long tick = dofi_settings.tick_us,
+		   most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
 	long pause = cq->pause_us + (cq->pause_us + 3) / 4;
 
 	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)

@@ -220,7 +220,8 @@ void dofi_rdm_shut(struct dofi_rdm *rdm)
 }
 
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		  const struct dofi_fabric_choice *choice, const char *shm_address, unsigned n_buffers)
+		  const struct dofi_fabric_choice *choice, const char *shm_address,
+		  unsigned n_buffers)
 {
 	struct fi_av_attr attr = { .type = FI_AV_TABLE };
 	int ret;

@@ -64,7 +64,8 @@ struct dofi_rdm {
  * signals around the call where the fabric takes some, as shm does. Progress thread only.
  */
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		  const struct dofi_fabric_choice *choice, const char *shm_address, unsigned n_buffers);
+		  const struct dofi_fabric_choice *choice, const char *shm_address,
+		  unsigned n_buffers);
 
 /*
  * Closes the endpoint but keeps its memory: nothing is received any more, and posted buffers

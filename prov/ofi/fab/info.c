@@ -233,9 +233,11 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_rdma_size = least(info->ep_attr->max_msg_size, INT64_MAX),
 		.max_iov = least(MAX_IOV, least(tx_iov, rx_iov)),
 		.max_rdma_iov = least(MAX_IOV, rdma_iov),
-		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : MOST_EPS, MOST_EPS),
+		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : MOST_EPS,
+				 MOST_EPS),
 		.max_pzs = 1024,
-		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
+		.max_lmrs =
+			least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
 		.max_srqs = can_frame ? 65536 : 0,
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,

@@ -95,7 +95,8 @@ static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 		atomic_store_explicit(&cq->led, true, memory_order_relaxed);
 		dofi_cq_route(cq);
 	}
-	*read = cq->fd < 0 || cq->several || cq->left || !cq->trywait_reads || dofi_cq_wants_sweep(cq);
+	*read = cq->fd < 0 || cq->several || cq->left || !cq->trywait_reads ||
+		dofi_cq_wants_sweep(cq);
 	dofi_mutex_unlock(&cq->lock);
 	return fid;
 }
@@ -138,14 +139,16 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	return err;
 }
 
-int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
+		    int64_t deadline)
 {
 	const struct dofi_lead *lead = &cq->lead;
 	const struct dofi_lead_word *w = atomic_load(&lead->word);
 	uint32_t value;
 
 	if (cq->fd >= 0)
-		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd, lead->signals);
+		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd,
+					 lead->signals);
 	if (!w)
 		return 0;
 	value = atomic_load(w->word);

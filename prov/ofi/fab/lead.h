@@ -111,8 +111,8 @@ int dofi_lead_begin(struct dofi_cq *cq);
  * Sleeps like dofi_cond_wait(), but at most until @cq may have something to read, or the leader is
  * deposed.
  */
-int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
-	DOFI_NEEDS(*lock);
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
+		    int64_t deadline) DOFI_NEEDS(*lock);
 
 /* The caller is no longer the leader. It has to poll for what has arrived in between. No lock. */
 void dofi_lead_end(struct dofi_cq *cq);

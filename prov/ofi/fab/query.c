@@ -217,7 +217,8 @@ static struct fi_info *hints_make(const struct dofi_query *q, const char *provid
 	return h;
 }
 
-static int info_list(const struct dofi_params *params, const struct dofi_query *q, struct fi_info **list)
+static int info_list(const struct dofi_params *params, const struct dofi_query *q,
+		     struct fi_info **list)
 {
 	struct fi_info *hints = hints_make(q, params->provider);
 	const char *node = params->address[0] ? params->address : NULL;
@@ -261,7 +262,8 @@ static bool log_refused(const struct fi_info *list, const struct dofi_params *pa
 	return false;
 }
 
-static int info_find(const struct dofi_params *params, const struct dofi_query *q, struct fi_info **info)
+static int info_find(const struct dofi_params *params, const struct dofi_query *q,
+		     struct fi_info **info)
 {
 	const struct fi_info *best;
 	struct fi_info *list;
@@ -349,7 +351,8 @@ static void log_nothing(const struct dofi_params *p)
 }
 
 /* Connected endpoints are preferred: libfabric manages them, and reports their end. */
-static int fabric_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
+static int fabric_find(const struct dofi_params *params, struct dofi_query *q,
+		       struct fi_info **info)
 {
 	int ret = -FI_ENODATA;
 

@@ -100,7 +100,8 @@ void dofi_shards_close(struct dofi_shards *s)
 	while (s->n > 1) {
 		ret = fi_close(&s->shard[--s->n]->fid->fid);
 		if (ret)
-			dofi_log(DOFI_WARN, DOFI_FAB, "closing a completion queue: %s", fi_strerror(-ret));
+			dofi_log(DOFI_WARN, DOFI_FAB, "closing a completion queue: %s",
+				 fi_strerror(-ret));
 	}
 	s->n = 0;
 }
@@ -126,7 +127,8 @@ static void wake_asked(struct dofi_shards *s)
 {
 	unsigned i;
 
-	if (!atomic_load_explicit(&s->asked, memory_order_relaxed) || !atomic_exchange(&s->asked, false))
+	if (!atomic_load_explicit(&s->asked, memory_order_relaxed) ||
+	    !atomic_exchange(&s->asked, false))
 		return;
 	for (i = 0; i < s->n; i++)
 		if (atomic_load_explicit(&s->shard[i]->asked, memory_order_relaxed) &&

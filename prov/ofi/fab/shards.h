@@ -71,7 +71,8 @@ struct dofi_shard *dofi_shards_not_full(struct dofi_shards *shards);
 void dofi_shards_leave(struct dofi_shards *shards, struct dofi_shard *shard);
 
 /* Like fi_cq_read(); an error is to be read from shards->last. CQ lock held. */
-ssize_t dofi_shards_read(struct dofi_shards *shards, struct fid_fabric *fabric, void *buf, size_t count);
+ssize_t dofi_shards_read(struct dofi_shards *shards, struct fid_fabric *fabric, void *buf,
+			 size_t count);
 
 /* Returns whether all shards rest, so that the set reports all that arrives. CQ lock held. */
 bool dofi_shards_rest(struct dofi_shards *shards, struct fid_fabric *fabric);

@@ -108,7 +108,8 @@ static bool pci_of_path(const char *path, struct fi_pci_attr *pci)
 	for (path = strchr(path, '/'); path; path = strchr(path + 1, '/')) {
 		int len = 0;
 
-		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &len) < 4 ||
+		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &len)
+		    < 4 ||
 		    (path[len] && path[len] != '/'))
 			continue;
 		*pci = (struct fi_pci_attr){ domain, bus, device, function };

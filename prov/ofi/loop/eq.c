@@ -51,7 +51,8 @@ static void eq_read_error(struct dofi_progress *p, struct dofi_eq *eq)
 static void eq_failed(struct dofi_progress *p, ssize_t err)
 {
 	if (p->traits.fails_for_one && err != -EBADF)
-		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s", fi_strerror(-err));
+		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s",
+			 fi_strerror(-err));
 	else
 		dofi_progress_fail(p, err);
 }
@@ -117,7 +118,8 @@ static void eq_empty_wakeup(struct dofi_progress *p, struct dofi_eq *eq)
 	if (lack_logged) {
 		eq->rests_until = dofi_now() + REST_NS;
 		if (!p->lack_logged)
-			dofi_log(DOFI_WARN, DOFI_FAB, "no descriptors: connections wait; reported once");
+			dofi_log(DOFI_WARN, DOFI_FAB,
+				 "no descriptors: connections wait; reported once");
 		p->lack_logged = true;
 	}
 	p->listeners.arrived(p, lack_logged);
@@ -226,7 +228,8 @@ static bool is_to_be_watched(const struct dofi_progress *p, const struct dofi_eq
 {
 	if (eq->rests_until)
 		return false;
-	return eq != &p->eq || !p->traits.data_in_eq || now < p->eq_stays_until || !program_polls(p);
+	return eq != &p->eq || !p->traits.data_in_eq || now < p->eq_stays_until ||
+	       !program_polls(p);
 }
 
 static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)

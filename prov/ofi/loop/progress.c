@@ -300,8 +300,8 @@ static void failure_report(struct dofi_work *work)
 	p->ops->failed(p, p->failure);
 }
 
-int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info,
-			const struct dofi_eq_traits *traits)
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+			struct fi_info *info, const struct dofi_eq_traits *traits)
 {
 	int ret;
 

@@ -138,8 +138,8 @@ struct dofi_progress {
 int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /* Opens the fabric of @info and starts the thread. 0 or a negative errno. */
-int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info,
-			const struct dofi_eq_traits *traits);
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+			struct fi_info *info, const struct dofi_eq_traits *traits);
 
 /* Stops the thread: no work runs and no event is delivered after it. All CQs must be closed. */
 void dofi_progress_stop(struct dofi_progress *p);
@@ -172,11 +172,11 @@ void dofi_progress_wake(struct dofi_progress *p);
  * When the event queue of endpoints is read while it is out of the epoll set (eq.h):
  *
  * dofi_progress_expect(): at once, as an event may have been written just now. Any thread.
- * dofi_progress_await(): an event is expected soon, so the queue stays watched for some milliseconds.
- *	Progress thread.
+ * dofi_progress_await(): an event is expected soon, so the queue stays watched for some
+ *	milliseconds. Progress thread.
  * dofi_progress_probe(): the caller is about to sleep until a connection event comes. If no other
- *	thread polls, the queue is watched again without waiting for the next service of the CQs. Any
- *	thread, any lock.
+ *	thread polls, the queue is watched again without waiting for the next service of the CQs.
+ *	Any thread, any lock.
  */
 void dofi_progress_expect(struct dofi_progress *p);
 void dofi_progress_await(struct dofi_progress *p);

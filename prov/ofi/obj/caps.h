@@ -103,7 +103,8 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
  * DAT_INVALID_PARAMETER if one exceeds the IA's limits, or DAT_MODEL_NOT_SUPPORTED for a quality of
  * service.
  */
-DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
+DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted,
+			     DAT_EP_ATTR *attr);
 
 /*
  * Sets the attribute of @row in @attr. Returns false, and @attr is unchanged, if the value wanted

@@ -55,7 +55,8 @@ static void fast_choose(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 void dofi_fast_renew(struct dofi_ep *ep)
 {
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
-			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) && !ep->rq.held && !ep->owes;
+			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
+			   !ep->rq.held && !ep->owes;
 
 	ep->fast.send = NULL;
 	ep->fast.recv = NULL;

@@ -163,7 +163,8 @@ static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
  */
 static inline bool dofi_fast_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
 {
-	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == lock, 1);
+	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == lock,
+				1);
 }
 
 /*

@@ -363,7 +363,8 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask) DOF
 }
 
 /* Takes all that @mask names from @wanted, or nothing. */
-static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted) DOFI_NEEDS(ep->lock)
+static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
+	DOFI_NEEDS(ep->lock)
 {
 	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };
 	DAT_EP_PARAM_MASK left = mask;
@@ -385,7 +386,8 @@ static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 	}
 }
 
-DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
+			  const DAT_EP_PARAM *param)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	DAT_RETURN ret = DAT_SUCCESS;

@@ -11,7 +11,8 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err);
 void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS(ep->lock);
 
 /* Records how @dto ended: a positive @err also ends the connection. */
-static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS(ep->lock)
+static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+	DOFI_NEEDS(ep->lock)
 {
 	dto->done = true;
 	dto->at_fabric = false;

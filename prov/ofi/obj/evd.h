@@ -118,7 +118,8 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
  * Queues @event. @notify is false for completions that notify no waiter. When the queue is full the
  * event is lost, an asynchronous event reports that, and -ENOSPC is returned. Any thread.
  */
-int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify) DOFI_NEEDS_NOT(evd->lock);
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+	DOFI_NEEDS_NOT(evd->lock);
 /* Queues @event. If the queue is full returns -ENOSPC, which counts as no overflow. Any thread. */
 int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event) DOFI_NEEDS_NOT(evd->lock);
 
@@ -191,7 +192,8 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(
 void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 
 /* Calls @fn for each CQ that feeds @evd. Needs the lock. */
-static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq)) DOFI_NEEDS(evd->lock)
+static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))
+	DOFI_NEEDS(evd->lock)
 {
 	int i;
 

@@ -42,11 +42,13 @@ static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
  * Moves the oldest buffer to @dto, a free slot with room for its segments. Returns false if there
  * is none, or if other EPs wait for it: then @user joins the line. An EP's lock held.
  */
-bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto) DOFI_NEEDS_NOT(srq->lock);
+bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto)
+	DOFI_NEEDS_NOT(srq->lock);
 /* @user leaves the line. Its EP's lock held. */
 void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user) DOFI_NEEDS_NOT(srq->lock);
 /* Whether @user is in the line. Its EP's lock held. */
-bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user) DOFI_NEEDS_NOT(srq->lock);
+bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user)
+	DOFI_NEEDS_NOT(srq->lock);
 /* The most buffers that it may hold. An EP's lock may be held. */
 DAT_COUNT dofi_srq_depth(struct dofi_srq *srq) DOFI_NEEDS_NOT(srq->lock);
 

@@ -101,7 +101,8 @@ bool dofi_link_notify_slow(struct dofi_link *link);
  */
 static inline bool dofi_link_notify(struct dofi_link *link)
 {
-	return !link->doorbell || (atomic_load(&link->doorbell->wants) && dofi_link_notify_slow(link));
+	return !link->doorbell ||
+	       (atomic_load(&link->doorbell->wants) && dofi_link_notify_slow(link));
 }
 
 #endif

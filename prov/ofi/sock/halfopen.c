@@ -79,7 +79,8 @@ static bool is_unread(int fd)
 	socklen_t len = sizeof(info);
 	int unread = 0;
 
-	return !ioctl(fd, SIOCINQ, &unread) && !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	return !ioctl(fd, SIOCINQ, &unread) &&
+	       !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
 	       info.tcpi_bytes_received <= (uint64_t)unread + 1;
 }
 
@@ -192,7 +193,8 @@ static void sockets_keep_silent(struct sockets *s)
 	for (i = 0; i < s->n; i++) {
 		const uint16_t number = port_of(s->fd[i]);
 
-		if (port[number / 8] & 1u << number % 8 && !listens(s->fd[i]) && is_silent(s->fd[i], 0))
+		if (port[number / 8] & 1u << number % 8 && !listens(s->fd[i]) &&
+		    is_silent(s->fd[i], 0))
 			s->fd[n++] = s->fd[i];
 	}
 	s->n = n;
@@ -221,8 +223,8 @@ static void search(struct dofi_timer *timer)
 	sockets_keep_silent(&s);
 	ended = silent_end(&s);
 	if (ended && !p->listeners.reported)
-		dofi_log(DOFI_WARN, DOFI_CM, "%zu connections without a request were ended; reported once",
-			 ended);
+		dofi_log(DOFI_WARN, DOFI_CM,
+			 "%zu connections without a request were ended; reported once", ended);
 	p->listeners.reported |= ended;
 	p->listeners.wakes = 0;
 	p->listeners.searched = dofi_now();

@@ -144,7 +144,8 @@ void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t
 		return;
 	}
 	*l = (struct dofi_linger){
-		.timer.fire = check, .progress = p, .fd = fd, .step = FIRST_STEP, .moved = dofi_now(),
+		.timer.fire = check, .progress = p, .fd = fd, .step = FIRST_STEP,
+		.moved = dofi_now(),
 		.rest = size, .size = size,
 	};
 	if (size)

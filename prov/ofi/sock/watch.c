@@ -39,7 +39,8 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 		return false;
 	if (a->ss_family == AF_INET)
 		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return a->ss_family == AF_INET6 && !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+	return a->ss_family == AF_INET6 &&
+	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
 static bool joins(int fd, const struct ends *ends)
@@ -47,7 +48,8 @@ static bool joins(int fd, const struct ends *ends)
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
 
-	if (getpeername(fd, (struct sockaddr *)&address, &len) || !same_address(&address, &ends->peer))
+	if (getpeername(fd, (struct sockaddr *)&address, &len) ||
+	    !same_address(&address, &ends->peer))
 		return false;
 	len = sizeof(address);
 	return !getsockname(fd, (struct sockaddr *)&address, &len) &&

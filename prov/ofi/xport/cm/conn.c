@@ -101,7 +101,8 @@ static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n) DOFI
 	return n;
 }
 
-static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n) DOFI_NEEDS(s->lock)
+static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n)
+	DOFI_NEEDS(s->lock)
 {
 	size_t taken = s->out_len ? 0 : transmit(s, bytes, n);
 

@@ -41,6 +41,7 @@ void rdm_direct_close(struct rdm_conn *conn);
  * Sets the address of the peer's direct endpoint. Returns false if that cannot be reached. EP lock
  * held.
  */
-bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len) DOFI_NEEDS(conn->ep->lock);
+bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
+	DOFI_NEEDS(conn->ep->lock);
 
 #endif

@@ -29,8 +29,8 @@ struct rdm_endpoint {
  * Returns an endpoint for a connection, which it counts, with @reservation for its peer; @key
  * identifies the peer. Opens an endpoint if the newest one is full. Returns 0 or a negative errno.
  */
-int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, const void *key, size_t len,
-		     struct rdm_endpoint **endpoint);
+int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, const void *key,
+		     size_t len, struct rdm_endpoint **endpoint);
 /* The connection has ended, and its peer was removed. */
 void rdm_endpoint_put(struct rdm_endpoint *endpoint);
 /* Closes all endpoints of @rpz, which has no connection. */

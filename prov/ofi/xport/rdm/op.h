@@ -52,7 +52,8 @@ int rdm_ops_open(struct rdm_pz *rpz);
 void rdm_ops_close(struct rdm_pz *rpz);
 
 /* Returns an operation, or NULL if none is free. EP lock held. */
-struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives) DOFI_NEEDS(conn->ep->lock);
+struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives)
+	DOFI_NEEDS(conn->ep->lock);
 /* Returns an operation with memory for a copy of a frame, or NULL. EP lock held. */
 struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Releases an operation that was not handed to the fabric. EP lock held. */

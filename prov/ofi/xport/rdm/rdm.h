@@ -244,7 +244,8 @@ static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn 
 /* Returns whether the fabric carries bare frames: their header is 64 bits of remote CQ data. */
 static inline bool rdm_takes_bare(const struct rdm_conn *conn)
 {
-	return conn->robust && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+	return conn->robust &&
+	       rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
 #endif

@@ -75,7 +75,8 @@ static bool try_again(struct dofi_cq_guard *guard)
 		    dofi_cq_guard_take(guard, 0))
 			return true;
 	holder = atomic_load(guard->holder);
-	if (!robust->damaged || !holder || atomic_load(&robust->disabled) || !died_in_there(robust, holder))
+	if (!robust->damaged || !holder || atomic_load(&robust->disabled) ||
+	    !died_in_there(robust, holder))
 		return false;
 	return dofi_cq_guard_take(guard, holder) && repair(robust);
 }
@@ -109,4 +110,5 @@ static int guard_lock(struct dofi_cq_guard *guard)
 	return atomic_load(&robust->disabled) ? -ENOTRECOVERABLE : -ETIMEDOUT;
 }
 
-const struct dofi_cq_guard_ops dofi_robust_guard_ops = { .try_again = try_again, .lock = guard_lock };
+const struct dofi_cq_guard_ops dofi_robust_guard_ops = { .try_again = try_again,
+							 .lock = guard_lock };

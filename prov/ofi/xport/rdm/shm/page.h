@@ -132,7 +132,8 @@ static inline bool dofi_shm_notify(struct dofi_shm_peer *peer)
 	 * see dofi_shm_sleep_begin()
 	 */
 	atomic_fetch_add(&peer->page->sent, 1);
-	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) && dofi_shm_wake(peer);
+	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) &&
+	       dofi_shm_wake(peer);
 }
 
 #endif

@@ -90,7 +90,8 @@ static unsigned queue_repair(struct queue *q, const struct layout *layout)
 	int64_t pos;
 
 	for (pos = q->read_pos; pos < q->write_pos; pos++) {
-		struct entry *e = (struct entry *)(q->entries + (size_t)(pos & q->mask) * layout->entry);
+		struct entry *e =
+			(struct entry *)(q->entries + (size_t)(pos & q->mask) * layout->entry);
 
 		if (atomic_load(&e->seq) != pos)
 			continue;
@@ -120,8 +121,10 @@ int dofi_region_repair(void *at, size_t len)
 	if (layout && layout->queue)
 		q = queue_find(region, len, layout);
 	if (!layout || (layout->queue && !q)) {
-		dofi_log(DOFI_ERR, DOFI_FAB, "a process died within an endpoint's memory, whose layout "
-			 "(version %u) is not known", len ? region[0] : 0);
+		dofi_log(DOFI_ERR, DOFI_FAB,
+			 "a process died within an endpoint's memory, whose layout "
+			 "(version %u) is not known",
+			 len ? region[0] : 0);
 		return -ENOTSUP;
 	}
 	was_taken = lock_open((pthread_spinlock_t *)(region + layout->lock));
@@ -146,8 +149,8 @@ int dofi_regions_repair(const char *name)
 	/* the files may have been removed, but the mappings still have their names */
 	len = snprintf(want, sizeof(want), "%s/%s.", DOFI_SHM_FOLDER, name);
 	while (fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx rw-s %lx %*s %*s %255s", &begin, &end, &offset, path) == 4 &&
-		    !offset && !strncmp(path, want, len) &&
+		if (sscanf(line, "%lx-%lx rw-s %lx %*s %*s %255s", &begin, &end, &offset, path)
+		    == 4 && !offset && !strncmp(path, want, len) &&
 		    dofi_region_repair((void *)begin, end - begin))
 			ret = -ENOTSUP;
 	fclose(maps);

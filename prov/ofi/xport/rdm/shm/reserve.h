@@ -37,8 +37,8 @@ void dofi_reservations_init(struct dofi_reservations *reservations);
  * Reserves an entry. Returns false if @entries of them are reserved already. @key, of at most
  * DOFI_RESERVATION_KEY bytes, identifies the peer.
  */
-bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned entries,
-		      const void *key, size_t len);
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation,
+		  unsigned entries, const void *key, size_t len);
 
 /* Releases the entry; does nothing if none is reserved. */
 void dofi_release(struct dofi_reservation *reservation);
