@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #ifndef DOFI_FAB_DEVICE_H
 #define DOFI_FAB_DEVICE_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 struct fi_info;
