@@ -31,7 +31,8 @@ static inline bool secure_env_is_foreign(const char *entry)
 	static const char *const prefixes[] = {
 		"FI_", "OFI_",		/* libfabric: FI_PROVIDER_PATH names code */
 		"HWLOC_",		/* hwloc: HWLOC_PLUGINS_PATH names code */
-		"HFI_", "IPATH_", "PSM_", "PSM2_", "PSM3_",	/* files, some written when it is loaded */
+		/* files, some written when it is loaded */
+		"HFI_", "IPATH_", "PSM_", "PSM2_", "PSM3_",
 		"UCX_",			/* UCX_MODULE_DIR names code, UCX_LOG_FILE a file */
 		"IBV_", "RDMAV_", "MLX4_", "MLX5_",		/* rdma-core: MLX5_DEBUG_FILE */
 		"CUDA_", "HSA_", "ZE_",	/* accelerator libraries that libfabric looks for */

@@ -208,7 +208,8 @@ static bool line_get(FILE *file, char *line, size_t *size)
 	return n || c != EOF;
 }
 
-static void line_take(const struct dreg_conf_sink *sink, unsigned int line_no, char *line, size_t len)
+static void line_take(const struct dreg_conf_sink *sink, unsigned int line_no, char *line,
+		      size_t len)
 {
 	struct dreg_conf_entry entry;
 	const char *reason;

@@ -91,8 +91,7 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
-					    DAT_LMR_TRIPLET *local_iov,
-					    DAT_DTO_COOKIE user_cookie,
+					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
 					    DAT_COMPLETION_FLAGS completion_flags,
 					    DAT_BOOLEAN invalidate_flag,
 					    DAT_RMR_CONTEXT rmr_to_invalidate)
@@ -101,8 +100,7 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n
 		user_cookie, completion_flags, invalidate_flag, rmr_to_invalidate);
 }
 
-DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
-					const DAT_RMR_TRIPLET *local_iov,
+DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local_iov,
 					DAT_DTO_COOKIE user_cookie,
 					const DAT_RMR_TRIPLET *remote_iov,
 					DAT_COMPLETION_FLAGS completion_flags)
@@ -289,8 +287,7 @@ DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK cno_param
 	FORWARD(CNO, cno_query_func, cno_handle, cno_param_mask, cno_param);
 }
 
-DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
-			DAT_EVD_HANDLE *evd_handle)
+DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
 {
 	FORWARD(CNO, cno_wait_func, cno_handle, timeout, evd_handle);
 }

@@ -22,7 +22,8 @@
  * DAT has no subtype for descriptors, so they count as a device resource. @err is negative errno.
  */
 #define DREG_OUT_OF(err)		\
-	((err) == -ENOMEM ? DREG_NO_MEMORY : DREG_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE))
+	((err) == -ENOMEM ? DREG_NO_MEMORY :						\
+			    DREG_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE))
 #define DREG_NOT_IMPLEMENTED	DREG_ERR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
 
 #endif

@@ -83,7 +83,8 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUN
 	if (!to)
 		return DREG_BAD_HANDLE(EVD);
 	NEEDS(to, evd_wait_func);
-	return event_deliver(to->evd_wait_func(evd_handle, timeout, threshold, event, n_more_events),
+	return event_deliver(to->evd_wait_func(evd_handle, timeout, threshold, event,
+					       n_more_events),
 			     evd_handle, event);
 }
 

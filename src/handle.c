@@ -230,8 +230,7 @@ bool dreg_handle_arg(const DAT_PROVIDER *provider, DAT_HANDLE arg, DAT_HANDLE_TY
 	if (arg == DAT_HANDLE_NULL)
 		return true;
 	/* Each IA name has its own table; one library fills its tables with identical functions. */
-	return other &&
-	       (other == provider || other->ia_close_func == provider->ia_close_func);
+	return other && (other == provider || other->ia_close_func == provider->ia_close_func);
 }
 
 /* Frees the tables on unload if no handle is live. */

@@ -15,8 +15,7 @@ static atomic_int opening;
 /* Whether @evd, as passed to ia_open(), is an EVD handle rather than a request for an EVD. */
 static bool is_evd_handle(DAT_EVD_HANDLE evd)
 {
-	return evd != DAT_HANDLE_NULL && evd != DAT_EVD_ASYNC_EXISTS &&
-	       evd != DAT_EVD_OUT_OF_SCOPE;
+	return evd != DAT_HANDLE_NULL && evd != DAT_EVD_ASYNC_EXISTS && evd != DAT_EVD_OUT_OF_SCOPE;
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -41,8 +40,7 @@ static unsigned int extension_flag(const DAT_PROVIDER *provider, DAT_IA_HANDLE i
 #endif
 
 /* Adds an IA that the provider opened, and the asynchronous EVD created with it. */
-static DAT_RETURN ia_enter(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia,
-			   DAT_EVD_HANDLE new_evd)
+static DAT_RETURN ia_enter(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia, DAT_EVD_HANDLE new_evd)
 {
 	struct dreg_handle obj = {
 		.provider = provider,

@@ -125,8 +125,8 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 	int err;
 
 	if (secure_env_is_on() && depends_on_directory(name)) {
-		dreg_log(DREG_LOG_ERROR, "cannot load %s: a privileged program may not use a relative path",
-			 name);
+		dreg_log(DREG_LOG_ERROR,
+			 "cannot load %s: a privileged program may not use a relative path", name);
 		return -EPERM;
 	}
 	export_registry();

@@ -13,7 +13,6 @@ enum dreg_log_type {
 	DREG_LOG_CONSUMER_API = 0x20,	/* IAs opened and closed */
 };
 
-void dreg_log(enum dreg_log_type type, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void dreg_log(enum dreg_log_type type, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -113,8 +113,7 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 }
 
 DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-				  DAT_EVD_HANDLE recv_evd_handle,
-				  DAT_EVD_HANDLE request_evd_handle,
+				  DAT_EVD_HANDLE recv_evd_handle, DAT_EVD_HANDLE request_evd_handle,
 				  DAT_EVD_HANDLE connect_evd_handle, DAT_SRQ_HANDLE srq_handle,
 				  const DAT_EP_ATTR *ep_attributes, DAT_EP_HANDLE *ep_handle)
 {
@@ -279,9 +278,8 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 	FREE(PSP, psp_free_func, psp_handle);
 }
 
-DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
-			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
-			  DAT_RSP_HANDLE *rsp_handle)
+DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle,
+			  DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *rsp_handle)
 {
 	struct dreg_handle ia;
 

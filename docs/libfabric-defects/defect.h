@@ -420,7 +420,9 @@ static inline void msg_pair(struct node *from, struct node *to, uint16_t port,
 	}
 }
 
-/* Polls the descriptor of CQ or EQ @fid for @ms. Returns fi_trywait()'s error or poll()'s result. */
+/*
+ * Polls the descriptor of CQ or EQ @fid for @ms. Returns fi_trywait()'s error or poll()'s result.
+ */
 static inline int sleep_for(struct node *n, struct fid *fid, int ms)
 {
 	struct pollfd p = { .events = POLLIN };

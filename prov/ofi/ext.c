@@ -169,7 +169,8 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *a
 	default:
 		if (!handle)
 			return DOFI_RET(DAT_INVALID_HANDLE, 0);
-		return (unsigned)op <= DAT_IB_UD_AH_FREE_OP ? DOFI_NOT_SUPPORTED : DOFI_NOT_IMPLEMENTED;
+		return (unsigned)op <= DAT_IB_UD_AH_FREE_OP ? DOFI_NOT_SUPPORTED :
+							      DOFI_NOT_IMPLEMENTED;
 	}
 }
 

@@ -47,7 +47,8 @@ CLAUSE("dat_cr_accept/INVALID_PARAMETER/private_data_size")
 	DAT_EP_HANDLE ep = object(n, DAT_HANDLE_TYPE_EP);
 
 	FAILS(dat_cr_accept(cr, ep, -1, data), DAT_INVALID_PARAMETER);
-	FAILS(dat_cr_accept(cr, ep, n->prov.max_private_data_size + 1, data), DAT_INVALID_PARAMETER);
+	FAILS(dat_cr_accept(cr, ep, n->prov.max_private_data_size + 1, data),
+	      DAT_INVALID_PARAMETER);
 	cr_is_pending(cr);
 }
 

@@ -517,7 +517,8 @@ static DAT_RMR_TRIPLET remote_fault_segment(const struct mem *m, enum remote_fau
 	return remote_segment(&g, fault == REMOTE_BEYOND ? m->size - 8 : 0, 16);
 }
 
-static void post_rdma(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote, bool read)
+static void post_rdma(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote,
+		      bool read)
 {
 	if (read)
 		OK(dat_ep_post_rdma_read(ep, 1, iov, cookie_of(1), remote,
@@ -537,7 +538,8 @@ static DAT_DTO_COMPLETION_STATUS status_of_refusal(const struct node *n)
 
 	if (!refused || named_attr(n, "OFI_LOCAL"))	/* both ends are on this host */
 		return DAT_DTO_ERR_REMOTE_ACCESS;
-	return strcmp(refused, "DAT_DTO_ERR_FLUSHED") ? DAT_DTO_ERR_REMOTE_ACCESS : DAT_DTO_ERR_FLUSHED;
+	return strcmp(refused, "DAT_DTO_ERR_FLUSHED") ? DAT_DTO_ERR_REMOTE_ACCESS :
+							DAT_DTO_ERR_FLUSHED;
 }
 
 FAMILY(2 * N_REMOTE_FAULTS, name_remote_fault)

@@ -53,7 +53,8 @@ CLAUSE("dat_ep_create/SUCCESS/no EVDs")
 {
 	DAT_EP_HANDLE ep;
 
-	OK(dat_ep_create(n->ia, n->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL, NULL, &ep));
+	OK(dat_ep_create(n->ia, n->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL, NULL,
+			 &ep));
 	OK(dat_ep_free(ep));
 }
 
@@ -87,7 +88,8 @@ CLAUSE("dat_ep_create/INVALID_HANDLE/PZ")
 	OK(dat_pz_create(n->ia, &pz));
 	OK(dat_pz_free(pz));
 	FAILS(dat_ep_create(n->ia, pz, n->recv, n->req, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
-	FAILS(dat_ep_create(n->ia, n->recv, n->recv, n->req, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
+	FAILS(dat_ep_create(n->ia, n->recv, n->recv, n->req, n->conn, NULL, &ep),
+	      DAT_INVALID_HANDLE);
 }
 
 /* An EVD of another stream or another IA, or a freed EVD. */
@@ -217,7 +219,8 @@ FAMILY(COUNT(numbers), name_default)
 
 static void name_beyond(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "dat_ep_create/INVALID_PARAMETER/%s beyond its limit", numbers[i].name);
+	snprintf(name, size, "dat_ep_create/INVALID_PARAMETER/%s beyond its limit",
+		 numbers[i].name);
 }
 
 FAMILY(COUNT(numbers), name_beyond)

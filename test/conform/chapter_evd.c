@@ -124,8 +124,10 @@ CLAUSE("dat_evd_create/INVALID_PARAMETER/evd_min_qlen")
 {
 	DAT_EVD_HANDLE evd;
 
-	FAILS(dat_evd_create(n->ia, 0, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd), DAT_INVALID_PARAMETER);
-	FAILS(dat_evd_create(n->ia, -5, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd), DAT_INVALID_PARAMETER);
+	FAILS(dat_evd_create(n->ia, 0, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
+	      DAT_INVALID_PARAMETER);
+	FAILS(dat_evd_create(n->ia, -5, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_evd_create/INSUFFICIENT_RESOURCES/max_evd_qlen")
@@ -134,7 +136,8 @@ CLAUSE("dat_evd_create/INSUFFICIENT_RESOURCES/max_evd_qlen")
 
 	if (n->attr.max_evd_qlen == INT32_MAX)
 		skip("max_evd_qlen is %d", INT32_MAX);
-	FAILS(dat_evd_create(n->ia, n->attr.max_evd_qlen + 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
+	FAILS(dat_evd_create(n->ia, n->attr.max_evd_qlen + 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG,
+			     &evd),
 	      DAT_INSUFFICIENT_RESOURCES);
 }
 
@@ -165,8 +168,9 @@ CLAUSE("dat_evd_create/INVALID_PARAMETER/unknown flag")
 
 	FAILS(dat_evd_create(n->ia, QLEN, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)0x10000, &evd),
 	      DAT_INVALID_PARAMETER);
-	FAILS(dat_evd_create(n->ia, QLEN, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | 0x10000),
-			     &evd), DAT_INVALID_PARAMETER);
+	FAILS(dat_evd_create(n->ia, QLEN, DAT_HANDLE_NULL,
+			     (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | 0x10000), &evd),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_evd_create/INVALID_PARAMETER/evd_handle NULL")

@@ -90,7 +90,8 @@ static void post_at_last(struct couple *c, const struct kind *k, uint64_t cookie
 	while (DAT_GET_TYPE(ret = k->post(c->a.ep, &c->m, cookie, flags)) ==
 	       DAT_INSUFFICIENT_RESOURCES) {
 		CHECK(pair_now() < deadline, "the request queue stays full");
-		CHECK(dat_evd_dequeue(c->a.req, &event) != DAT_SUCCESS, "an event reports a success");
+		CHECK(dat_evd_dequeue(c->a.req, &event) != DAT_SUCCESS,
+		      "an event reports a success");
 	}
 	OK(ret);
 }
@@ -265,36 +266,45 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for connections and unsignalled r
 
 CLAUSE("dat_ep_create/INVALID_PARAMETER/unsignalled receives in an EVD for software events")
 {
-	DAT_EVD_HANDLE evd = node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG));
+	DAT_EVD_HANDLE evd =
+		node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG));
 	DAT_EP_HANDLE ep;
 
 	FAILS(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
-			DAT_COMPLETION_DEFAULT_FLAG, &ep), DAT_INVALID_PARAMETER);
-	OK(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_DEFAULT_FLAG, &ep));
+			DAT_COMPLETION_DEFAULT_FLAG, &ep),
+	      DAT_INVALID_PARAMETER);
+	OK(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_DEFAULT_FLAG,
+		     DAT_COMPLETION_DEFAULT_FLAG, &ep));
 }
 
 /* The asynchronous EVD of another IA. */
 CLAUSE("dat_ep_create/INVALID_PARAMETER/unsignalled receives in an asynchronous EVD")
 {
-	DAT_EVD_HANDLE evd = node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_ASYNC_FLAG)), given = evd;
+	DAT_EVD_HANDLE evd = node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_ASYNC_FLAG)),
+		       given = evd;
 	DAT_EP_HANDLE ep;
 	DAT_IA_HANDLE ia;
 
 	OK(dat_ia_open((DAT_NAME_PTR)(uintptr_t)pair_ia_name(), 8, &given, &ia));
 	FAILS(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
-			DAT_COMPLETION_DEFAULT_FLAG, &ep), DAT_INVALID_PARAMETER);
-	OK(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_DEFAULT_FLAG, &ep));
+			DAT_COMPLETION_DEFAULT_FLAG, &ep),
+	      DAT_INVALID_PARAMETER);
+	OK(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_DEFAULT_FLAG,
+		     DAT_COMPLETION_DEFAULT_FLAG, &ep));
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
 CLAUSE("dat_ia_open/INVALID_PARAMETER/an EVD with unsignalled completions")
 {
-	DAT_EVD_HANDLE evd = node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_ASYNC_FLAG)), given = evd;
+	DAT_EVD_HANDLE evd = node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_ASYNC_FLAG)),
+		       given = evd;
 	DAT_EP_HANDLE ep;
 	DAT_IA_HANDLE ia;
 
-	OK(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_DEFAULT_FLAG, &ep));
-	FAILS(dat_ia_open((DAT_NAME_PTR)(uintptr_t)pair_ia_name(), 8, &given, &ia), DAT_INVALID_PARAMETER);
+	OK(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
+		     DAT_COMPLETION_DEFAULT_FLAG, &ep));
+	FAILS(dat_ia_open((DAT_NAME_PTR)(uintptr_t)pair_ia_name(), 8, &given, &ia),
+	      DAT_INVALID_PARAMETER);
 	OK(dat_ep_free(ep));
 	OK(dat_ia_open((DAT_NAME_PTR)(uintptr_t)pair_ia_name(), 8, &given, &ia));
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));

@@ -151,7 +151,8 @@ CLAUSE("dat_ia_openv/PROVIDER_NOT_FOUND/version")
 
 	FAILS(dat_ia_openv(NAME, 8, &async, &ia, DAT_VERSION_MAJOR + 5, 0, DAT_FALSE),
 	      DAT_PROVIDER_NOT_FOUND);
-	FAILS(dat_ia_openv(NAME, 8, &async, &ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR + 70, DAT_FALSE),
+	FAILS(dat_ia_openv(NAME, 8, &async, &ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR + 70,
+			   DAT_FALSE),
 	      DAT_PROVIDER_NOT_FOUND);
 }
 
@@ -211,7 +212,8 @@ CLAUSE("dat_ia_query/SUCCESS/limits are sane")
 	      "the incoming RDMA reads of an EP");
 	CHECK(a->max_rdma_read_per_ep_out >= (DAT_COUNT)a->max_rdma_read_per_ep_out_guaranteed,
 	      "the outgoing RDMA reads of an EP");
-	CHECK(a->max_rdma_read_in >= a->max_rdma_read_per_ep_in, "the incoming RDMA reads of the IA");
+	CHECK(a->max_rdma_read_in >= a->max_rdma_read_per_ep_in,
+	      "the incoming RDMA reads of the IA");
 	CHECK(a->max_rdma_read_out >= a->max_rdma_read_per_ep_out,
 	      "the outgoing RDMA reads of the IA");
 	CHECK(!a->max_srqs == !a->max_recv_per_srq, "an SRQ without receives");
@@ -276,7 +278,8 @@ CLAUSE("dat_ia_query/INVALID_PARAMETER/ia_attr NULL")
 
 CLAUSE("dat_ia_query/INVALID_PARAMETER/provider_attr NULL")
 {
-	FAILS(dat_ia_query(n->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, NULL), DAT_INVALID_PARAMETER);
+	FAILS(dat_ia_query(n->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, NULL),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_ia_query/INVALID_PARAMETER/ia_attr_mask")
@@ -284,7 +287,8 @@ CLAUSE("dat_ia_query/INVALID_PARAMETER/ia_attr_mask")
 	DAT_IA_ATTR attr;
 
 	FAILS(dat_ia_query(n->ia, NULL, UINT64_C(1) << 62, &attr, 0, NULL), DAT_INVALID_PARAMETER);
-	FAILS(dat_ia_query(n->ia, NULL, DAT_IA_FIELD_ALL + 1, &attr, 0, NULL), DAT_INVALID_PARAMETER);
+	FAILS(dat_ia_query(n->ia, NULL, DAT_IA_FIELD_ALL + 1, &attr, 0, NULL),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_ia_query/INVALID_PARAMETER/provider_attr_mask")

@@ -139,8 +139,10 @@ CLAUSE("dat_lmr_create/INVALID_PARAMETER/region wraps around")
 {
 	DAT_LMR_HANDLE lmr;
 
-	FAILS(register_it(n, memory, UINT64_MAX, DAT_MEM_PRIV_ALL_FLAG, &lmr), DAT_INVALID_PARAMETER);
-	FAILS(register_it(n, memory, UINT64_MAX - (uintptr_t)memory + 2, DAT_MEM_PRIV_ALL_FLAG, &lmr),
+	FAILS(register_it(n, memory, UINT64_MAX, DAT_MEM_PRIV_ALL_FLAG, &lmr),
+	      DAT_INVALID_PARAMETER);
+	FAILS(register_it(n, memory, UINT64_MAX - (uintptr_t)memory + 2, DAT_MEM_PRIV_ALL_FLAG,
+			  &lmr),
 	      DAT_INVALID_PARAMETER);
 }
 
@@ -149,7 +151,8 @@ CLAUSE("dat_lmr_create/INVALID_PARAMETER/mem_type")
 	DAT_REGION_DESCRIPTION region = { .for_va = memory };
 	DAT_LMR_HANDLE lmr;
 
-	FAILS(lmr_create_as(n->ia, (DAT_MEM_TYPE)77, region, SIZE, n->pz, DAT_MEM_PRIV_ALL_FLAG, &lmr),
+	FAILS(lmr_create_as(n->ia, (DAT_MEM_TYPE)77, region, SIZE, n->pz, DAT_MEM_PRIV_ALL_FLAG,
+			    &lmr),
 	      DAT_INVALID_PARAMETER);
 }
 
@@ -157,7 +160,8 @@ CLAUSE("dat_lmr_create/INVALID_PARAMETER/unknown privilege")
 {
 	DAT_LMR_HANDLE lmr;
 
-	FAILS(register_it(n, memory, SIZE, DAT_MEM_PRIV_ALL_FLAG | 0x1000, &lmr), DAT_INVALID_PARAMETER);
+	FAILS(register_it(n, memory, SIZE, DAT_MEM_PRIV_ALL_FLAG | 0x1000, &lmr),
+	      DAT_INVALID_PARAMETER);
 	FAILS(register_it(n, memory, SIZE, 0x1000, &lmr), DAT_INVALID_PARAMETER);
 }
 
@@ -181,8 +185,8 @@ CLAUSE("dat_lmr_create/INSUFFICIENT_RESOURCES/max_lmr_block_size")
 
 	if (n->attr.max_lmr_block_size >= UINT32_MAX)
 		skip("max_lmr_block_size is %#llx", (unsigned long long)n->attr.max_lmr_block_size);
-	ret = register_it(n, memory, (DAT_VLEN)n->attr.max_lmr_block_size + 1, DAT_MEM_PRIV_ALL_FLAG,
-			  &lmr);
+	ret = register_it(n, memory, (DAT_VLEN)n->attr.max_lmr_block_size + 1,
+			  DAT_MEM_PRIV_ALL_FLAG, &lmr);
 	CHECK(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ||
 	      DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER || DAT_GET_TYPE(ret) == DAT_LENGTH_ERROR,
 	      "%#x", ret);
@@ -292,7 +296,8 @@ static DAT_RETURN create_va(struct node *n, DAT_VA_TYPE type, DAT_LMR_HANDLE *lm
 	DAT_REGION_DESCRIPTION region = { .for_va = memory };
 
 	return dat_lmr_create(n->ia, DAT_MEM_TYPE_VIRTUAL, region, SIZE, n->pz,
-			      DAT_MEM_PRIV_ALL_FLAG, type, lmr, &lmr_context, &rmr_context, NULL, NULL);
+			      DAT_MEM_PRIV_ALL_FLAG, type, lmr, &lmr_context, &rmr_context, NULL,
+			      NULL);
 }
 
 CLAUSE("dat_lmr_create/SUCCESS/zero-based")

@@ -69,7 +69,8 @@ FAMILY(COUNT(queries), name_unknown)
 
 	for (bit = 0; bit < 32; bit++)
 		if (!(queries[i].all & UINT64_C(1) << bit))
-			FAILS(queries[i].call(h, UINT64_C(1) << bit, &param), DAT_INVALID_PARAMETER);
+			FAILS(queries[i].call(h, UINT64_C(1) << bit, &param),
+			      DAT_INVALID_PARAMETER);
 }
 
 static void name_null(unsigned i, char *name, size_t size)

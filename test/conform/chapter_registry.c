@@ -228,7 +228,8 @@ CLAUSE("dat_strerror/SUCCESS/subtype")
 {
 	const char *major, *minor;
 
-	OK(dat_strerror(DAT_CLASS_ERROR | DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EP, &major, &minor));
+	OK(dat_strerror(DAT_CLASS_ERROR | DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EP, &major,
+			&minor));
 	SAME(strcmp(major, "DAT_INVALID_HANDLE"), 0);
 	SAME(strcmp(minor, "DAT_INVALID_HANDLE_EP"), 0);
 }

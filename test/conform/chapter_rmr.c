@@ -332,7 +332,8 @@ CLAUSE("dat_rmr_bind/INVALID_PARAMETER/completion_flags")
 	part = mem_segment(&c.m, 0, 64);
 	FAILS(bind_with(&c, made(n), &part, (DAT_COMPLETION_FLAGS)0x1000), DAT_INVALID_PARAMETER);
 	/* the EP's requests are all signalled */
-	FAILS(bind_with(&c, made(n), &part, DAT_COMPLETION_UNSIGNALLED_FLAG), DAT_INVALID_PARAMETER);
+	FAILS(bind_with(&c, made(n), &part, DAT_COMPLETION_UNSIGNALLED_FLAG),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_rmr_bind/SUCCESS/suppressed")

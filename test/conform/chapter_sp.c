@@ -65,7 +65,8 @@ CLAUSE("dat_psp_create/CONN_QUAL_IN_USE")
 	DAT_CONN_QUAL qual;
 
 	node_listen(n, &qual);
-	FAILS(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &out), DAT_CONN_QUAL_IN_USE);
+	FAILS(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &out),
+	      DAT_CONN_QUAL_IN_USE);
 }
 
 CLAUSE("dat_psp_create/CONN_QUAL_IN_USE/by an RSP")
@@ -74,7 +75,8 @@ CLAUSE("dat_psp_create/CONN_QUAL_IN_USE/by an RSP")
 	DAT_RSP_HANDLE rsp;
 
 	OK(dat_rsp_create(n->ia, qual, object(n, DAT_HANDLE_TYPE_EP), n->cr, &rsp));
-	FAILS(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &out), DAT_CONN_QUAL_IN_USE);
+	FAILS(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &out),
+	      DAT_CONN_QUAL_IN_USE);
 	OK(dat_rsp_free(rsp));
 }
 
@@ -90,12 +92,14 @@ CLAUSE("dat_psp_create/INVALID_PARAMETER/psp_flags")
 
 CLAUSE("dat_psp_create/INVALID_PARAMETER/psp_handle NULL")
 {
-	FAILS(dat_psp_create(n->ia, 4711, n->cr, DAT_PSP_CONSUMER_FLAG, NULL), DAT_INVALID_PARAMETER);
+	FAILS(dat_psp_create(n->ia, 4711, n->cr, DAT_PSP_CONSUMER_FLAG, NULL),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD of another stream")
 {
-	FAILS(dat_psp_create(n->ia, 4711, n->recv, DAT_PSP_CONSUMER_FLAG, &out), DAT_INVALID_HANDLE);
+	FAILS(dat_psp_create(n->ia, 4711, n->recv, DAT_PSP_CONSUMER_FLAG, &out),
+	      DAT_INVALID_HANDLE);
 }
 
 /* The EVD is valid except for its IA. */
@@ -104,7 +108,8 @@ CLAUSE("dat_psp_create/INVALID_HANDLE/a connection request EVD of another IA")
 	struct node other;
 
 	node_open(&other);
-	FAILS(dat_psp_create(n->ia, 4711, other.cr, DAT_PSP_CONSUMER_FLAG, &out), DAT_INVALID_HANDLE);
+	FAILS(dat_psp_create(n->ia, 4711, other.cr, DAT_PSP_CONSUMER_FLAG, &out),
+	      DAT_INVALID_HANDLE);
 	node_close(&other);
 }
 
@@ -151,7 +156,8 @@ CLAUSE("dat_psp_create_any/INVALID_PARAMETER/psp_flags")
 {
 	DAT_CONN_QUAL qual;
 
-	FAILS(dat_psp_create_any(n->ia, &qual, n->cr, (DAT_PSP_FLAGS)9, &out), DAT_INVALID_PARAMETER);
+	FAILS(dat_psp_create_any(n->ia, &qual, n->cr, (DAT_PSP_FLAGS)9, &out),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_psp_create_any/INVALID_PARAMETER/psp_handle NULL")

@@ -357,7 +357,8 @@ CLAUSE("dat_ep_create_with_srq/INSUFFICIENT_RESOURCES/max_eps")
 	SKIP_IF_TOO_MANY(max_eps);
 	node_ep_attr(n, &attr);
 	for (k = 0; k <= n->attr.max_eps && ret == DAT_SUCCESS; k++)
-		ret = dat_ep_create_with_srq(n->ia, n->pz, n->recv, n->req, n->conn, srq, &attr, &ep);
+		ret = dat_ep_create_with_srq(n->ia, n->pz, n->recv, n->req, n->conn, srq, &attr,
+					     &ep);
 	SAME(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
 }
 

@@ -242,7 +242,8 @@ static const struct dat_call calls[] = {
 	{ "dat_ep_post_recv", NULL, post_a_recv, { KEEPS_ALL, FLUSHES(DISCONNECTED) } },
 	{ "dat_ep_post_send", NULL, post_a_send, { KEEPS(CONNECTED), FLUSHES(DISCONNECTED) } },
 	{ "dat_ep_post_rdma_read", NULL, post_a_read, { KEEPS(CONNECTED), FLUSHES(DISCONNECTED) } },
-	{ "dat_ep_post_rdma_write", NULL, post_a_write, { KEEPS(CONNECTED), FLUSHES(DISCONNECTED) } },
+	{ "dat_ep_post_rdma_write", NULL, post_a_write,
+	  { KEEPS(CONNECTED), FLUSHES(DISCONNECTED) } },
 	{ "dat_rmr_bind", NULL, post_a_bind, { KEEPS(CONNECTED), KEEPS(DISCONNECTED) } },
 };
 

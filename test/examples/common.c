@@ -48,7 +48,8 @@ const char *host_of(const struct node *n)
 
 	if (n->address.ss_family != AF_INET)
 		skip("the IA's address is not IPv4");
-	inet_ntop(AF_INET, &((const struct sockaddr_in *)&n->address)->sin_addr, host, sizeof(host));
+	inet_ntop(AF_INET, &((const struct sockaddr_in *)&n->address)->sin_addr, host,
+		  sizeof(host));
 	return host;
 }
 

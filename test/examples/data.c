@@ -56,7 +56,8 @@ CLAUSE("dat_ep_post_send")
 	expect_dto(c.a.req, address_of(&c.m, 0), DAT_DTO_SUCCESS, 64);
 	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 64);
 	verify(c.m.base + HALF, 64, 1);
-	FAILS(send_bytes(c.a.ep, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 1), DAT_INVALID_PARAMETER);
+	FAILS(send_bytes(c.a.ep, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 1),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_ep_post_recv")

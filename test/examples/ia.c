@@ -96,8 +96,9 @@ CLAUSE("dat_ia_query")
 	char wanted[256];
 	DAT_RETURN ret;
 
-	snprintf(wanted, sizeof(wanted), "%s at %s: messages of %llu bytes, %d bytes of private data\n",
-		 pair_ia_name(), host, (unsigned long long)n->attr.max_message_size,
+	snprintf(wanted, sizeof(wanted),
+		 "%s at %s: messages of %llu bytes, %d bytes of private data\n", pair_ia_name(),
+		 host, (unsigned long long)n->attr.max_message_size,
 		 (int)n->prov.max_private_data_size);
 	capture(1);
 	ret = describe(n->ia);
@@ -179,7 +180,8 @@ CLAUSE("dat_strerror")
 	capture(2);
 	print_error("dat_ep_create", dat_pz_free(n->recv));
 	text = captured();
-	CHECK(!strcmp(text, "dat_ep_create: DAT_INVALID_HANDLE DAT_INVALID_HANDLE_PZ\n"), "%s", text);
+	CHECK(!strcmp(text, "dat_ep_create: DAT_INVALID_HANDLE DAT_INVALID_HANDLE_PZ\n"), "%s",
+	      text);
 }
 
 /* Expects this report of an asynchronous event about @handle. */

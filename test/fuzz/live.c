@@ -75,7 +75,8 @@ static void answer(struct end *e, const DAT_EVENT *event)
 
 	switch (event->event_number) {
 	case DAT_CONNECTION_REQUEST_EVENT:
-		OK(dat_cr_accept(event->event_data.cr_arrival_event_data.cr_handle, end_ep(e), 0, NULL));
+		OK(dat_cr_accept(event->event_data.cr_arrival_event_data.cr_handle, end_ep(e), 0,
+				 NULL));
 		break;
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
 		end_send(e, ep, next_random(4) ? SHORT : MESSAGE);
@@ -123,7 +124,8 @@ struct batch {
 	bool honest;
 };
 
-static void batch_begin(struct batch *b, struct end *e, const struct listener *listener, bool honest)
+static void batch_begin(struct batch *b, struct end *e, const struct listener *listener,
+			bool honest)
 {
 	int i;
 

@@ -233,7 +233,8 @@ static void limit_to_loopback(struct message *m)
 	unsigned char *addr;
 	sa_family_t family;
 
-	if (dofi_cm_unpack(m->bytes, m->len, &msg) <= 0 || msg.addr_len < sizeof(struct sockaddr_in))
+	if (dofi_cm_unpack(m->bytes, m->len, &msg) <= 0 ||
+	    msg.addr_len < sizeof(struct sockaddr_in))
 		return;
 	addr = m->bytes + ((const unsigned char *)msg.addr - m->bytes);
 	memcpy(&family, addr, sizeof(family));
@@ -372,12 +373,14 @@ static socklen_t name_of(struct sockaddr_un *name, uint64_t qual)
 {
 	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	return offsetof(struct sockaddr_un, sun_path) + 1 +
-	       snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64, qual);
+	       snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64,
+			qual);
 }
 
 static socklen_t address_len(const struct sockaddr_storage *address)
 {
-	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						sizeof(struct sockaddr_in);
 }
 
 static int connect_onward(struct proxy *p)
@@ -474,7 +477,8 @@ static void listen_at(struct proxy *p)
 	fuzz_expect(!listen(p->listener, LINKS));
 }
 
-struct proxy *proxy_open(const struct sockaddr_storage *to, uint64_t qual, bool local, uint64_t seed)
+struct proxy *proxy_open(const struct sockaddr_storage *to, uint64_t qual, bool local,
+			 uint64_t seed)
 {
 	struct proxy *p = calloc(1, sizeof(*p));
 

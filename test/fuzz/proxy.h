@@ -13,7 +13,8 @@ struct proxy;
  * Starts a proxy in a thread of its own, for requests to @to; @seed selects its changes. With
  * @local the ends connect by AF_UNIX. Ends the program if the proxy cannot be started.
  */
-struct proxy *proxy_open(const struct sockaddr_storage *to, uint64_t qual, bool local, uint64_t seed);
+struct proxy *proxy_open(const struct sockaddr_storage *to, uint64_t qual, bool local,
+			 uint64_t seed);
 /* The qualifier of the proxy, at the address of @to. */
 uint64_t proxy_qual(const struct proxy *proxy);
 /* Whether connections accepted from now on are forwarded unchanged, except for the qualifier. */

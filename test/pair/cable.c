@@ -48,7 +48,8 @@ void network_make(void)
 
 struct sockaddr_in cable_address(unsigned number)
 {
-	return (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(NETWORK | number) };
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(NETWORK | number) };
 }
 
 /* libfabric ignores the interface until the kernel has seen its other end, so wait for that. */

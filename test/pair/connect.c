@@ -270,7 +270,8 @@ static void timeout_client(struct pair *p)
 	connect_with(ep, &listener, ms, 0, NULL);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
 	took = pair_now() - start;
-	CHECK(took >= ms * INT64_C(1000) && took <= (ms + pair_scaled(TOLERANCE_MS)) * INT64_C(1000),
+	CHECK(took >= ms * INT64_C(1000) &&
+		      took <= (ms + pair_scaled(TOLERANCE_MS)) * INT64_C(1000),
 	      "timed out after %lld us instead of %u ms", (long long)took, ms);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n.conn);

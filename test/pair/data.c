@@ -243,7 +243,8 @@ static void segments_client(struct pair *p)
 
 		fill_scattered(&l.m, i, i);
 		remote = remote_segment(&l.theirs, 0, AREA);	/* larger than needed */
-		OK(dat_ep_post_rdma_write(l.ep, i, iov, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_write(l.ep, i, iov, cookie, &remote,
+					  DAT_COMPLETION_DEFAULT_FLAG));
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, total);
 		pair_send(p, &total, sizeof(total));
 		pair_sync(p);
@@ -255,7 +256,8 @@ static void segments_client(struct pair *p)
 
 		memset(l.m.base, 0xaa, AREA);
 		remote = remote_segment(&l.theirs, 0, total);
-		OK(dat_ep_post_rdma_read(l.ep, i, iov, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_read(l.ep, i, iov, cookie, &remote,
+					 DAT_COMPLETION_DEFAULT_FLAG));
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, total);
 		verify_scattered(&l.m, i, 9);
 	}
@@ -449,9 +451,11 @@ static void order_client(struct pair *p)
 		uint32_t length = i / 3 & 1 ? 8 : ORDER_BLOCK;
 
 		if (i % 3 == 0)
-			post_read(l.ep, &l.m, i * ORDER_BLOCK, length, i, &l.theirs, i * ORDER_BLOCK);
+			post_read(l.ep, &l.m, i * ORDER_BLOCK, length, i, &l.theirs,
+				  i * ORDER_BLOCK);
 		else if (i % 3 == 1)
-			post_write(l.ep, &l.m, i * ORDER_BLOCK, length, i, &l.theirs, i * ORDER_BLOCK);
+			post_write(l.ep, &l.m, i * ORDER_BLOCK, length, i, &l.theirs,
+				   i * ORDER_BLOCK);
 		else
 			post_send(l.ep, &l.m, i * ORDER_BLOCK, length, i);
 	}
@@ -544,7 +548,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("floods in both directions", flood, flood, .seconds = 60),
 	PAIR_CASE("completions in posting order", order_server, order_client),
 	PAIR_CASE("suppressed completions release queue slots", suppress_server, suppress_client),
-	PAIR_CASE("errors are reported in spite of suppression", suppressed_error, suppressed_error),
+	PAIR_CASE("errors are reported in spite of suppression", suppressed_error,
+		  suppressed_error),
 };
 
 PAIR_MAIN(cases)

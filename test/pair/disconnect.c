@@ -100,7 +100,8 @@ static void graceful_client(struct pair *p)
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
 	iov = mem_segment(&m, 0, 1);
-	FAILS(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 0 }, DAT_COMPLETION_DEFAULT_FLAG),
+	FAILS(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 0 },
+			       DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_INVALID_STATE);
 	pair_sync(p);
 	for (i = 0; i < N_MESSAGES; i++)
@@ -378,7 +379,8 @@ static void end_client(struct pair *p)
 	post_recv(ep, &m, 0, 64, 1);
 	pair_link(p, &n, ep);
 	pair_sync(p);
-	SAME(expect_end(n.conn, ep), how == EXIT ? end_by_death(&n) : DAT_CONNECTION_EVENT_DISCONNECTED);
+	SAME(expect_end(n.conn, ep),
+	     how == EXIT ? end_by_death(&n) : DAT_CONNECTION_EVENT_DISCONNECTED);
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
 	OK(dat_ep_free(ep));
 	mem_put(&m);
@@ -425,7 +427,8 @@ static void freed_acceptor_client(struct pair *p)
 		DAT_EVENT event;
 
 		ep_connect(ep, &listener);
-		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
+		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event,
+				&(DAT_COUNT){ 0 }));
 		if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 			expect_end(n.conn, ep);
 		else

@@ -178,20 +178,25 @@ static void refuse_counts(struct fixture *b, const struct kind *k)
 	CHECK(max < 64, "%d", max);
 	for (i = 0; i <= max; i++)
 		iov[i] = mem_segment(&b->m, 0, 8);
-	refused(b, k, "too many segments", max + 1, iov, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
+	refused(b, k, "too many segments", max + 1, iov, DAT_COMPLETION_DEFAULT_FLAG,
+		DAT_INVALID_PARAMETER);
 	refused(b, k, "-1 segments", -1, iov, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
-	refused(b, k, "no segment list", 1, NULL, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
+	refused(b, k, "no segment list", 1, NULL, DAT_COMPLETION_DEFAULT_FLAG,
+		DAT_INVALID_PARAMETER);
 }
 
 static void refuse_flags(struct fixture *b, const struct kind *k)
 {
 	DAT_LMR_TRIPLET iov = mem_segment(&b->m, 0, 8);
 
-	refused(b, k, "UNSIGNALLED", 1, &iov, DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_INVALID_PARAMETER);
+	refused(b, k, "UNSIGNALLED", 1, &iov, DAT_COMPLETION_UNSIGNALLED_FLAG,
+		DAT_INVALID_PARAMETER);
 	refused(b, k, "unknown flag", 1, &iov, (DAT_COMPLETION_FLAGS)0x100, DAT_INVALID_PARAMETER);
 	if (!k->may_suppress) {
-		refused(b, k, "SUPPRESS", 1, &iov, DAT_COMPLETION_SUPPRESS_FLAG, DAT_INVALID_PARAMETER);
-		refused(b, k, "FENCE", 1, &iov, DAT_COMPLETION_BARRIER_FENCE_FLAG, DAT_INVALID_PARAMETER);
+		refused(b, k, "SUPPRESS", 1, &iov, DAT_COMPLETION_SUPPRESS_FLAG,
+			DAT_INVALID_PARAMETER);
+		refused(b, k, "FENCE", 1, &iov, DAT_COMPLETION_BARRIER_FENCE_FLAG,
+			DAT_INVALID_PARAMETER);
 	}
 }
 
@@ -202,10 +207,12 @@ static void refuse_lengths(struct fixture *b)
 	DAT_BOOLEAN recv_idle, request_idle;
 	DAT_EP_STATE state;
 
-	FAILS(dat_ep_post_rdma_write(b->ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+	FAILS(dat_ep_post_rdma_write(b->ep, 1, &iov, no_cookie, &remote,
+				     DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_LENGTH_ERROR);
 	iov.segment_length = 63;
-	FAILS(dat_ep_post_rdma_read(b->ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+	FAILS(dat_ep_post_rdma_read(b->ep, 1, &iov, no_cookie, &remote,
+				    DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_LENGTH_ERROR);
 	FAILS(dat_ep_post_rdma_read(b->ep, 1, &iov, no_cookie, NULL, DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_INVALID_PARAMETER);
@@ -324,7 +331,8 @@ static void full_requests_client(struct pair *p)
 		post_send(ep, &m, 0, BIG, i);
 	/* the fabric's buffers hold some sends, so at most a few of 64 more can be posted */
 	for (i = 0; i < 64; i++) {
-		DAT_RETURN ret = dat_ep_post_send(ep, 1, &iov, no_cookie, DAT_COMPLETION_DEFAULT_FLAG);
+		DAT_RETURN ret =
+			dat_ep_post_send(ep, 1, &iov, no_cookie, DAT_COMPLETION_DEFAULT_FLAG);
 
 		if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES)
 			break;
@@ -358,8 +366,10 @@ static void post_all(DAT_EP_HANDLE ep, struct mem *m, const struct grant *g, DAT
 	DAT_RMR_TRIPLET remote = remote_segment(g, 0, 8);
 
 	FAILS(dat_ep_post_send(ep, 1, &iov, no_cookie, DAT_COMPLETION_DEFAULT_FLAG), type);
-	FAILS(dat_ep_post_rdma_write(ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG), type);
-	FAILS(dat_ep_post_rdma_read(ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG), type);
+	FAILS(dat_ep_post_rdma_write(ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+	      type);
+	FAILS(dat_ep_post_rdma_read(ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+	      type);
 }
 
 /* Requests need a connection; after its end requests and receives are flushed. */
@@ -446,7 +456,8 @@ static DAT_EVENT_NUMBER expect_error_end(const struct node *n, DAT_EP_HANDLE ep)
 }
 
 /* Grants memory as the fault requires. */
-static void grant_for(struct node *n, DAT_PZ_HANDLE other, enum fault fault, bool read, struct mem *m)
+static void grant_for(struct node *n, DAT_PZ_HANDLE other, enum fault fault, bool read,
+		      struct mem *m)
 {
 	DAT_MEM_PRIV_FLAGS without = read ?
 		(DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG & ~DAT_MEM_PRIV_REMOTE_READ_FLAG) :
@@ -523,7 +534,8 @@ static void post_bad(DAT_EP_HANDLE ep, bool read, const struct mem *m, DAT_RMR_T
 	if (read)
 		OK(dat_ep_post_rdma_read(ep, 1, &iov, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG));
 	else
-		OK(dat_ep_post_rdma_write(ep, 1, &iov, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_write(ep, 1, &iov, cookie, remote,
+					  DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 /* Expects the bad request to fail, with the reason where the fabric has one. */
@@ -602,7 +614,8 @@ static const bool reading = true, writing = false;
 
 /* A message that is longer than its receive. */
 static const size_t long_sizes[] = { 128, 60 * KIB, 512 * KIB };
-static const char *const long_names[] = { "128 in 64 bytes", "60 KiB in 64 bytes", "512 KiB in 64 bytes" };
+static const char *const long_names[] = { "128 in 64 bytes", "60 KiB in 64 bytes",
+					  "512 KiB in 64 bytes" };
 #define N_LONG (sizeof(long_sizes) / sizeof(long_sizes[0]))
 
 static void long_server(struct pair *p)
@@ -623,7 +636,8 @@ static void long_server(struct pair *p)
 		expect_dto(n.recv, 1, DAT_DTO_ERR_LOCAL_LENGTH, 0);
 		expect_dto(n.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
-		row("receive", long_names[i], DAT_DTO_ERR_LOCAL_LENGTH, DAT_CONNECTION_EVENT_BROKEN);
+		row("receive", long_names[i], DAT_DTO_ERR_LOCAL_LENGTH,
+		    DAT_CONNECTION_EVENT_BROKEN);
 		CHECK(m.base[64] == 0xaa && m.base[KIB] == 0xaa, "written past the receive");
 		pair_sync(p);
 		OK(dat_ep_free(ep));

@@ -32,7 +32,8 @@ static void *waiter_run(void *arg)
 }
 
 /* Returns when the thread is waiting: then no other thread may dequeue. */
-static void waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold)
+static void waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
+			 DAT_COUNT threshold)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
 	DAT_EVENT event;
@@ -589,10 +590,12 @@ static void unsignalled(struct pair *p)
 	pair_link(p, &n, ep);
 	iov = mem_segment(&m, 64, 64);
 	waiter_start(&w, n.req, DAT_TIMEOUT_INFINITE, 1);
-	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 }, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 },
+			    DAT_COMPLETION_UNSIGNALLED_FLAG));
 	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);	/* the peer's message has arrived, too */
 	pair_sync(p);
-	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 2 }, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 2 },
+			    DAT_COMPLETION_DEFAULT_FLAG));
 	OK(waiter_end(&w));
 	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(w.more, 1);
@@ -708,7 +711,8 @@ static void mixed(struct pair *p)
 	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	FAILS(dat_ep_create(n.ia, n.pz, n.recv, n.recv, n.conn, &attr, &ep), DAT_INVALID_PARAMETER);
 	OK(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, &attr, &ep));
-	FAILS(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, NULL, &other), DAT_INVALID_PARAMETER);
+	FAILS(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, NULL, &other),
+	      DAT_INVALID_PARAMETER);
 	OK(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, &attr, &other));
 	OK(dat_ep_free(other));
 	OK(dat_ep_free(ep));
@@ -775,7 +779,8 @@ static void threshold_client(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("a polling program sends and receives all messages", poller_server, poller_client),
+	PAIR_CASE("a polling program sends and receives all messages", poller_server,
+		  poller_client),
 	PAIR_CASE("time-outs in microseconds", NULL, timeouts),
 	PAIR_CASE("thresholds", NULL, thresholds),
 	PAIR_CASE("threshold of completions", threshold_server, threshold_client),

@@ -64,7 +64,8 @@ static DAT_RETURN send_immed(struct link *l, size_t length, uint32_t immed, uint
 }
 
 static DAT_RETURN fetch_add_at(DAT_EP_HANDLE ep, const struct mem *m, size_t at,
-			       const struct grant *g, size_t remote_at, uint64_t add, uint64_t cookie)
+			       const struct grant *g, size_t remote_at, uint64_t add,
+			       uint64_t cookie)
 {
 	DAT_LMR_TRIPLET old = mem_segment(m, at, 8);
 	DAT_RMR_TRIPLET remote = remote_segment(g, remote_at, 8);
@@ -73,7 +74,8 @@ static DAT_RETURN fetch_add_at(DAT_EP_HANDLE ep, const struct mem *m, size_t at,
 					 DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-static DAT_RETURN cmp_swap(struct link *l, size_t at, uint64_t compare, uint64_t swap, uint64_t cookie)
+static DAT_RETURN cmp_swap(struct link *l, size_t at, uint64_t compare, uint64_t swap,
+			   uint64_t cookie)
 {
 	DAT_LMR_TRIPLET old = mem_segment(&l->m, at, 8);
 	DAT_RMR_TRIPLET remote = remote_segment(&l->theirs, 0, 8);
@@ -142,7 +144,8 @@ static void immed_client(struct pair *p)
 
 		fill(l.m.base, size, i);
 		pair_sync(p);
-		OK(write_immed(&l, size, 0xfffffff0u + (uint32_t)i, i, DAT_COMPLETION_DEFAULT_FLAG));
+		OK(write_immed(&l, size, 0xfffffff0u + (uint32_t)i, i,
+			       DAT_COMPLETION_DEFAULT_FLAG));
 		expect_ext(l.n.req, i, DAT_IB_RDMA_WRITE_IMMED, DAT_DTO_SUCCESS, size);
 	}
 	link_close(p, &l);
@@ -162,9 +165,12 @@ static void stream_server(struct pair *p)
 		post_recv(l.ep, &l.m, 0, 64, i);
 	for (i = 0; i < N_STREAM; i++) {
 		if (i % 3 == 0)
-			SAME(expect_ext(l.n.recv, i, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_DTO_SUCCESS, 32), i);
+			SAME(expect_ext(l.n.recv, i, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_DTO_SUCCESS,
+					32),
+			     i);
 		else if (i % 3 == 1)
-			SAME(expect_ext(l.n.recv, i, DAT_IB_RECV_IMMED_DATA, DAT_DTO_SUCCESS, 48), i);
+			SAME(expect_ext(l.n.recv, i, DAT_IB_RECV_IMMED_DATA, DAT_DTO_SUCCESS, 48),
+			     i);
 		else
 			expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 16);
 		if (i + N_POSTED < N_STREAM)
@@ -214,8 +220,10 @@ static void late_server(struct pair *p)
 	for (i = 0; i < 4; i++)
 		post_recv(l.ep, &l.m, 0, 64, i);
 	for (i = 0; i < 4; i++)
-		SAME(expect_ext(l.n.recv, i, i & 1 ? DAT_IB_RECV_IMMED_DATA : DAT_IB_RDMA_WRITE_IMMED_DATA,
-				DAT_DTO_SUCCESS, 8), 100 + i);
+		SAME(expect_ext(l.n.recv, i,
+				i & 1 ? DAT_IB_RECV_IMMED_DATA : DAT_IB_RDMA_WRITE_IMMED_DATA,
+				DAT_DTO_SUCCESS, 8),
+		     100 + i);
 	link_close(p, &l);
 }
 
@@ -466,8 +474,8 @@ static void wrong_server(struct pair *p)
 		SAME(read_word(&m[i], 0), 0);
 		OK(dat_ep_free(ep));
 		if (i == FREED)	/* so that mem_put() can free it like the other memory */
-			OK(lmr_create(n.ia, m[i].base, 4 * KIB, n.pz, DAT_MEM_PRIV_ALL_FLAG, &m[i].lmr,
-				      &m[i].lmr_context, &m[i].rmr_context));
+			OK(lmr_create(n.ia, m[i].base, 4 * KIB, n.pz, DAT_MEM_PRIV_ALL_FLAG,
+				      &m[i].lmr, &m[i].lmr_context, &m[i].rmr_context));
 		mem_put(&m[i]);
 	}
 	OK(dat_pz_free(other));
@@ -528,7 +536,8 @@ static void args_client(struct pair *p)
 
 	SAME(n.attr.extension_supported, DAT_EXTENSION_IB);
 	SAME(n.attr.extension_version, DAT_IB_EXTENSION_VERSION);
-#define ARG(call, number) SAME(call, DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG##number)
+#define ARG(call, number) \
+	SAME(call, DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG##number)
 #define HANDLE(call) SAME(call, DAT_CLASS_ERROR | DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EP)
 	FAILS(dat_ib_post_rdma_write_immed(NULL, 1, &s, c, &r, 1, none), DAT_INVALID_HANDLE);
 	HANDLE(dat_ib_post_rdma_write_immed(n.req, 1, &s, c, &r, 1, none));
@@ -598,8 +607,8 @@ static void query_client(struct pair *p)
 	struct node n;
 
 	(void)p;
-	OK(dat_ib_open_query(pair_ia_name(), &query, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
-			     &prov));
+	OK(dat_ib_open_query(pair_ia_name(), &query, DAT_IA_FIELD_ALL, &attr,
+			     DAT_PROVIDER_FIELD_ALL, &prov));
 	SAME(attr.extension_supported, DAT_EXTENSION_IB);
 	CHECK(!strcmp(attr.adapter_name, pair_ia_name()), "%s", attr.adapter_name);
 	CHECK(prov.num_provider_specific_attr > 0, "no named attributes");

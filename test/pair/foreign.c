@@ -99,7 +99,8 @@ static struct fi_info *bare_info(const struct sockaddr_storage *address, unsigne
 	snprintf(service, sizeof(service), "%u", port);
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->caps = FI_MSG;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
 	hints->fabric_attr->prov_name = strdup(pair_ia_name() + strlen("ofi-"));
 	BARE_OK(fi_getinfo(FI_VERSION(1, 17), node, service, dest ? 0 : FI_SOURCE, hints, &info));
 	fi_freeinfo(hints);

@@ -87,7 +87,8 @@ static void receiver(struct pair *p)
 	expect_dto(l.n.recv, 2, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
 	/* a fabric may continue after the failed message, until the connection is closed */
 	d = completion(l.n.recv, 3);
-	CHECK(d.status == DAT_DTO_ERR_FLUSHED || d.status == DAT_DTO_SUCCESS, "status %d", d.status);
+	CHECK(d.status == DAT_DTO_ERR_FLUSHED || d.status == DAT_DTO_SUCCESS, "status %d",
+	      d.status);
 	if (d.status == DAT_DTO_SUCCESS)
 		verify(l.m.base + SMALL, SMALL, 1);
 	expect_conn(l.n.conn, DAT_CONNECTION_EVENT_BROKEN, l.ep);
@@ -351,8 +352,10 @@ static void granted(struct pair *p)
 		DAT_RMR_TRIPLET r = remote_segment(&l.theirs, 0, LARGE);
 		const DAT_DTO_COOKIE cookie = { .as_64 = i };
 
-		if (i % 2 ? dat_ep_post_rdma_read(l.ep, 1, &s, cookie, &r, DAT_COMPLETION_DEFAULT_FLAG) :
-			    dat_ep_post_rdma_write(l.ep, 1, &s, cookie, &r, DAT_COMPLETION_DEFAULT_FLAG))
+		if (i % 2 ? dat_ep_post_rdma_read(l.ep, 1, &s, cookie, &r,
+						  DAT_COMPLETION_DEFAULT_FLAG) :
+			    dat_ep_post_rdma_write(l.ep, 1, &s, cookie, &r,
+						   DAT_COMPLETION_DEFAULT_FLAG))
 			break;
 	}
 	pair_sync(p);
@@ -364,7 +367,9 @@ static void granted(struct pair *p)
 /* Buffers of an SRQ: a buffer without its LMR fails the message that takes it. */
 static void shared_receiver(struct pair *p)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1, .low_watermark = DAT_SRQ_LW_DEFAULT };
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4,
+			      .max_recv_iov = 1,
+			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 	DAT_EP_ATTR ep_attr;
 	DAT_LMR_TRIPLET segment;
 	DAT_SRQ_HANDLE srq;
@@ -377,7 +382,8 @@ static void shared_receiver(struct pair *p)
 	OK(dat_srq_create(l.n.ia, l.n.pz, &attr, &srq));
 	node_ep_attr(&l.n, &ep_attr);
 	ep_attr.srq_soft_hw = DAT_HW_DEFAULT;
-	OK(dat_ep_create_with_srq(l.n.ia, l.n.pz, l.n.recv, l.n.req, l.n.conn, srq, &ep_attr, &l.ep));
+	OK(dat_ep_create_with_srq(l.n.ia, l.n.pz, l.n.recv, l.n.req, l.n.conn, srq, &ep_attr,
+				  &l.ep));
 	mem_get(&l.n, &l.m, SMALL);
 	mem_get(&l.n, &freed, SMALL);
 	pair_link(p, &l.n, l.ep);
@@ -418,8 +424,8 @@ static void read_into_rmr(struct pair *p)
 				   .rmr_context = context };
 	remote = remote_segment(&l.theirs, 0, LARGE);
 	for (i = 0; i < MANY; i++)
-		OK(dat_ep_post_rdma_read_to_rmr(l.ep, &local, (DAT_DTO_COOKIE){ .as_64 = i }, &remote,
-						DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_read_to_rmr(l.ep, &local, (DAT_DTO_COOKIE){ .as_64 = i },
+						&remote, DAT_COMPLETION_DEFAULT_FLAG));
 	OK(dat_rmr_free(rmr));
 	free_memory(&freed, true);
 	for (i = 0; i < MANY; i++)

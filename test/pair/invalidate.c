@@ -19,7 +19,8 @@ static DAT_DTO_COOKIE cookie_of(uint64_t n)
 /* Skips the case if the fabric cannot carry an invalidation; both roles come to the same result. */
 static void need_invalidate(struct node *n, DAT_EP_HANDLE ep)
 {
-	DAT_RETURN ret = dat_ep_post_send_with_invalidate(ep, -1, NULL, cookie_of(0), 0, DAT_TRUE, 1);
+	DAT_RETURN ret =
+		dat_ep_post_send_with_invalidate(ep, -1, NULL, cookie_of(0), 0, DAT_TRUE, 1);
 
 	(void)n;
 	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
@@ -66,8 +67,9 @@ static struct grant grant_part(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE 
 	struct grant g = { .size = PART };
 
 	g.address = zero_based ? 0 : part.virtual_address;
-	OK(dat_rmr_bind(rmr, m->lmr, &part, PRIV_BOTH, zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA, ep,
-			(DAT_RMR_COOKIE){ .as_64 = i }, DAT_COMPLETION_DEFAULT_FLAG, &g.rmr_context));
+	OK(dat_rmr_bind(rmr, m->lmr, &part, PRIV_BOTH, zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA,
+			ep, (DAT_RMR_COOKIE){ .as_64 = i }, DAT_COMPLETION_DEFAULT_FLAG,
+			&g.rmr_context));
 	expect_bind(n->req, rmr, i, DAT_DTO_SUCCESS);
 	return g;
 }
@@ -195,7 +197,8 @@ static void wrong_server(struct pair *p)
 		if (fault == OTHER_EP && n.prov.rmr_scope_supported != DAT_RMR_SCOPE_PZ)
 			OK(bind_part(of_ep, &m, 0, PART, PRIV_BOTH, good, 1, &bad));
 		if (bad != m.rmr_context && bad && bad != 0x12345)
-			expect_bind(n.req, fault == OTHER_PZ ? elsewhere : of_ep, 1, DAT_DTO_SUCCESS);
+			expect_bind(n.req, fault == OTHER_PZ ? elsewhere : of_ep, 1,
+				    DAT_DTO_SUCCESS);
 		ep = node_ep(&n, NULL);
 		post_recv(ep, &spare, 0, 8, 1);
 		post_recv(ep, &spare, 0, 8, 2);
@@ -329,8 +332,8 @@ static void into_reader(struct pair *p)
 			g = grant_part(&l.n, l.ep, rmr, &l.m, i % 4);
 		} else {
 			g.address = (uintptr_t)at;
-			OK(bind_flags(rmr, &l.m, mem_segment(&l.m, i % 4 * PART, PART), PRIV_WRITE, l.ep, 0,
-				      DAT_COMPLETION_SUPPRESS_FLAG, &g.rmr_context));
+			OK(bind_flags(rmr, &l.m, mem_segment(&l.m, i % 4 * PART, PART), PRIV_WRITE,
+				      l.ep, 0, DAT_COMPLETION_SUPPRESS_FLAG, &g.rmr_context));
 		}
 		OK(read_into(l.ep, g, PART, i, &l.theirs, DAT_COMPLETION_BARRIER_FENCE_FLAG));
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, PART);
@@ -352,7 +355,8 @@ static void into_reader(struct pair *p)
 	      DAT_PROTECTION_VIOLATION);
 	FAILS(read_into(l.ep, g, PART, 2, &l.theirs, DAT_COMPLETION_UNSIGNALLED_FLAG),
 	      DAT_INVALID_PARAMETER);
-	FAILS(dat_ep_post_rdma_read_to_rmr(l.ep, NULL, cookie_of(2), NULL, 0), DAT_INVALID_PARAMETER);
+	FAILS(dat_ep_post_rdma_read_to_rmr(l.ep, NULL, cookie_of(2), NULL, 0),
+	      DAT_INVALID_PARAMETER);
 	unbind_before_read(&l, rmr, g);
 	expect_quiet(l.n.req);
 	OK(dat_rmr_free(rmr));

@@ -48,8 +48,8 @@ static DAT_RETURN lmr_make(DAT_LMR_HANDLE *lmr)
 {
 	DAT_LMR_CONTEXT context;
 
-	return lmr_create(node.ia, mem.base, mem.size, node.pz, DAT_MEM_PRIV_ALL_FLAG, lmr, &context,
-			  NULL);
+	return lmr_create(node.ia, mem.base, mem.size, node.pz, DAT_MEM_PRIV_ALL_FLAG, lmr,
+			  &context, NULL);
 }
 
 static DAT_RETURN rmr_make(DAT_RMR_HANDLE *rmr)
@@ -143,7 +143,8 @@ static DAT_COUNT full_queues_sends(void)
 }
 
 /* One EVD for the queues of all EPs, as long as these queues together. */
-static void full_queues_open(struct pair *p, struct node *n, DAT_EVD_HANDLE *dto, DAT_EP_HANDLE ep[])
+static void full_queues_open(struct pair *p, struct node *n, DAT_EVD_HANDLE *dto,
+			     DAT_EP_HANDLE ep[])
 {
 	DAT_EP_ATTR attr;
 	int i;

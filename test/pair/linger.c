@@ -140,7 +140,8 @@ static const struct ending freeing = { free_ep, "300" };
 static const struct pair_case cases[] = {
 	PAIR_CASE("disconnected, and received late", late_server, client, .arg = &disconnecting,
 		  NOT_SOCKETS),
-	PAIR_CASE("IA closed, and received late", late_server, client, .arg = &closing, NOT_SOCKETS),
+	PAIR_CASE("IA closed, and received late", late_server, client, .arg = &closing,
+		  NOT_SOCKETS),
 	PAIR_CASE("freed, and not received", idle_server, client, .arg = &freeing, NOT_SOCKETS),
 };
 

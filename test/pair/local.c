@@ -53,7 +53,8 @@ static bool is_established(const char *table, unsigned long inode)
 	if (!f)
 		return false;
 	while (!is && fgets(line, sizeof(line), f))
-		is = sscanf(line, " %*d: %*s %*s %x %*s %*s %*s %*d %*d %lu", &state, &found) == 2 &&
+		is = sscanf(line, " %*d: %*s %*s %x %*s %*s %*s %*d %*d %lu", &state, &found) ==
+			     2 &&
 		     state == 1 && found == inode;
 	fclose(f);
 	return is;
@@ -493,7 +494,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("different users, only shared memory", shm_only, shm_only, .arg = &users),
 	PAIR_CASE("different /dev/shm, only shared memory", shm_only, shm_only, .arg = &mounts),
 	PAIR_CASE("different PID namespaces, only shared memory", shm_only, shm_only, .arg = &pids),
-	PAIR_CASE("another user holds the socket name", squatted_server, squatted_client, .arg = ""),
+	PAIR_CASE("another user holds the socket name", squatted_server, squatted_client,
+		  .arg = ""),
 	PAIR_CASE("another program holds the socket name", squatted_server, squatted_client,
 		  .arg = "SSH-2.0-x\n"),
 	PAIR_CASE("a foreign client connects first", foreign_client_server, foreign_client_client),

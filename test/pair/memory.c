@@ -180,7 +180,8 @@ static void register_shared(struct node *n, int fd, struct mem *m)
 	reported = param.region_desc.for_shared_memory;
 	SAME(param.mem_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
 	CHECK(reported.virtual_address == m->base, "wrong address");
-	CHECK(reported.shared_memory_id && !memcmp(*reported.shared_memory_id, cookie, sizeof(cookie)),
+	CHECK(reported.shared_memory_id &&
+		      !memcmp(*reported.shared_memory_id, cookie, sizeof(cookie)),
 	      "wrong cookie");
 }
 
@@ -281,13 +282,13 @@ static bool has_zero_based(struct node *n)
 
 	if (n->attr.zb_supported)
 		return true;
-	FAILS(make(n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &none }, 8, n->pz, PRIV_LOCAL, true },
-		   &none), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(make(n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &none }, 8, n->pz,
+				      PRIV_LOCAL, true }, &none), DAT_MODEL_NOT_SUPPORTED);
 	return false;
 }
 
-static DAT_RMR_CONTEXT bound(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr, const struct mem *m,
-			    size_t offset, size_t length, DAT_VA_TYPE type)
+static DAT_RMR_CONTEXT bound(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
+			     const struct mem *m, size_t offset, size_t length, DAT_VA_TYPE type)
 {
 	const DAT_LMR_TRIPLET part = mem_segment(m, offset, length);
 	DAT_RMR_CONTEXT context;
@@ -424,14 +425,14 @@ static void limits(struct pair *p)
 	most = n.attr.max_lmr_block_size;
 	if (most + 1)	/* in 1.2 the limit is the type's maximum */
 		most++;
-	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz, PRIV_LOCAL, false },
-		   &m), DAT_INVALID_PARAMETER);
-	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = n.pz }, 8, n.pz, PRIV_LOCAL,
-				       false }, &m), DAT_INVALID_HANDLE);
-	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = NULL }, 8, n.pz, PRIV_LOCAL,
-				       false }, &m), DAT_INVALID_HANDLE);
-	FAILS(make(&n, &(struct args){ (DAT_MEM_TYPE)3, { .for_va = &n }, 8, n.pz, PRIV_LOCAL, false }, &m),
-	      DAT_INVALID_PARAMETER);
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz,
+				       PRIV_LOCAL, false }, &m), DAT_INVALID_PARAMETER);
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = n.pz }, 8, n.pz,
+				       PRIV_LOCAL, false }, &m), DAT_INVALID_HANDLE);
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = NULL }, 8, n.pz,
+				       PRIV_LOCAL, false }, &m), DAT_INVALID_HANDLE);
+	FAILS(make(&n, &(struct args){ (DAT_MEM_TYPE)3, { .for_va = &n }, 8, n.pz,
+				       PRIV_LOCAL, false }, &m), DAT_INVALID_PARAMETER);
 	node_close(&n);
 }
 

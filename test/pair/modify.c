@@ -75,7 +75,8 @@ static void dup_server(struct pair *p)
 	expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 	check_cr(&n, &event, psp, qual, ASKED, 7);
 	fill(answer, ANSWERED, 8);
-	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, second, ANSWERED, answer));
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, second, ANSWERED,
+			 answer));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, second);
 	exchange(p, &n, second, 20);
 	exchange(p, &n, first, 30);
@@ -239,7 +240,8 @@ static void again(struct pair *p)
 	FAILS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param), DAT_INVALID_STATE);
 	OK(dat_ep_reset(ep));
 	param.ep_attr.max_recv_dtos = param.ep_attr.max_request_dtos = 1;
-	modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param);
+	modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
+	       &param);
 	pair_link(p, &n, ep);
 	exchange(p, &n, ep, 50);
 	pair_unlink(p, &n, ep);

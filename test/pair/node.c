@@ -48,7 +48,8 @@ void node_open(struct node *n)
 	memset(n, 0, sizeof(*n));
 	n->async = DAT_HANDLE_NULL;
 	OK(dat_ia_open((DAT_NAME_PTR)pair_ia_name(), 8, &n->async, &n->ia));
-	OK(dat_ia_query(n->ia, &async, DAT_IA_FIELD_ALL, &n->attr, DAT_PROVIDER_FIELD_ALL, &n->prov));
+	OK(dat_ia_query(n->ia, &async, DAT_IA_FIELD_ALL, &n->attr, DAT_PROVIDER_FIELD_ALL,
+			&n->prov));
 	CHECK(async == n->async, "wrong asynchronous EVD");
 	copy_address(&n->address, n->attr.ia_address_ptr);
 	OK(dat_pz_create(n->ia, &n->pz));
@@ -458,7 +459,8 @@ void mem_get_with(struct node *n, DAT_PZ_HANDLE pz, struct mem *m, size_t size,
 		  DAT_MEM_PRIV_FLAGS privileges)
 {
 	mem_map(m, size);
-	OK(lmr_create(n->ia, m->base, size, pz, privileges, &m->lmr, &m->lmr_context, &m->rmr_context));
+	OK(lmr_create(n->ia, m->base, size, pz, privileges, &m->lmr, &m->lmr_context,
+		      &m->rmr_context));
 }
 
 void mem_get(struct node *n, struct mem *m, size_t size)

@@ -60,7 +60,8 @@ bool pair_fabric_is(const char *provider)
 static void print_line(const char *format, va_list args, const char *file, int line)
 {
 	char text[1024];
-	int n = current ? snprintf(text, sizeof(text), "# %s, %s: ", current->name, self ? self->role : "") :
+	int n = current ? snprintf(text, sizeof(text), "# %s, %s: ", current->name,
+				   self ? self->role : "") :
 			  snprintf(text, sizeof(text), "# %s: ", subject);
 
 	if (file)
@@ -509,7 +510,8 @@ bool pair_init(sigset_t *mask)
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, mask);
 	scale_init();
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	return shared != MAP_FAILED && !conf_init();
 }
 
@@ -540,7 +542,8 @@ int pair_main(const struct pair_case *cases, size_t n, int argc, char **argv)
 		printf("1..0 # SKIP no fabric for %s\n", pair_ia_name());
 		return EXIT_SKIP;
 	}
-	printf("1..%u\n# DAT %d.%d, IA %s\n", count, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, pair_ia_name());
+	printf("1..%u\n# DAT %d.%d, IA %s\n", count, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
+	       pair_ia_name());
 	for (i = 0; i < n; i++)
 		if (wanted(&cases[i], argc, argv))
 			failed += !case_run(&cases[i], ++number, times, &mask);

@@ -278,8 +278,10 @@ void pair_granted(struct pair *p, struct grant *g);
 DAT_RMR_TRIPLET remote_segment(const struct grant *g, size_t offset, size_t length);
 
 /* Post an operation of one segment; the post must succeed. */
-void post_recv(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length, uint64_t cookie);
-void post_send(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length, uint64_t cookie);
+void post_recv(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
+	       uint64_t cookie);
+void post_send(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
+	       uint64_t cookie);
 void post_write(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
 		uint64_t cookie, const struct grant *g, size_t remote_offset);
 void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
@@ -289,7 +291,8 @@ void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t leng
 void expect_refused(struct node *n, DAT_EP_HANDLE ep, uint64_t cookie, const char *why);
 
 /* Privileges. */
-#define PRIV_LOCAL ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+#define PRIV_LOCAL \
+	((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 #define PRIV_READ DAT_MEM_PRIV_REMOTE_READ_FLAG
 #define PRIV_WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
 #define PRIV_BOTH ((DAT_MEM_PRIV_FLAGS)(PRIV_READ | PRIV_WRITE))

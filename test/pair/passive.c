@@ -56,7 +56,8 @@ static DAT_RETURN accept_with_data(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 }
 
 /* Expects a request at a service point, checks all its parameters and returns its CR and EP. */
-static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qual, DAT_EP_HANDLE *ep)
+static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qual,
+				DAT_EP_HANDLE *ep)
 {
 	const DAT_CR_ARRIVAL_EVENT_DATA *a;
 	DAT_CR_PARAM param;
@@ -349,8 +350,10 @@ static void complete_ep(struct node *n, DAT_EP_HANDLE ep)
 	param.recv_evd_handle = n->recv;
 	param.request_evd_handle = n->req;
 	param.connect_evd_handle = n->conn;
-	OK(dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-			 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	OK(dat_ep_modify(ep,
+			 DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+				 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+			 &param));
 }
 
 static DAT_HANDLE make_point(struct node *n, bool reserved, DAT_CONN_QUAL qual)

@@ -120,7 +120,8 @@ static void mapped_server(struct pair *p)
 
 	node_open(&n);
 	for (i = 0; i < N_MAPPED; i++)
-		OK(dat_psp_create(n.ia, mapped_qual(getpid(), i), n.cr, DAT_PSP_CONSUMER_FLAG, &psp[i]));
+		OK(dat_psp_create(n.ia, mapped_qual(getpid(), i), n.cr, DAT_PSP_CONSUMER_FLAG,
+				  &psp[i]));
 	pair_send_listener(p, &n, 1);
 	for (i = 0; i < N_MAPPED; i++) {
 		DAT_EVENT event;
@@ -226,7 +227,8 @@ static void in_use_server(struct pair *p)
 	psp = node_listen(&n, &any);
 	OK(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &mapped));
 	FAILS(dat_psp_create(n.ia, any, n.cr, DAT_PSP_CONSUMER_FLAG, &again), DAT_CONN_QUAL_IN_USE);
-	FAILS(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &again), DAT_CONN_QUAL_IN_USE);
+	FAILS(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &again),
+	      DAT_CONN_QUAL_IN_USE);
 	FAILS(dat_psp_create(second.ia, any, second.cr, DAT_PSP_CONSUMER_FLAG, &again),
 	      DAT_CONN_QUAL_IN_USE);
 	pair_send_listener(p, &n, any);
@@ -317,7 +319,8 @@ static void any_client(struct pair *p)
 /* Whether this host has ::1, and an IPv6 socket may serve IPv4, too. */
 static bool has_both_families(void)
 {
-	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6,
+					       .sin6_addr = in6addr_loopback };
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), v6only = 1;
 	socklen_t len = sizeof(v6only);
 	bool both;
@@ -378,7 +381,8 @@ static void families_server(struct pair *p)
 
 static void families_client(struct pair *p)
 {
-	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6,
+					       .sin6_addr = in6addr_loopback };
 	struct listener listener, by_ipv6;
 	struct node n;
 	int i;
@@ -405,7 +409,8 @@ static void families_client(struct pair *p)
 
 static socklen_t address_length(const struct sockaddr_storage *address)
 {
-	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						sizeof(struct sockaddr_in);
 }
 
 static const char junk[] = "\x16\x03\x01\xff\xff I am no DAT provider, and this is no header.";
@@ -450,7 +455,8 @@ static void foreign_listener_server(struct pair *p)
 	set_port(&listener.address, 0);
 	CHECK(!bind(sock, (struct sockaddr *)&listener.address, len), "%s", strerror(errno));
 	CHECK(!listen(sock, 8), "%s", strerror(errno));
-	CHECK(!getsockname(sock, (struct sockaddr *)&listener.address, &len), "%s", strerror(errno));
+	CHECK(!getsockname(sock, (struct sockaddr *)&listener.address, &len), "%s",
+	      strerror(errno));
 	listener.qual = ntohs(((struct sockaddr_in *)&listener.address)->sin_port);
 	pair_send(p, &listener, sizeof(listener));
 	for (i = 0; i < N_FOREIGN; i++) {
@@ -480,7 +486,8 @@ static void foreign_listener_client(struct pair *p)
 		DAT_EVENT event;
 
 		connect_with(ep, &listener, pair_scaled(FOREIGN_MS), 0, NULL);
-		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
+		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event,
+				&(DAT_COUNT){ 0 }));
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 		      event.event_number == DAT_CONNECTION_EVENT_TIMED_OUT,
 		      "%s from foreign server %d", event_name(event.event_number), i);
@@ -504,7 +511,8 @@ static int foreign_client(const struct listener *listener, unsigned how)
 	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	set_port(&address, listener->qual);
-	CHECK(!connect(fd, (struct sockaddr *)&address, address_length(&address)), "%s", strerror(errno));
+	CHECK(!connect(fd, (struct sockaddr *)&address, address_length(&address)), "%s",
+	      strerror(errno));
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = rand_r(&seed);
 	switch (how) {
@@ -629,7 +637,8 @@ static void csp_refusals(struct node *n, DAT_CSP_HANDLE csp, DAT_CONN_QUAL port)
 	DAT_PSP_HANDLE other;
 
 	FAILS(csp_create(n, port, &other), DAT_PORT_IN_USE);
-	FAILS(dat_psp_create(n->ia, port, n->cr, DAT_PSP_CONSUMER_FLAG, &other), DAT_CONN_QUAL_IN_USE);
+	FAILS(dat_psp_create(n->ia, port, n->cr, DAT_PSP_CONSUMER_FLAG, &other),
+	      DAT_CONN_QUAL_IN_USE);
 	FAILS(csp_create(n, 0, &other), DAT_INVALID_PARAMETER);
 	FAILS(dat_csp_create(n->ia, &udp, a, n->cr, &other), DAT_COMM_NOT_SUPPORTED);
 	FAILS(dat_csp_create(n->ia, NULL, a, n->cr, &other), DAT_INVALID_PARAMETER);
@@ -686,8 +695,8 @@ static DAT_RETURN common_connect(DAT_EP_HANDLE ep, const struct sockaddr_storage
 	unsigned char data[8];
 
 	fill(data, sizeof(data), 1);
-	return dat_ep_common_connect(ep, (DAT_IA_ADDRESS_PTR)address, pair_scaled(PAIR_LIMIT) * 1000,
-				     sizeof(data), data);
+	return dat_ep_common_connect(ep, (DAT_IA_ADDRESS_PTR)address,
+				     pair_scaled(PAIR_LIMIT) * 1000, sizeof(data), data);
 }
 
 static void common_client(struct pair *p)

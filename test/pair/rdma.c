@@ -300,12 +300,15 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("a completed write is in the target's memory", write_server, write_client,
 		  .seconds = 60),
 	PAIR_CASE("the last byte is written last", polled_server, polled_client),
-	PAIR_CASE("reads of all sizes", passive_server, read_client, .seconds = 60, .arg = &read_area),
-	PAIR_CASE("read into a larger buffer", passive_server, read_short_client, .arg = &small_area),
+	PAIR_CASE("reads of all sizes", passive_server, read_client, .seconds = 60,
+		  .arg = &read_area),
+	PAIR_CASE("read into a larger buffer", passive_server, read_short_client,
+		  .arg = &small_area),
 	PAIR_CASE("more reads than allowed in flight", passive_server, throttle_client,
 		  .arg = &small_area),
 	PAIR_CASE("RDMA of zero bytes", passive_server, zero_client, .arg = &small_area),
-	PAIR_CASE("target without DAT calls", passive_server, idle_target_client, .arg = &small_area),
+	PAIR_CASE("target without DAT calls", passive_server, idle_target_client,
+		  .arg = &small_area),
 };
 
 PAIR_MAIN(cases)

@@ -174,9 +174,11 @@ static const char *const fault_names[N_FAULTS] = {
 
 /* Binds as the fault requires, and returns what the peer is to use. */
 static struct grant grant_for(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
-			      const struct mem *m, const struct mem *other, enum fault fault, bool read)
+			      const struct mem *m, const struct mem *other, enum fault fault,
+			      bool read)
 {
-	struct grant g = granted(n, ep, rmr, m, fault != NO_PRIVILEGE ? PRIV_BOTH : read ? PRIV_WRITE : PRIV_READ);
+	const DAT_MEM_PRIV_FLAGS rights = read ? PRIV_WRITE : PRIV_READ;
+	struct grant g = granted(n, ep, rmr, m, fault != NO_PRIVILEGE ? PRIV_BOTH : rights);
 
 	switch (fault) {
 	case PAST_END:
@@ -270,7 +272,8 @@ static void refused_client(struct pair *p)
 		else
 			post_write(ep, &m, 64, 64, 2, &g, 0);
 		expect_refused(&n, ep, 2, fault_names[fault]);
-		CHECK(m.base[64] == 0xbb, "%s: the refused read wrote to memory", fault_names[fault]);
+		CHECK(m.base[64] == 0xbb, "%s: the refused read wrote to memory",
+		      fault_names[fault]);
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
@@ -303,8 +306,9 @@ static void pzs_server(struct pair *p)
 		ep[i] = link_in(p, &n, pz[i]);
 	}
 	for (i = 1; i < 7; i++)
-		FAILS(bind_part(rmr[i & 1], &m[i >> 1 & 1], START, LENGTH, PRIV_BOTH, ep[i >> 2 & 1], 1,
-				&none), DAT_PROTECTION_VIOLATION);
+		FAILS(bind_part(rmr[i & 1], &m[i >> 1 & 1], START, LENGTH, PRIV_BOTH,
+				ep[i >> 2 & 1], 1, &none),
+		      DAT_PROTECTION_VIOLATION);
 	FAILS(unbind(rmr[0], &m[0], ep[1], 1), DAT_PROTECTION_VIOLATION);
 	for (i = 0; i < 2; i++) {
 		g[i] = granted(&n, ep[i], rmr[i], &m[i], PRIV_BOTH);
@@ -385,7 +389,8 @@ static void scope_server(struct pair *p)
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	SAME(param.rmr_scope, DAT_RMR_SCOPE_EP);
 	SAME(param.rmr_context, g.rmr_context);
-	FAILS(bind_part(rmr, &m, START, LENGTH, PRIV_BOTH, ep[1], 1, &none), DAT_PROTECTION_VIOLATION);
+	FAILS(bind_part(rmr, &m, START, LENGTH, PRIV_BOTH, ep[1], 1, &none),
+	      DAT_PROTECTION_VIOLATION);
 	pair_send(p, &g, sizeof(g));
 	expect_end(n.conn, ep[2]);	/* the peer has used the first EP's context here */
 	pair_sync(p);

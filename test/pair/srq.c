@@ -258,7 +258,8 @@ static void waits_server(struct pair *p)
 			post_slot(&s, j);
 			expect_event(s.n.recv, DAT_DTO_COMPLETION_EVENT, &event);
 			SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
-			SAME(event.event_data.dto_completion_event_data.transfered_length, sizes[i]);
+			SAME(event.event_data.dto_completion_event_data.transfered_length,
+			     sizes[i]);
 			verify(s.m.base + j * SLOT, sizes[i], i);
 			check_counts(&s, 0, 0);
 		}
@@ -304,7 +305,8 @@ static void both_directions(struct pair *p)
 	for (i = 0; i < EPS; i++, sent[i - 1]++)
 		post_send(s.ep[i], &s.m, 4 * SLOT, lengths[i], i);
 	while (received < EPS * ROUNDS || completed < EPS * ROUNDS) {
-		const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
+		const DAT_DTO_COMPLETION_EVENT_DATA *d =
+			&event.event_data.dto_completion_event_data;
 
 		if (completed < EPS * ROUNDS && !dat_evd_dequeue(s.n.req, &event)) {
 			SAME(d->status, DAT_DTO_SUCCESS);
@@ -625,9 +627,11 @@ static void death_server(struct pair *p)
 		int k;
 
 		/* the EP reads nothing after a message that waits */
-		OK(dat_evd_wait(s.n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
+		OK(dat_evd_wait(s.n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event,
+				&(DAT_COUNT){ 0 }));
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-		      event.event_number == end_by_death(&s.n), "%s", event_name(event.event_number));
+			      event.event_number == end_by_death(&s.n),
+		      "%s", event_name(event.event_number));
 		for (k = 0; k < 3; k++)
 			if (event.event_data.connect_event_data.ep_handle == s.ep[k])
 				break;

@@ -319,7 +319,8 @@ static const struct pair_case cases[] = {
 		  CROWD, .arg = ""),
 	PAIR_CASE("clients connect behind foreign clients with incomplete requests", crowd_server,
 		  crowd_client, CROWD, .arg = "D"),
-	PAIR_CASE("a request arrives without free descriptors", no_fds_server, no_fds_client, CROWD),
+	PAIR_CASE("a request arrives without free descriptors", no_fds_server, no_fds_client,
+		  CROWD),
 };
 
 PAIR_MAIN(cases)

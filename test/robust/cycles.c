@@ -92,7 +92,8 @@ static void cycles(struct pair *p)
 }
 
 /* Expects @number for both EPs, in either order. */
-static void expect_one_each(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a, DAT_EP_HANDLE b)
+static void expect_one_each(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a,
+			    DAT_EP_HANDLE b)
 {
 	DAT_EP_HANDLE first, second;
 	DAT_EVENT event;
@@ -295,7 +296,8 @@ static void note_costs(const struct crowd *c, const struct resources *before)
 	struct resources now = resources_settled();
 	const size_t memory = now.own + now.shared - before->own - before->shared;
 
-	pair_note("%u connected endpoints: %zu KiB and %u descriptors; each: %zu bytes and %.2f descriptors",
+	pair_note("%u connected endpoints: %zu KiB and %u descriptors; "
+		  "each: %zu bytes and %.2f descriptors",
 		  c->count, memory >> 10, now.fds - before->fds, memory / c->count,
 		  (double)(now.fds - before->fds) / c->count);
 }
@@ -343,7 +345,8 @@ static struct pair_case cases[] = {
 	  .server = cycles,
 	  .client = cycles,
 	  .not_sockets =
-		  "one of several hundred connections transfers nothing, also with bare libfabric" },
+		  "one of several hundred connections transfers nothing, "
+		  "also with bare libfabric" },
 	{ .name = "both_connect_at_once", .server = both_connect, .client = both_connect },
 	{ .name = "ia_cycles_leak_nothing", .client = ia_cycles, .seconds = 60 },
 	{ .name = "thousand_at_once", .server = crowd, .client = crowd, .seconds = 120 },

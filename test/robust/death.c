@@ -497,7 +497,8 @@ static DAT_EVENT_NUMBER expect_end_event(struct survivor *s, DAT_EVENT_NUMBER fa
 		number = next_event(s);
 	else if (failed)
 		CHECK(number == failed, "%s, not %s", event_name(number), event_name(failed));
-	CHECK(is_end(number) || number == failed, "%s does not end a connection", event_name(number));
+	CHECK(is_end(number) || number == failed, "%s does not end a connection",
+	      event_name(number));
 	if (pair_now() - s->killed > s->slowest)
 		s->slowest = pair_now() - s->killed;
 	return number;
@@ -660,8 +661,10 @@ static void expect_no_files(const struct hello *dead, unsigned n)
 	dir = opendir(SHM_FOLDER);
 	while (dir && (e = readdir(dir)))
 		for (i = 0; i < n; i++)
-			CHECK(!dead[i].file[0] || strncmp(e->d_name, dead[i].file, strlen(dead[i].file)),
-			      "%s of a victim that died %s", e->d_name, moments[dead[i].moment].name);
+			CHECK(!dead[i].file[0] ||
+				      strncmp(e->d_name, dead[i].file, strlen(dead[i].file)),
+			      "%s of a victim that died %s", e->d_name,
+			      moments[dead[i].moment].name);
 	if (dir)
 		closedir(dir);
 }

@@ -35,7 +35,8 @@ static void request_record(struct node *n, DAT_EP_HANDLE ep)
 	((struct sockaddr_in *)&listener.address)->sin_port = 0;
 	CHECK(!bind(sock, (struct sockaddr *)&listener.address, len) && !listen(sock, 1), "%s",
 	      strerror(errno));
-	CHECK(!getsockname(sock, (struct sockaddr *)&listener.address, &len), "%s", strerror(errno));
+	CHECK(!getsockname(sock, (struct sockaddr *)&listener.address, &len), "%s",
+	      strerror(errno));
 	listener.qual = ntohs(((struct sockaddr_in *)&listener.address)->sin_port);
 	ep_connect(ep, &listener);
 	fd = accept(sock, NULL, NULL);
@@ -78,7 +79,8 @@ static DAT_PSP_HANDLE listen_at(struct node *n, DAT_CONN_QUAL qual)
 }
 
 /* Connects after the fabric has accepted all foreign clients; returns the request. */
-static DAT_CR_HANDLE request_after(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
+static DAT_CR_HANDLE request_after(struct node *n, DAT_EP_HANDLE ep,
+				   const struct listener *listener)
 {
 	ep_connect(ep, listener);
 	return node_request(n);
@@ -354,7 +356,8 @@ static void incomplete_requests(struct pair *p)
 static const struct pair_case cases[] = {
 	PAIR_CASE("PSP freed with foreign clients connected", NULL, psp_freed, NOT_SOCKETS),
 	PAIR_CASE("foreign clients disconnect", NULL, foreign_clients_leave, NOT_SOCKETS),
-	PAIR_CASE("foreign clients send incomplete requests", NULL, incomplete_requests, NOT_SOCKETS),
+	PAIR_CASE("foreign clients send incomplete requests", NULL, incomplete_requests,
+		  NOT_SOCKETS),
 	PAIR_CASE("late answer with foreign clients connected", NULL, answered_late, NOT_SOCKETS),
 	PAIR_CASE("RSP freed with foreign clients connected", NULL, rsp_freed, NOT_SOCKETS),
 	PAIR_CASE("IA closed with foreign clients connected", NULL, ia_closed, NOT_SOCKETS),

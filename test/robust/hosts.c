@@ -227,7 +227,8 @@ static void expect_end_of(struct both *b, bool *busy_ended, bool *idle_ended)
 			   &more) == DAT_SUCCESS, "%s is still connected after %u ms",
 	      *busy_ended ? "the idle EP" : *idle_ended ? "the busy EP" : "each EP", limit);
 	CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-	      event.event_number == DAT_CONNECTION_EVENT_BROKEN, "%s", event_name(event.event_number));
+		      event.event_number == DAT_CONNECTION_EVENT_BROKEN,
+	      "%s", event_name(event.event_number));
 	ended = event.event_data.connect_event_data.ep_handle == b->idle ? idle_ended : busy_ended;
 	CHECK(!*ended, "the connection ended twice");
 	*ended = true;
@@ -432,7 +433,9 @@ static void expect_fds(unsigned least, unsigned most, unsigned ms)
 		CHECK(pair_now() < deadline, "%u descriptors, not %u to %u", fds, least, most);
 }
 
-/* A fabric may keep foreign clients as long as a PSP listens; the provider's own ports drop them. */
+/*
+ * A fabric may keep foreign clients as long as a PSP listens; the provider's own ports drop them.
+ */
 static void serves_foreign_clients(struct pair *p)
 {
 	struct resources before;

@@ -77,7 +77,8 @@ static void exchange(struct many *k, bool waits)
 		k->seen[i] = false;
 	}
 	for (i = 0; i < 2 * eps(); i++) {
-		const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
+		const DAT_DTO_COMPLETION_EVENT_DATA *d =
+			&event.event_data.dto_completion_event_data;
 		uint64_t cookie;
 
 		next_event(k, waits, &event);
@@ -85,7 +86,8 @@ static void exchange(struct many *k, bool waits)
 		cookie = d->user_cookie.as_64;
 		if (cookie == eps())
 			continue;
-		CHECK(cookie < eps() && !k->seen[cookie], "endpoint %u received twice", (unsigned)cookie);
+		CHECK(cookie < eps() && !k->seen[cookie], "endpoint %u received twice",
+		      (unsigned)cookie);
 		k->seen[cookie] = true;
 		post_recv(k->ep[cookie], &k->m, 0, 8, cookie);
 	}
@@ -142,7 +144,8 @@ static void many_server(struct pair *p)
 	pair_send_listener(p, &k.n, qual);
 	for (i = 0; i < eps(); i++) {
 		expect_event(k.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
-		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, k.ep[i], 0, NULL));
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, k.ep[i], 0,
+				 NULL));
 	}
 	exchanges(p, &k);
 	pair_sync(p);	/* the client has measured */

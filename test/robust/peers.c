@@ -57,7 +57,8 @@ static void member_run(int fd, const struct listener *listener, uint64_t number)
 	OK(dat_evd_wait(n.conn, 2 * pair_scaled(MANY_LIMIT) * 1000, 1, &event, &more));
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 		member_send(&n, ep, number);
-	CHECK(write(fd, &event.event_number, sizeof(event.event_number)) > 0, "%s", strerror(errno));
+	CHECK(write(fd, &event.event_number, sizeof(event.event_number)) > 0, "%s",
+	      strerror(errno));
 	if (read(fd, &byte, 1) == 1)
 		raise(SIGKILL);
 	OK(dat_ep_free(ep));
@@ -148,7 +149,8 @@ static void host_accept(struct host *h)
 		expect_event_in(h->n.cr, DAT_CONNECTION_REQUEST_EVENT, MANY_LIMIT, &event);
 		h->ep[i] = node_ep(&h->n, NULL);
 		post_recv(h->ep[i], &h->m, i * sizeof(uint64_t), sizeof(uint64_t), i);
-		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, h->ep[i], 0, NULL));
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, h->ep[i], 0,
+				 NULL));
 	}
 }
 
@@ -171,7 +173,8 @@ static void host_receive(struct host *h)
 	unsigned i;
 
 	for (i = 0; i < peers(); i++) {
-		const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
+		const DAT_DTO_COMPLETION_EVENT_DATA *d =
+			&event.event_data.dto_completion_event_data;
 
 		expect_event_in(h->n.recv, DAT_DTO_COMPLETION_EVENT, MANY_LIMIT, &event);
 		SAME(d->status, DAT_DTO_SUCCESS);

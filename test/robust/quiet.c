@@ -507,7 +507,8 @@ static void polled(struct pair *p)
 	n = play_for(&x, POLLED_US);
 	took = pair_now() - begun;
 	wakes = thread_sleeps(THREAD) - before;
-	pair_note("%u turns in %lld us; the progress thread slept %lu times", n, (long long)took, wakes);
+	pair_note("%u turns in %lld us; the progress thread slept %lu times", n, (long long)took,
+		  wakes);
 	if (memory_is_measurable())
 		CHECK(few_wakeups(wakes, n, took), "%u or more wakeups per second", POLLED_WAKES);
 	pair_sync(p);

@@ -117,7 +117,8 @@ void expect_resources(const struct resources *before, size_t own, size_t shared)
 	do {
 		now = resources_settled();
 	} while ((now.fds > before->fds || now.threads > before->threads) && pair_now() < deadline);
-	pair_note("descriptors from %u to %u, threads from %u to %u, memory from %zu + %zu to %zu + %zu KiB",
+	pair_note("descriptors from %u to %u, threads from %u to %u, "
+		  "memory from %zu + %zu to %zu + %zu KiB",
 		  before->fds, now.fds, before->threads, now.threads, before->own >> 10,
 		  before->shared >> 10, now.own >> 10, now.shared >> 10);
 	/* fewer, if connections were still closing when @before was taken */

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #define SHORT_OF(what) \
-	((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_UINT32)DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_##what))
+	((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_UINT32)DAT_INSUFFICIENT_RESOURCES | \
+		      DAT_RESOURCE_##what))
 #define MOST 200	/* descriptors that a call may need */
 
 static DAT_IA_HANDLE ia;
@@ -64,7 +65,8 @@ static DAT_RETURN make_ep(void)
 	DAT_EP_HANDLE ep;
 	DAT_RETURN ret;
 
-	ret = dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG, &conn);
+	ret = dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG,
+			     &conn);
 	return ret != DAT_SUCCESS ? ret : dat_ep_create(ia, pz, conn, conn, conn, NULL, &ep);
 }
 
@@ -78,8 +80,9 @@ static DAT_RETURN make_lmr(void)
 	DAT_LMR_HANDLE lmr;
 	DAT_VLEN len;
 
-	return dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(buffer), pz, DAT_MEM_PRIV_ALL_FLAG,
-			      DAT_VA_TYPE_VA, &lmr, &context, &remote, &len, &address);
+	return dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(buffer), pz,
+			      DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, &context, &remote, &len,
+			      &address);
 }
 
 static DAT_RETURN make_cno(void)

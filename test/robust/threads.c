@@ -208,7 +208,8 @@ static void *poller_run(void *arg)
 		SAME(d->transfered_length, sizeof(message));
 		ep = d->user_cookie.as_64 / WINDOW;
 		CHECK(ep < THREADS && d->ep_handle == all->ep[ep], "wrong EP");
-		memcpy(&message, all->m.base + d->user_cookie.as_64 * sizeof(message), sizeof(message));
+		memcpy(&message, all->m.base + d->user_cookie.as_64 * sizeof(message),
+		       sizeof(message));
 		CHECK(message < all->messages, "invalid message %u", message);
 		SAME(sender_of(message), ep);
 		CHECK(!__atomic_exchange_n(&all->seen[message], 1, __ATOMIC_ACQ_REL),
@@ -288,7 +289,8 @@ static void one_evd_sender(struct pair *p)
 	for (i = 0; done < all->messages;) {
 		if (i < all->messages && i - done < WINDOW) {
 			slot[i] = i;
-			post_send(all->ep[i % THREADS], &all->m, i * sizeof(*slot), sizeof(*slot), i);
+			post_send(all->ep[i % THREADS], &all->m, i * sizeof(*slot), sizeof(*slot),
+				  i);
 			i++;
 			continue;
 		}

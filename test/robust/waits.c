@@ -223,10 +223,12 @@ static DAT_EVD_HANDLE lane_evd(struct lane *l)
 	return evd;
 }
 
-static void lane_open(struct pair *p, struct lane *l, struct node *n, const struct mixture *mix, unsigned number)
+static void lane_open(struct pair *p, struct lane *l, struct node *n, const struct mixture *mix,
+		      unsigned number)
 {
 	*l = (struct lane){
-		.n = n, .kind = mix->kind[number], .server = p->server, .ms = mix->ms, .seed = 2 * number + p->server,
+		.n = n, .kind = mix->kind[number], .server = p->server, .ms = mix->ms,
+		.seed = 2 * number + p->server,
 		.cno = DAT_HANDLE_NULL,
 	};
 	if (l->kind == CNO)

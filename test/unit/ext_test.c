@@ -74,7 +74,8 @@ Test(ext, send_with_immediate_data)
 {
 	DAT_LMR_TRIPLET s = segment(8, 16);
 
-	succeed(dat_ib_post_send_immed(ep, 1, &s, cookie, 0xfedcba98, DAT_COMPLETION_SUPPRESS_FLAG));
+	succeed(dat_ib_post_send_immed(ep, 1, &s, cookie, 0xfedcba98,
+				       DAT_COMPLETION_SUPPRESS_FLAG));
 	cr_expect_eq(posted(DOFI_DTO_SEND_IMMED)->immed, 0xfedcba98);
 }
 
@@ -109,7 +110,8 @@ Test(ext, what_there_is_not)
 	size_t i;
 
 	for (i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
-		expect_type(dat_extension_op(ep, (DAT_EXTENDED_OP)absent[i]), DAT_MODEL_NOT_SUPPORTED);
+		expect_type(dat_extension_op(ep, (DAT_EXTENDED_OP)absent[i]),
+			    DAT_MODEL_NOT_SUPPORTED);
 		expect_type(dat_extension_op(NULL, (DAT_EXTENDED_OP)absent[i]), DAT_INVALID_HANDLE);
 	}
 	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
@@ -122,8 +124,8 @@ Test(ext, a_query_opens_and_closes)
 	DAT_IA_ATTR attr;
 	DAT_HANDLE query = NULL;
 
-	succeed(dat_ib_open_query("test-ia", &query, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
-				  &prov));
+	succeed(dat_ib_open_query("test-ia", &query, DAT_IA_FIELD_ALL, &attr,
+				  DAT_PROVIDER_FIELD_ALL, &prov));
 	cr_expect_eq(attr.extension_supported, DAT_EXTENSION_IB);
 	cr_expect_eq(attr.extension_version, DAT_IB_EXTENSION_VERSION);
 	succeed(dat_ib_close_query(query));

@@ -207,8 +207,9 @@ Test(prov, a_word_without_value_is_named)
 
 Test(prov, a_value_too_long_is_named)
 {
-	is_refused("provider=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-		   "provider");
+	is_refused(
+		"provider=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		"provider");
 }
 
 Test(prov, no_parameters_are_as_good_as_empty_ones)
@@ -240,7 +241,8 @@ Test(prov, the_entrys_parameters_choose_the_fabric)
 	DAT_PROVIDER_FINI_FUNC_NAME(&info);
 	load("provider=sockets");
 	succeed(open_ia());
-	cr_expect_str_eq(((struct dofi_ia *)opened)->fabric.info->fabric_attr->prov_name, "sockets");
+	cr_expect_str_eq(((struct dofi_ia *)opened)->fabric.info->fabric_attr->prov_name,
+			 "sockets");
 	cr_expect_str_eq(asked_for, "sockets");
 	close_ia(opened);
 }
@@ -324,7 +326,8 @@ Test(prov, an_existing_async_evd_of_another_name_is_not_taken)
 	strcpy(other.ia_name, "other-ia");
 	DAT_PROVIDER_INIT_FUNC_NAME(&other, "");
 	async_evd = DAT_EVD_ASYNC_EXISTS;
-	expect_handle(registry.provider->ia_open_func("other-ia", 8, &async_evd, &opened), EVD_ASYNC);
+	expect_handle(registry.provider->ia_open_func("other-ia", 8, &async_evd, &opened),
+		      EVD_ASYNC);
 	close_ia(opened);
 	DAT_PROVIDER_FINI_FUNC_NAME(&other);
 }

@@ -26,11 +26,14 @@ static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct ti
 		       _Atomic uint32_t *word, uint32_t value)
 {
 	struct futex_waitv wait[] = {
-		{ .val = wakeups, .uaddr = (uintptr_t)&cond->wakeups, .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG },
+		{ .val = wakeups, .uaddr = (uintptr_t)&cond->wakeups,
+		  .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG },
 		{ .val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 },
 	};
 
-	return syscall(SYS_futex_waitv, wait, word ? 2 : 1, 0, until, CLOCK_MONOTONIC) < 0 ? -errno : 0;
+	if (syscall(SYS_futex_waitv, wait, word ? 2 : 1, 0, until, CLOCK_MONOTONIC) < 0)
+		return -errno;
+	return 0;
 }
 #else
 static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until,
@@ -52,9 +55,9 @@ static bool is_missing(int err)
 }
 
 /*
- * A futex wait with a deadline is ended by any handler, even with SA_RESTART; only futex_waitv, since Linux 5.16,
- * honours that flag. On older kernels such waits continue: a program that wants its calls restarted, or is profiled
- * by signals, must not see them fail.
+ * A futex wait with a deadline is ended by any handler, even with SA_RESTART; only futex_waitv,
+ * since Linux 5.16, honours that flag. On older kernels such waits continue: a program that wants
+ * its calls restarted, or is profiled by signals, must not see them fail.
  */
 static int wait_until(struct dofi_cond *cond, uint32_t wakeups, int64_t deadline)
 {
@@ -106,8 +109,8 @@ void dofi_word_wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX);
 }
 
-int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd, int wakeup_fd,
-		      int signals)
+int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd,
+		      int wakeup_fd, int signals)
 {
 	int err;
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 /* Returns the @type that contains @pointer as its @member. @pointer is not NULL. */
-#define DOFI_CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+#define DOFI_CONTAINER_OF(pointer, type, member) \
+	((type *)(void *)((char *)(pointer) - offsetof(type, member)))
 
 #endif

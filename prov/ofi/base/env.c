@@ -77,9 +77,11 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "DAPL_DBG_DEST", dest_of_dest },
 	{ "DAT_OFI_SPIN_US", "us", "how long a blocking wait polls before it sleeps",
 	  50, 0, 1000000, &dofi_settings.spin_us, NULL, NULL },
-	{ "DAT_OFI_PROBE_US", "us", "the progress thread serves a queue that was not polled for this long",
+	{ "DAT_OFI_PROBE_US", "us",
+	  "the progress thread serves a queue that was not polled for this long",
 	  20, 1, 100000, &dofi_settings.probe_us, NULL, NULL },
-	{ "DAT_OFI_TICK_US", "us", "a queue that the program polls is checked at least once in four times this",
+	{ "DAT_OFI_TICK_US", "us",
+	  "a queue that the program polls is checked at least once in four times this",
 	  1000, 10, 1000000, &dofi_settings.tick_us, NULL, NULL },
 	{ "DAT_OFI_LINGER_MS", "ms",
 	  "how long data that a peer does not take is kept after disconnecting; tcp and net",
@@ -97,7 +99,8 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "0 nothing, 1 prefers a near device, 2 also runs the progress thread near it",
 	  DOFI_NUMA_BIND, DOFI_NUMA_OFF, DOFI_NUMA_BIND, &dofi_settings.numa, NULL, NULL },
 	{ "DAT_OFI_COUNTERS", "level",
-	  "0 nothing, 1 shows them to datinfo --counters, 2 also writes them when an object is freed",
+	  "0 nothing, 1 shows them to datinfo --counters, "
+	  "2 also writes them when an object is freed",
 	  1, 0, 2, &dofi_settings.counters, NULL, NULL },
 	{ NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
@@ -112,10 +115,11 @@ const struct dofi_setting dofi_setting_table[] = {
 #define LIBFABRIC_1_17 (1u << 16 | 17)
 
 /*
- * An endpoint of the rxm layer has 2,048 buffers, and writes to all of them. A message that is longer than a buffer,
- * or than the eager limit over tcp, is overtaken by later messages: fab/quirks.c has these sizes. libfabric reads the
- * limit with each endpoint, so it is in force even if the program used libfabric before. Without such a limit, small
- * buffers make a message of 4 KiB take four times as long.
+ * An endpoint of the rxm layer has 2,048 buffers, and writes to all of them. A message that is
+ * longer than a buffer, or than the eager limit over tcp, is overtaken by later messages:
+ * fab/quirks.c has these sizes. libfabric reads the limit with each endpoint, so it is in force
+ * even if the program used libfabric before. Without such a limit, small buffers make a message of
+ * 4 KiB take four times as long.
  */
 #define LAYER_BUFFER_BYTES "4096"
 #define LAYER_ONLY_BUFFER_BYTES "16384"
@@ -124,8 +128,8 @@ const struct dofi_setting dofi_setting_table[] = {
 #define LAYER_MSG_QUEUE "64"
 
 /*
- * libfabric's cache would keep a closed registration, with the rights that peers have in it. It would save little: a
- * registration of 4 KiB took 35 us over verbs, of which verbs took 32.
+ * libfabric's cache would keep a closed registration, with the rights that peers have in it. It
+ * would save little: a registration of 4 KiB took 35 us over verbs, of which verbs took 32.
  */
 #define CACHED_REGISTRATIONS "0"
 
@@ -133,12 +137,16 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: receive buffer, so small that the last byte of an RDMA write lands last",
 	  BUFFERED_BYTES, 0, NULL, false },
-	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, 0, NULL, false },
+	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes",
+	  "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, 0, NULL, false },
 	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
-	  "of libfabric: size of a buffer of the rxm layer, which needs most of its memory for buffers",
+	  "of libfabric: size of a buffer of the rxm layer, "
+	  "which needs most of its memory for buffers",
 	  LAYER_BUFFER_BYTES, LIBFABRIC_1_17, LAYER_ONLY_BUFFER_BYTES, false },
-	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue", LAYER_QUEUE, 0, NULL, false },
-	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: the layer's receive queue", LAYER_QUEUE, 0, NULL, false },
+	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue",
+	  LAYER_QUEUE, 0, NULL, false },
+	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: the layer's receive queue",
+	  LAYER_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_TX_SIZE", "operations", "of libfabric: the send queue below the layer",
 	  LAYER_MSG_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_RX_SIZE", "operations", "of libfabric: the receive queue below the layer",
@@ -152,14 +160,17 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_IO_URING", "0/1",
 	  "of libfabric: always 0 here, as connections stall with it",
 	  "0", 0, NULL, true },
-	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net", "0", 0, NULL, true },
+	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net",
+	  "0", 0, NULL, true },
 	{ "FI_VERBS_INLINE_SIZE", "bytes", "of libfabric: the longest message that verbs copies",
 	  NULL, 0, NULL, false },
 	{ "FI_VERBS_MIN_RNR_TIMER", "code",
 	  "of libfabric: pause before a peer without a receive is tried again",
 	  NULL, 0, NULL, false },
-	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers", NULL, 0, NULL, false },
-	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL, 0, NULL, false },
+	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers",
+	  NULL, 0, NULL, false },
+	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf",
+	  NULL, 0, NULL, false },
 	{ "DAT_DBG_TYPE", "bits", "of the registry: what it logs", NULL, 0, NULL, false },
 	{ "DAT_DBG_DEST", "bits", "of the registry: where it logs to", NULL, 0, NULL, false },
 	{ NULL, NULL, NULL, NULL, 0, NULL, false },
@@ -381,12 +392,16 @@ static const struct dofi_foreign *foreign_find(const char *name)
 	return NULL;
 }
 
-/* Returns whether the value is one that the provider of the other API version may have set: it is kept. */
+/*
+ * Returns whether the value is one that the provider of the other API version may have set: it is
+ * kept.
+ */
 static bool is_given(const char *name, const char *value)
 {
 	const struct dofi_foreign *f = foreign_find(name);
 
-	return f && f->given && (!strcmp(f->given, value) || (f->later && !strcmp(f->later, value)));
+	return f && f->given &&
+	       (!strcmp(f->given, value) || (f->later && !strcmp(f->later, value)));
 }
 
 static void settings_read_once(void)
@@ -446,8 +461,9 @@ static void give_once(void)
 		const char *value = secure_getenv(f->name);
 
 		if (f->fixed && is_on(value))
-			dofi_log(DOFI_WARN, DOFI_CORE, "%s=%s is not used: it does not work with this provider",
-				 f->name, value);
+			dofi_log(DOFI_WARN, DOFI_CORE,
+				 "%s=%s is not used: it does not work with this provider", f->name,
+				 value);
 		if (f->later)
 			give_later((size_t)(f - dofi_foreign_table));
 		if (f->given)

@@ -12,7 +12,8 @@ struct dofi_settings {
 	long log_dest;	/* DOFI_LOG_STDERR, DOFI_LOG_SYSLOG */
 	long spin_us;	/* a blocking wait polls this long before it sleeps */
 	long probe_us;	/* how long a polling program may take between two polls */
-	long counters;	/* 0: not served; 1: served to datinfo; 2: also written when an object is freed */
+	/* 0: not served; 1: served to datinfo; 2: also written when an object is freed */
+	long counters;
 	long tick_us;	/* a quarter of the longest pause between checks of a polled queue */
 	long linger_ms;	/* a closed connection is reset when its data has not moved for this long */
 	long cma;	/* whether processes on one host read each other's memory */
@@ -46,23 +47,26 @@ struct dofi_foreign {
 	const char *unit;
 	const char *help;
 	const char *given;	/* the value that we set if the user did not; NULL: none */
-	uint32_t up_to;		/* the last version of libfabric (FI_VERSION()) that gets given rather than later */
+	/* the last version of libfabric (FI_VERSION()) that gets given rather than later */
+	uint32_t up_to;
 	const char *later;	/* the value with later versions; NULL: given */
-	bool fixed;		/* a switch that is set in any case; a value of the user that differs is logged */
+	/* a switch that is set in any case; a value of the user that differs is logged */
+	bool fixed;
 };
 
 /* Ends with a row without a name. */
 extern const struct dofi_foreign dofi_foreign_table[];
 
 /*
- * Reads the environment once; any thread may call it, and again. Call it before libfabric and hwloc: in a privileged
- * process all settings have their defaults, and the variables of those two are dropped.
+ * Reads the environment once; any thread may call it, and again. Call it before libfabric and
+ * hwloc: in a privileged process all settings have their defaults, and the variables of those two
+ * are dropped.
  */
 void dofi_settings_read(void);
 
 /*
- * Sets the foreign variables that have a value in the table, for version @libfabric. Has an effect once in a process.
- * Call it before the first fi_getinfo(), which reads them.
+ * Sets the foreign variables that have a value in the table, for version @libfabric. Has an effect
+ * once in a process. Call it before the first fi_getinfo(), which reads them.
  */
 void dofi_settings_give(uint32_t libfabric);
 

@@ -30,7 +30,10 @@ static struct dofi_heap_node *meld(struct dofi_heap_node *a, struct dofi_heap_no
 	return a;
 }
 
-/* Melds @first and its siblings: first in pairs, then the pairs from the last to the first. Returns the top. */
+/*
+ * Melds @first and its siblings: first in pairs, then the pairs from the last to the first. Returns
+ * the top.
+ */
 static struct dofi_heap_node *meld_siblings(struct dofi_heap_node *first)
 {
 	struct dofi_heap_node *pairs = NULL, *top = NULL;

@@ -20,7 +20,10 @@ struct dofi_heap {
 	uint64_t inserted;
 };
 
-/* Returns the node with the least key; of equal keys, the one that was inserted first. NULL if the heap is empty. */
+/*
+ * Returns the node with the least key; of equal keys, the one that was inserted first. NULL if the
+ * heap is empty.
+ */
 static inline struct dofi_heap_node *dofi_heap_top(const struct dofi_heap *heap)
 {
 	return heap->top;

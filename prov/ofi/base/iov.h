@@ -7,8 +7,8 @@
 #include <sys/uio.h>
 
 /*
- * Copies @len bytes at @from into the @n segments @iov, beginning at @offset in their sequence. Bytes beyond the last
- * segment are not copied. Returns how many were.
+ * Copies @len bytes at @from into the @n segments @iov, beginning at @offset in their sequence.
+ * Bytes beyond the last segment are not copied. Returns how many were.
  */
 size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset, const void *from,
 			size_t len);
@@ -17,9 +17,9 @@ size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset, const 
 size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n, size_t offset, size_t len);
 
 /*
- * Returns how many of @len bytes at @to have to be written after the rest: they are in one aligned word. Programs
- * poll the last word that a peer writes, and expect all before it to be there once it changed, as on hardware.
- * memcpy() promises no order, and glibc's stores the first bytes last.
+ * Returns how many of @len bytes at @to have to be written after the rest: they are in one aligned
+ * word. Programs poll the last word that a peer writes, and expect all before it to be there once
+ * it changed, as on hardware. memcpy() promises no order, and glibc's stores the first bytes last.
  */
 size_t dofi_iov_tail(const void *to, size_t len);
 

@@ -31,8 +31,7 @@ static const char *const subsys_name[] = {
 	[DOFI_MEM] = "mem",
 };
 
-void dofi_log_write(enum dofi_log_level level, enum dofi_log_subsys subsys,
-		    const char *fmt, ...)
+void dofi_log_write(enum dofi_log_level level, enum dofi_log_subsys subsys, const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;

@@ -38,12 +38,16 @@ static bool ends_calls(int sig)
 
 	if (sigaction(sig, NULL, &act))
 		return false;
-	if (!(act.sa_flags & SA_SIGINFO) && (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN))
+	if (!(act.sa_flags & SA_SIGINFO) &&
+	    (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN))
 		return false;
 	return !(act.sa_flags & SA_RESTART);
 }
 
-/* Returns the result of the sleep by the pending signals; @mask is the thread's mask outside the sleep. */
+/*
+ * Returns the result of the sleep by the pending signals; @mask is the thread's mask outside the
+ * sleep.
+ */
 static int judge_signals(const sigset_t *mask)
 {
 	bool deliverable = false;

@@ -20,7 +20,10 @@ static void free_append(struct dofi_pool *pool, void *obj) DOFI_NEEDS(pool->lock
 	pool->free_tail = obj;
 }
 
-/* Allocates a chunk of twice as many objects as the last one. It is not touched, and so takes no pages yet. */
+/*
+ * Allocates a chunk of twice as many objects as the last one. It is not touched, and so takes no
+ * pages yet.
+ */
 static int chunk_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 {
 	const unsigned n = pool->n_chunks;
@@ -32,7 +35,8 @@ static int chunk_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 	base = aligned_alloc(64, count * pool->stride);
 	if (!base)
 		return -1;
-	__atomic_store_n(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head), __ATOMIC_RELAXED);
+	__atomic_store_n(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head),
+			 __ATOMIC_RELAXED);
 	pool->n_chunks = n + 1;
 	pool->unmade = count;
 	return 0;

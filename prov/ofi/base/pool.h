@@ -16,10 +16,12 @@
 #include <string.h>
 
 #define DOFI_POOL_CHUNKS 27 /* no 32-bit number lies beyond the last */
-#define DOFI_POOL_FIRST 64 /* objects of the first chunk; each next has twice as many. So many are made at a time */
+/* Objects of the first chunk; each next chunk has twice as many. So many are made at a time. */
+#define DOFI_POOL_FIRST 64
 
 struct dofi_pool_chunk {
-	char *first;			/* the first object; written once, possibly while another thread reads it */
+	/* the first object; written once, possibly while another thread reads it */
+	char *first;
 	_Atomic size_t span;		/* bytes to the end of the last object that was made */
 };
 
@@ -29,10 +31,12 @@ struct dofi_pool {
 	void (*ctor)(void *obj);	/* called once per object, when it is made */
 
 	struct dofi_mutex lock;		/* the fields below */
-	void *free_head, *free_tail;	/* oldest first, so that a freed handle is not reused soon */
+	/* oldest first, so that a freed handle is not reused soon */
+	void *free_head, *free_tail;
 	size_t used;
 	unsigned n_chunks;
-	uint32_t unmade;		/* objects of the last chunk that were not made yet: untouched memory */
+	/* objects of the last chunk that were not made yet: untouched memory */
+	uint32_t unmade;
 
 	struct dofi_pool_chunk chunk[DOFI_POOL_CHUNKS];	/* read without the lock */
 };
@@ -43,7 +47,8 @@ struct dofi_pool {
 
 /* Precedes each object. */
 struct dofi_pool_head {
-	uintptr_t self;		/* the object's address and tag, scrambled: no address inside an object matches */
+	/* the object's address and tag, scrambled: no address inside an object matches */
+	uintptr_t self;
 	void *next_free;
 	uint32_t index;
 	uint32_t pad[11];
@@ -60,8 +65,9 @@ void *dofi_pool_get(struct dofi_pool *pool) DOFI_NEEDS_NOT(pool->lock);
 void dofi_pool_put(struct dofi_pool *pool, void *obj) DOFI_NEEDS_NOT(pool->lock);
 
 /*
- * May be loaded before span: while span is 0, no offset is less than it, so any value loaded here is safe. The load
- * is atomic for ThreadSanitizer only, as an atomic load costs an instruction in each call of the program.
+ * May be loaded before span: while span is 0, no offset is less than it, so any value loaded here
+ * is safe. The load is atomic for ThreadSanitizer only, as an atomic load costs an instruction in
+ * each call of the program.
  */
 static inline char *dofi_chunk_first(const struct dofi_pool_chunk *chunk)
 {
@@ -100,8 +106,8 @@ static inline uint32_t dofi_pool_index(const void *obj)
 }
 
 /*
- * Returns the word that is self if an object begins at @p, which may be anywhere in an object. The load is atomic for
- * ThreadSanitizer only: the program synchronizes threads that pass a handle.
+ * Returns the word that is self if an object begins at @p, which may be anywhere in an object. The
+ * load is atomic for ThreadSanitizer only: the program synchronizes threads that pass a handle.
  */
 static inline uintptr_t dofi_pool_self(const void *p)
 {
@@ -129,14 +135,18 @@ static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
 	       dofi_pool_begins(p);
 }
 
-/* Tags: a number that the pool's user gives an object, 0 at first. One comparison checks address and tag. */
+/*
+ * Tags: a number that the pool's user gives an object, 0 at first. One comparison checks address
+ * and tag.
+ */
 
 /* Returns the tag of @obj. Pairs with the release of dofi_pool_tag_set(). */
 static inline unsigned dofi_pool_tag(const void *obj)
 {
 	const struct dofi_pool_head *head = (const struct dofi_pool_head *)obj - 1;
 
-	return (unsigned)(__atomic_load_n(&head->self, __ATOMIC_ACQUIRE) ^ (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE);
+	return (unsigned)(__atomic_load_n(&head->self, __ATOMIC_ACQUIRE) ^ (uintptr_t)obj ^
+			  DOFI_POOL_SCRAMBLE);
 }
 
 /* Sets the tag of @obj, and returns the tag before. */
@@ -149,8 +159,8 @@ static inline unsigned dofi_pool_tag_set(void *obj, unsigned tag)
 }
 
 /*
- * Returns whether @p is the address of an object with @tag in the first chunk of @pool, which suffices for most
- * programs. False if it may be in another chunk.
+ * Returns whether @p is the address of an object with @tag in the first chunk of @pool, which
+ * suffices for most programs. False if it may be in another chunk.
  */
 static inline bool dofi_pool_first_tagged(const struct dofi_pool *pool, const void *p, unsigned tag)
 {

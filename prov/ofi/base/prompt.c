@@ -17,7 +17,8 @@ static void shorten_slice(void)
 {
 	struct sched_attr attr = { .size = sizeof(attr) };
 
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) || attr.sched_policy != SCHED_NORMAL)
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
+	    attr.sched_policy != SCHED_NORMAL)
 		return;
 	attr.sched_runtime = SLICE_NS;
 	syscall(SYS_sched_setattr, 0, &attr, 0);

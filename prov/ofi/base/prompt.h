@@ -4,9 +4,10 @@
 #define DOFI_BASE_PROMPT_H
 
 /*
- * Asks the kernel to run the calling thread soon after each wakeup: without timer slack (prctl(2)), and in short
- * slices (sched_setattr(2)). Since Linux 6.12, a thread with a short slice preempts one with a longer slice. The
- * share of the processor and the nice value do not change. Needs no privilege. Does nothing on kernels without these.
+ * Asks the kernel to run the calling thread soon after each wakeup: without timer slack (prctl(2)),
+ * and in short slices (sched_setattr(2)). Since Linux 6.12, a thread with a short slice preempts
+ * one with a longer slice. The share of the processor and the nice value do not change. Needs no
+ * privilege. Does nothing on kernels without these.
  */
 void dofi_prompt(void);
 

@@ -2,23 +2,25 @@
 /*
  * A ring of records from one process to another, in memory that both map.
  *
- * One thread at a time produces, and one consumes. The ring consists of lines, each a cache line. A record is a word
- * with its length, followed by its bytes, in consecutive lines. So a short record is one line, which one transfer
- * moves from processor to processor. The consumer loads the word of the next record, not an index of the producer.
- * The word is 0 until the record is there: the producer clears the word after each record before it publishes the
- * record. If a record does not fit before the end of the ring, a SKIP there leads to the first line. A SKIP also
- * follows the first lines if the consumer has taken all before it: a ring that never holds much stays in one page,
- * and in the nearest caches.
+ * One thread at a time produces, and one consumes. The ring consists of lines, each a cache line. A
+ * record is a word with its length, followed by its bytes, in consecutive lines. So a short record
+ * is one line, which one transfer moves from processor to processor. The consumer loads the word of
+ * the next record, not an index of the producer. The word is 0 until the record is there: the
+ * producer clears the word after each record before it publishes the record. If a record does not
+ * fit before the end of the ring, a SKIP there leads to the first line. A SKIP also follows the
+ * first lines if the consumer has taken all before it: a ring that never holds much stays in one
+ * page, and in the nearest caches.
  *
- * Ordering, by pairs: publish the producer's store of a record's word, behind the bytes and the cleared word after
- * them; the consumer's load of the word, before it reads these. Both are sequentially consistent: a producer that
- * then loads a flag, and a consumer that stores the flag and then reads here, cannot miss each other (rings/link.h).
- * release the consumer's store-release of the head, behind its last access to the record; the producer's load-acquire
- * of the head, before it writes to the lines again.
+ * Ordering, by pairs: publish the producer's store of a record's word, behind the bytes and the
+ * cleared word after them; the consumer's load of the word, before it reads these. Both are
+ * sequentially consistent: a producer that then loads a flag, and a consumer that stores the flag
+ * and then reads here, cannot miss each other (rings/link.h). release the consumer's store-release
+ * of the head, behind its last access to the record; the producer's load-acquire of the head,
+ * before it writes to the lines again.
  *
- * Neither end trusts the other. The consumer reads a word once and checks it against the ring; the producer checks
- * the head. The bytes of a record may change while the consumer reads them. An end that dies leaves the other an
- * empty or a full ring, and no lock.
+ * Neither end trusts the other. The consumer reads a word once and checks it against the ring; the
+ * producer checks the head. The bytes of a record may change while the consumer reads them. An end
+ * that dies leaves the other an empty or a full ring, and no lock.
  */
 #ifndef DOFI_BASE_RING_H
 #define DOFI_BASE_RING_H
@@ -36,7 +38,8 @@
 
 /* All zero at first. */
 struct dofi_ring {
-	_Alignas(DOFI_RING_LINE) _Atomic uint64_t head;	/* how many lines the consumer has released */
+	/* how many lines the consumer has released */
+	_Alignas(DOFI_RING_LINE) _Atomic uint64_t head;
 	_Alignas(DOFI_RING_LINE) unsigned char line[DOFI_RING_LINES][DOFI_RING_LINE];
 };
 
@@ -52,7 +55,8 @@ struct dofi_ring_out {
 struct dofi_ring_in {
 	struct dofi_ring *ring;
 	uint64_t next;			/* how many lines were taken */
-	bool broken;			/* the producer wrote an impossible record: nothing is taken any more */
+	/* the producer wrote an impossible record: nothing is taken any more */
+	bool broken;
 };
 
 /* A record in the ring. */
@@ -88,26 +92,30 @@ static inline int dofi_ring_read_head(struct dofi_ring_out *out)
 }
 
 /*
- * Returns whether a record of @n lines that would leave the ring's first lines can begin at the first line again: if
- * the ring is empty, and the record fits before the SKIP.
+ * Returns whether a record of @n lines that would leave the ring's first lines can begin at the
+ * first line again: if the ring is empty, and the record fits before the SKIP.
  */
 static inline bool dofi_ring_can_restart(struct dofi_ring_out *out, uint64_t n)
 {
-	return n < out->tail % DOFI_RING_LINES && !dofi_ring_read_head(out) && out->head == out->tail;
+	return n < out->tail % DOFI_RING_LINES && !dofi_ring_read_head(out) &&
+	       out->head == out->tail;
 }
 
 /*
- * Reserves a record of up to @len bytes, at most DOFI_RING_RECORD_MAX, and sets *@data to where its bytes belong.
- * Returns 0, -EAGAIN if the ring is full, or -EPROTO if the consumer has broken it. One record can be reserved at a
- * time; the next reservation replaces one that was not published.
+ * Reserves a record of up to @len bytes, at most DOFI_RING_RECORD_MAX, and sets *@data to where its
+ * bytes belong. Returns 0, -EAGAIN if the ring is full, or -EPROTO if the consumer has broken it.
+ * One record can be reserved at a time; the next reservation replaces one that was not published.
  */
 static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsigned char **data)
 {
 	const uint64_t line = out->tail % DOFI_RING_LINES, left = DOFI_RING_LINES - line;
 	const uint64_t n = dofi_ring_lines(len);
-	/* the record begins before line DOFI_RING_FIRST and ends at it or after, in one comparison */
+	/*
+	 * the record begins before line DOFI_RING_FIRST and ends at it or after, in one comparison
+	 */
 	const bool leaves = line + n - DOFI_RING_FIRST < n;
-	const bool skips = n > left || (__builtin_expect(leaves, 0) && dofi_ring_can_restart(out, n));
+	const bool skips = n > left ||
+			   (__builtin_expect(leaves, 0) && dofi_ring_can_restart(out, n));
 	const uint64_t at = skips ? out->tail + left : out->tail;
 	const uint64_t end = at + n + 1;	/* including the word to be cleared */
 	int ret;
@@ -148,7 +156,10 @@ static inline bool dofi_ring_has(const struct dofi_ring_in *in)
 	       atomic_load_explicit(dofi_ring_word(in->ring, in->next), memory_order_relaxed);
 }
 
-/* Returns whether @word can be the word of a record at line @at: a SKIP leads to a record, never to 0. */
+/*
+ * Returns whether @word can be the word of a record at line @at: a SKIP leads to a record, never to
+ * 0.
+ */
 static inline bool dofi_ring_fits(uint64_t word, uint64_t at)
 {
 	return word - 1 <= DOFI_RING_RECORD_MAX &&
@@ -156,8 +167,8 @@ static inline bool dofi_ring_fits(uint64_t word, uint64_t at)
 }
 
 /*
- * Takes the next record; it stays in the ring until dofi_ring_release(). Returns false if there is none. Sets
- * in->broken if the producer has broken the ring.
+ * Takes the next record; it stays in the ring until dofi_ring_release(). Returns false if there is
+ * none. Sets in->broken if the producer has broken the ring.
  */
 static inline bool dofi_ring_take(struct dofi_ring_in *in, struct dofi_ring_record *record)
 {
@@ -180,7 +191,9 @@ static inline bool dofi_ring_take(struct dofi_ring_in *in, struct dofi_ring_reco
 	return true;
 }
 
-/* Releases the lines of all records up to the one that ends at @end. Call in the order of taking. */
+/*
+ * Releases the lines of all records up to the one that ends at @end. Call in the order of taking.
+ */
 static inline void dofi_ring_release(struct dofi_ring_in *in, uint64_t end)
 {
 	atomic_store_explicit(&in->ring->head, end, memory_order_release);	/* release */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether a thread that does something again and again has stopped doing it, or lacks a processor. */
+/*
+ * Whether a thread that does something again and again has stopped doing it, or lacks a processor.
+ */
 
 #include "base/runner.h"
 
@@ -10,9 +12,9 @@
 #include <unistd.h>
 
 /*
- * Each thread caches its number, because several threads that alternate would query the kernel each time. A number
- * from before a fork is wrong: the observer finds no such thread then and begins another age, in which threads query
- * their numbers again.
+ * Each thread caches its number, because several threads that alternate would query the kernel each
+ * time. A number from before a fork is wrong: the observer finds no such thread then and begins
+ * another age, in which threads query their numbers again.
  */
 static _Atomic unsigned age = 1;
 static __thread unsigned own_age;
@@ -30,7 +32,10 @@ void dofi_runner_change(struct dofi_runner *runner)
 	atomic_store_explicit(&runner->self, __builtin_thread_pointer(), memory_order_relaxed);
 }
 
-/* As the kernel makes one of a thread's number (include/linux/posix-timers.h): of all its processor time, by the scheduler. */
+/*
+ * As the kernel makes one of a thread's number (include/linux/posix-timers.h): of all its processor
+ * time, by the scheduler.
+ */
 static clockid_t clock_of(int tid)
 {
 	return (clockid_t)(~(unsigned)tid << 3 | 6);
@@ -51,7 +56,8 @@ int64_t dofi_runner_ran(struct dofi_runner *runner)
 	const int64_t before = tid == runner->seen ? runner->ran : INT64_MIN;
 	struct timespec ts;
 
-	if (!tid || atomic_load_explicit(&runner->self, memory_order_relaxed) == __builtin_thread_pointer())
+	if (!tid ||
+	    atomic_load_explicit(&runner->self, memory_order_relaxed) == __builtin_thread_pointer())
 		return INT64_MAX;
 	if (clock_gettime(clock_of(tid), &ts)) {
 		forget(runner);

@@ -13,11 +13,13 @@
 
 /* Zeroed, it has no thread. */
 struct dofi_runner {
-	_Atomic(void *) self;		/* the thread pointer of the thread that noted itself last */
+	/* the thread pointer of the thread that noted itself last */
+	_Atomic(void *) self;
 	_Atomic int tid;		/* the number of that thread; 0: not known */
 	/* observer only */
 	int seen;			/* tid at the last check */
-	int64_t ran;			/* processor time of the thread `seen` at the last check, in ns */
+	/* processor time of the thread `seen` at the last check, in ns */
+	int64_t ran;
 };
 
 /* The slow path of dofi_runner_note(). */
@@ -33,12 +35,15 @@ static inline void dofi_runner_note(struct dofi_runner *runner)
 }
 
 /*
- * Looks at the thread. Returns the processor time that it had since the last look, in ns; INT64_MAX if that is not
- * known, or if the caller is the thread. Observer only; one system call.
+ * Looks at the thread. Returns the processor time that it had since the last look, in ns; INT64_MAX
+ * if that is not known, or if the caller is the thread. Observer only; one system call.
  */
 int64_t dofi_runner_ran(struct dofi_runner *runner);
 
-/* Whether the thread that was looked at runs, or waits for a processor: it does not sleep. Observer only; reads /proc. */
+/*
+ * Whether the thread that was looked at runs, or waits for a processor: it does not sleep. Observer
+ * only; reads /proc.
+ */
 bool dofi_runner_is_runnable(const struct dofi_runner *runner);
 
 #endif

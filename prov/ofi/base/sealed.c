@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory that two processes share by a descriptor: a memfd without a name and with a sealed size. */
+/*
+ * Memory that two processes share by a descriptor: a memfd without a name and with a sealed size.
+ */
 
 #include "base/sealed.h"
 

@@ -2,21 +2,23 @@
 /*
  * Memory that two processes share by a descriptor: a memfd without a name and with a sealed size.
  *
- * A process that maps a file gets SIGBUS where another process has truncated it. Seals prevent that, so a peer's
- * descriptor is mapped only if it is sealed, and has ordinary pages: hugetlbfs may run out of pages at the first
- * access.
+ * A process that maps a file gets SIGBUS where another process has truncated it. Seals prevent
+ * that, so a peer's descriptor is mapped only if it is sealed, and has ordinary pages: hugetlbfs
+ * may run out of pages at the first access.
  */
 #ifndef DOFI_BASE_SEALED_H
 #define DOFI_BASE_SEALED_H
 
 #include <stddef.h>
 
-/* Creates and maps @size bytes, all zero. Returns a descriptor for the peer, or a negative errno. */
+/*
+ * Creates and maps @size bytes, all zero. Returns a descriptor for the peer, or a negative errno.
+ */
 int dofi_sealed_make(size_t size, void **at);
 
 /*
- * Maps the memory of @fd, which may be any descriptor of a hostile process, and stays open. Returns 0, -EPROTO if it
- * is not sealed memory of @size bytes, or another negative errno.
+ * Maps the memory of @fd, which may be any descriptor of a hostile process, and stays open. Returns
+ * 0, -EPROTO if it is not sealed memory of @size bytes, or another negative errno.
  */
 int dofi_sealed_map(int fd, size_t size, void **at);
 

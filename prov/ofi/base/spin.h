@@ -15,9 +15,9 @@ struct dofi_spin {
 };
 
 /*
- * Returns how long to poll, in ns: @least, or twice the time of the last wait if that was short. Returns 0 if waits
- * have been long for a while: polling would only take processor time from other threads, also from the producer of
- * the event.
+ * Returns how long to poll, in ns: @least, or twice the time of the last wait if that was short.
+ * Returns 0 if waits have been long for a while: polling would only take processor time from other
+ * threads, also from the producer of the event.
  */
 int64_t dofi_spin_time(const struct dofi_spin *spin, int64_t least);
 

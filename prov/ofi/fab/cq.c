@@ -34,13 +34,17 @@ void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* Opens a CQ; sets *@fd to -1 if the fabric has no descriptor for epoll, as shared memory and some devices. */
+/*
+ * Opens a CQ; sets *@fd to -1 if the fabric has no descriptor for epoll, as shared memory and some
+ * devices.
+ */
 static int fid_open_of(struct fid_domain *domain, size_t size, struct fid_cq **fid, int *fd)
 {
 	struct fi_cq_attr attr = {
 		.size = size,
 		.format = FI_CQ_FORMAT_DATA,
-		.wait_obj = FI_WAIT_FD,	/* with FI_WAIT_UNSPEC, FI_GETWAIT writes a larger structure */
+		/* with FI_WAIT_UNSPEC, FI_GETWAIT writes a larger structure */
+		.wait_obj = FI_WAIT_FD,
 	};
 	int ret = fi_cq_open(domain, &attr, fid, NULL);
 
@@ -141,7 +145,10 @@ void dofi_cq_close(struct dofi_cq *cq)
 
 /* Shards */
 
-/* From now on reads go to the shards: a thread that reads the first one directly holds the lock in the meantime. */
+/*
+ * From now on reads go to the shards: a thread that reads the first one directly holds the lock in
+ * the meantime.
+ */
 static int shards_begin(struct dofi_cq *cq)
 {
 	int ret;
@@ -196,10 +203,14 @@ struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
 
 	if (!shard) {
 		ret = shard_add(cq);
-		/* cq->fd has changed, or its set has: the next round of the progress thread arms the CQ again */
+		/*
+		 * cq->fd has changed, or its set has: the next round of the progress thread arms
+		 * the CQ again
+		 */
 		cq->poller.fired = true;
 		if (ret)
-			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s", fi_strerror(-ret));
+			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s",
+				 fi_strerror(-ret));
 		shard = ret ? &cq->first : shard_not_full(cq);
 	}
 	shard->endpoints++;

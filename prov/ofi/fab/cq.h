@@ -19,35 +19,43 @@
 /* Which thread reads a CQ. */
 enum dofi_cq_mode {
 	/*
-	 * The program does not poll. A completion wakes the progress thread: by epoll, or by a peer where the CQ has
-	 * no descriptor (struct dofi_progress_ops, rest).
+	 * The program does not poll. A completion wakes the progress thread: by epoll, or by a peer
+	 * where the CQ has no descriptor (struct dofi_progress_ops, rest).
 	 */
 	DOFI_CQ_ARMED,
 	/*
-	 * The program polled before the progress thread woke. The progress thread checks again after a short pause.
+	 * The program polled before the progress thread woke. The progress thread checks again
+	 * after a short pause.
 	 */
 	DOFI_CQ_PROBED,
-	/* The program has polled between checks. The progress thread checks again after pauses that grow. */
+	/*
+	 * The program has polled between checks. The progress thread checks again after pauses that
+	 * grow.
+	 */
 	DOFI_CQ_OWNED,
 };
 
 /*
- * A lock for reads of a CQ, and for posting receives to its endpoints, where other processes write to the memory of
- * these: xport/rdm/shm/lock.h. Taken after the CQ's lock.
+ * A lock for reads of a CQ, and for posting receives to its endpoints, where other processes write
+ * to the memory of these: xport/rdm/shm/lock.h. Taken after the CQ's lock.
  */
 struct dofi_cq_guard {
 	const struct dofi_cq_guard_ops *ops;
 	_Atomic uint64_t *holder;	/* the lock: the number of its holder, or 0 */
 	uint64_t self;			/* the number of this process as a holder */
-	const _Atomic uint32_t *sent;	/* changes after a peer has sent something to an endpoint of the CQ */
+	/* changes after a peer has sent something to an endpoint of the CQ */
+	const _Atomic uint32_t *sent;
 };
 
 struct dofi_cq_guard_ops {
-	/* Locks after dofi_cq_guard_take() failed, unless that takes long. Returns whether it is locked. */
+	/*
+	 * Locks after dofi_cq_guard_take() failed, unless that takes long. Returns whether it is
+	 * locked.
+	 */
 	bool (*try_again)(struct dofi_cq_guard *guard);
 	/*
-	 * Waits for the lock. Returns 0, -ETIMEDOUT after 100 ms, or -ENOTRECOVERABLE while the memory is damaged and
-	 * must not be used.
+	 * Waits for the lock. Returns 0, -ETIMEDOUT after 100 ms, or -ENOTRECOVERABLE while the
+	 * memory is damaged and must not be used.
 	 */
 	int (*lock)(struct dofi_cq_guard *guard);
 };
@@ -55,8 +63,8 @@ struct dofi_cq_guard_ops {
 /* Locks if the holder is @from: 0, or a dead thread. */
 static inline bool dofi_cq_guard_take(struct dofi_cq_guard *guard, uint64_t from)
 {
-	return atomic_compare_exchange_strong_explicit(guard->holder, &from, guard->self, memory_order_acquire,
-						       memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(guard->holder, &from, guard->self,
+						       memory_order_acquire, memory_order_relaxed);
 }
 
 static inline bool dofi_cq_guard_try(struct dofi_cq_guard *guard)
@@ -70,7 +78,8 @@ static inline void dofi_cq_guard_unlock(struct dofi_cq_guard *guard)
 }
 
 struct dofi_cq {
-	struct dofi_mutex lock;		/* held while a thread reads and delivers; keeps completions in order */
+	/* held while a thread reads and delivers; keeps completions in order */
+	struct dofi_mutex lock;
 	struct dofi_source source;	/* epoll reports fd through it */
 	struct dofi_poller poller;	/* the progress thread serves the CQ through it */
 	struct dofi_progress *progress;
@@ -86,51 +95,62 @@ struct dofi_cq {
 	bool mixed;			/* ops->mixed */
 	void *owner;			/* for the user of ops; NULL at first */
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */
-	const struct fi_cq_data_entry *next;	/* the first entry that dofi_cq_next() has not returned yet */
-	unsigned left;			/* how many entries that is; 0 when the CQ is ARMED and was drained */
+	/* the first entry that dofi_cq_next() has not returned yet */
+	const struct fi_cq_data_entry *next;
+	/* how many entries that is; 0 when the CQ is ARMED and was drained */
+	unsigned left;
 	unsigned most;			/* how many completions dofi_cq_next() reads at once */
 
 	/* written before the CQ is opened, or when it gets its second shard */
-	int fd;				/* what to sleep on: of fid, or of the set of shards; -1: none */
+	/* what to sleep on: of fid, or of the set of shards; -1: none */
+	int fd;
 	struct dofi_shard first;	/* the shard of fid */
 	_Atomic(struct dofi_shards *) shards; /* allocated with the second shard, and never freed */
 	bool several;			/* the CQ has more than one shard; written with the lock */
 	struct fid_domain *domain;
-	bool reads_each;		/* a read of fid checks each of its endpoints: shards pay off */
-	bool wc_errors;			/* prov_errno of a failed completion is a verbs status: fab/wc.h */
+	/* a read of fid checks each of its endpoints: shards pay off */
+	bool reads_each;
+	/* prov_errno of a failed completion is a verbs status: fab/wc.h */
+	bool wc_errors;
 	bool offloaded;			/* hardware moves data while no thread reads the CQ */
 	bool trywait_reads;		/* fi_trywait() moves what has arrived, as a read does */
 	bool silent_errors;		/* a failed completion does not make fd readable */
 	bool serial;			/* the domain is FI_THREAD_COMPLETION: dofi_cq_enter() */
 	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */
 	bool fixed;			/* fid loses completions beyond its size */
-	unsigned unreserved;		/* entries of a fixed CQ that are not reserved; at first, the wanted size */
+	/* entries of a fixed CQ that are not reserved; at first, the wanted size */
+	unsigned unreserved;
 
 	/* what the program did since the progress thread served the CQ last */
 	struct dofi_runner runner;	/* the thread of the program that read the CQ last */
 	_Atomic bool polled;		/* a thread of the program read the CQ */
-	_Atomic bool taken;		/* a thread of the program took an event that another thread had read */
+	/* a thread of the program took an event that another thread had read */
+	_Atomic bool taken;
 	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
 	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
 
-	_Atomic int sleepers;		/* threads and CNOs that wait for an event and do not poll */
+	/* threads and CNOs that wait for an event and do not poll */
+	_Atomic int sleepers;
 	_Atomic int mode;		/* enum dofi_cq_mode; written by the progress thread */
 	/*
-	 * What a polling thread may read one completion from: fid; or NULL where each read has to take a batch, as
-	 * the CQ is ARMED or led, is closed, has a guard or several shards, or is mixed. Written with the lock:
-	 * dofi_cq_route().
+	 * What a polling thread may read one completion from: fid; or NULL where each read has to
+	 * take a batch, as the CQ is ARMED or led, is closed, has a guard or several shards, or is
+	 * mixed. Written with the lock: dofi_cq_route().
 	 */
 	_Atomic(struct fid_cq *) programs_fid;
 	_Atomic unsigned sweeps_wanted;	/* calls of dofi_cq_want_sweep() */
-	_Atomic unsigned sweeps_done;	/* the value of sweeps_wanted before the last sweep; written with the lock */
+	/* the value of sweeps_wanted before the last sweep; written with the lock */
+	_Atomic unsigned sweeps_done;
 	_Atomic unsigned refused;	/* polls that found the lock held */
 	struct dofi_lead lead;		/* the thread that sleeps on the CQ itself */
 
 	/* progress thread only */
 	long pause_us;			/* between the last check and the next one */
-	int silent;			/* checks that found posts and no poll, less those that found polls */
+	/* checks that found posts and no poll, less those that found polls */
+	int silent;
 	bool watched;			/* fd is in the epoll set */
-	int64_t due_at;			/* ARMED: when the CQ was armed; otherwise when it is checked next */
+	/* ARMED: when the CQ was armed; otherwise when it is checked next */
+	int64_t due_at;
 };
 
 /* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
@@ -142,8 +162,8 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 void dofi_cq_close(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
- * From now on reads need @guard. A peer that sends to an endpoint of the CQ has to wake the progress thread after it
- * unlocked the guard. Before the first endpoint; progress thread.
+ * From now on reads need @guard. A peer that sends to an endpoint of the CQ has to wake the
+ * progress thread after it unlocked the guard. Before the first endpoint; progress thread.
  */
 void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard) DOFI_NEEDS_NOT(cq->lock);
 
@@ -154,9 +174,10 @@ static inline void dofi_cq_skip_none(struct dofi_cq *cq)
 }
 
 /*
- * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial CQ allows one at a
- * time (FI_THREAD_COMPLETION, fi_domain(3)). Take no other lock of ours in between. The fast path posts and completes
- * an operation as a whole between the two, see dofi_fast_lock(). Any thread.
+ * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial
+ * CQ allows one at a time (FI_THREAD_COMPLETION, fi_domain(3)). Take no other lock of ours in
+ * between. The fast path posts and completes an operation as a whole between the two, see
+ * dofi_fast_lock(). Any thread.
  *
  * DOFI_UNCHECKED_LOCKS: the analysis counts the access lock as held on every CQ, serial or not.
  */
@@ -173,12 +194,15 @@ static inline void dofi_cq_exit(struct dofi_cq *cq) DOFI_DROPS(cq->access) DOFI_
 }
 
 /*
- * Polls for a thread of the program: reads and delivers all that is there, unless another thread holds the lock. A
- * thread that finds the lock held many times yields its processor.
+ * Polls for a thread of the program: reads and delivers all that is there, unless another thread
+ * holds the lock. A thread that finds the lock held many times yields its processor.
  */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS_NOT(cq->lock);
 
-/* Like dofi_cq_poll(), for a caller that loops: delivers the next completion alone where the mode allows that. */
+/*
+ * Like dofi_cq_poll(), for a caller that loops: delivers the next completion alone where the mode
+ * allows that.
+ */
 void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
@@ -206,10 +230,16 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 	       atomic_load_explicit(&cq->sweeps_done, memory_order_relaxed);
 }
 
-/* Reads a batch into cq->entry. Returns what fi_cq_read() does. Call with the lock held, within dofi_cq_enter(). */
+/*
+ * Reads a batch into cq->entry. Returns what fi_cq_read() does. Call with the lock held, within
+ * dofi_cq_enter().
+ */
 ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 
-/* Keeps all but the first of @n completions for the next calls. Returns 1, or the error @n of the read. */
+/*
+ * Keeps all but the first of @n completions for the next calls. Returns 1, or the error @n of the
+ * read.
+ */
 static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n) DOFI_NEEDS(cq->lock)
 {
 	if (n == 1)
@@ -223,12 +253,12 @@ static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n) DOFI_NE
 }
 
 /*
- * Returns the next completion, in cq->entry[0]; or NULL if there is none, or if a batch had to be read
- * (programs_fid). Sets *@n to the number of completions that dofi_cq_go_on() has to deliver, or to the error of the
- * read.
+ * Returns the next completion, in cq->entry[0]; or NULL if there is none, or if a batch had to be
+ * read (programs_fid). Sets *@n to the number of completions that dofi_cq_go_on() has to deliver,
+ * or to the error of the read.
  *
- * A read of several completions costs a third less for each, but an empty one a third more. So several are read after
- * dofi_cq_expect() only, until a read finds none or several.
+ * A read of several completions costs a third less for each, but an empty one a third more. So
+ * several are read after dofi_cq_expect() only, until a read finds none or several.
  */
 static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ssize_t *n)
 	DOFI_NEEDS(cq->lock, cq->access)
@@ -262,15 +292,18 @@ static inline void dofi_cq_leave(struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* Call with the lock held when more operations are in flight: the next read may find several completions. */
+/*
+ * Call with the lock held when more operations are in flight: the next read may find several
+ * completions.
+ */
 static inline void dofi_cq_expect(struct dofi_cq *cq)
 {
 	cq->most = DOFI_CQ_BATCH;
 }
 
 /*
- * Delivers the first @n completions of cq->entry, or handles the error @n of the read; reads on where a read has to
- * take all; and releases the lock.
+ * Delivers the first @n completions of cq->entry, or handles the error @n of the read; reads on
+ * where a read has to take all; and releases the lock.
  */
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_DROPS(cq->lock);
 
@@ -280,7 +313,10 @@ static inline void dofi_cq_posted(struct dofi_cq *cq)
 	atomic_store_explicit(&cq->posted, true, memory_order_relaxed);
 }
 
-/* Call after the program dequeued an event that another thread had read from the CQ. Any thread, any lock. */
+/*
+ * Call after the program dequeued an event that another thread had read from the CQ. Any thread,
+ * any lock.
+ */
 static inline void dofi_cq_taken(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->taken, true, memory_order_relaxed);
@@ -293,34 +329,36 @@ bool dofi_cq_drain(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 
 /*
- * Call after dofi_cq_drain(). Returns whether the descriptor of @fid reports the next completion; if not, there is
- * something to read. Always true where the CQ has no descriptor.
+ * Call after dofi_cq_drain(). Returns whether the descriptor of @fid reports the next completion;
+ * if not, there is something to read. Always true where the CQ has no descriptor.
  */
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid) DOFI_NEEDS_NOT(cq->lock);
 
 /*
- * For a fabric with stale signals (struct dofi_quirk): epoll repeats an event that was read long ago, until a
- * blocking read finds nothing. This read blocks for 1 ms, the shortest time there is. Returns whether it delivered
- * something; then there may be more.
+ * For a fabric with stale signals (struct dofi_quirk): epoll repeats an event that was read long
+ * ago, until a blocking read finds nothing. This read blocks for 1 ms, the shortest time there is.
+ * Returns whether it delivered something; then there may be more.
  */
 bool dofi_cq_clear_signal(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
- * Call after a receive was posted to an endpoint that had none: its message may have left the socket already, so that
- * nothing arrives later to wake a thread. @shard as for dofi_cq_ask(). Any thread, no lock.
+ * Call after a receive was posted to an endpoint that had none: its message may have left the
+ * socket already, so that nothing arrives later to wake a thread. @shard as for dofi_cq_ask(). Any
+ * thread, no lock.
  */
 void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard) DOFI_NEEDS_NOT(cq->lock);
 
 /*
- * Returns the shard at which a new endpoint completes until dofi_cq_leave_shard(). Opens a shard when each has as
- * many endpoints as one read should check; if that fails, the endpoint joins a full shard. Progress thread.
+ * Returns the shard at which a new endpoint completes until dofi_cq_leave_shard(). Opens a shard
+ * when each has as many endpoints as one read should check; if that fails, the endpoint joins a
+ * full shard. Progress thread.
  */
 struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq);
 void dofi_cq_leave_shard(struct dofi_cq *cq, struct dofi_shard *shard);
 
 /*
- * The next read includes @shard even if its descriptor reports nothing: call after a receive was posted to an
- * endpoint of it, or an endpoint was closed. @shard may be NULL. Any thread, any lock.
+ * The next read includes @shard even if its descriptor reports nothing: call after a receive was
+ * posted to an endpoint of it, or an endpoint was closed. @shard may be NULL. Any thread, any lock.
  */
 static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 {
@@ -331,15 +369,15 @@ static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 }
 
 /*
- * Call after the fabric refused something with FI_EAGAIN and it was queued for ops->swept(). The progress thread and
- * the program's reads call ops->swept(), at least once per tick, until it does not call this again. Any thread, any
- * lock.
+ * Call after the fabric refused something with FI_EAGAIN and it was queued for ops->swept(). The
+ * progress thread and the program's reads call ops->swept(), at least once per tick, until it does
+ * not call this again. Any thread, any lock.
  */
 void dofi_cq_want_sweep(struct dofi_cq *cq);
 
 /*
- * Call around the sleep of a thread that waits for an event, and while a CNO waits for one: the progress thread
- * serves the CQ in between.
+ * Call around the sleep of a thread that waits for an event, and while a CNO waits for one: the
+ * progress thread serves the CQ in between.
  */
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);

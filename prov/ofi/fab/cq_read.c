@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading a completion queue, and delivering what was read: by the program's threads, or for them. */
+/*
+ * Reading a completion queue, and delivering what was read: by the program's threads, or for them.
+ */
 
 #include "fab/cq.h"
 
@@ -10,13 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread that finds the lock held this many times yields its processor: a read takes less time. */
+/*
+ * A thread that finds the lock held this many times yields its processor: a read takes less time.
+ */
 #define REFUSALS 64
 
 /*
- * Returns whether each read has to take all. A read clears the signal that would wake a sleeping thread for later
- * completions: the progress thread when ARMED, or the leader. A thread that is about to sleep sets what is tested
- * here, and then drains the CQ with the lock held, after reads that began before.
+ * Returns whether each read has to take all. A read clears the signal that would wake a sleeping
+ * thread for later completions: the progress thread when ARMED, or the leader. A thread that is
+ * about to sleep sets what is tested here, and then drains the CQ with the lock held, after reads
+ * that began before.
  */
 static bool read_takes_all(const struct dofi_cq *cq)
 {
@@ -30,7 +35,10 @@ void dofi_cq_route(struct dofi_cq *cq)
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
 }
 
-/* Moves the completions that dofi_cq_next() left to the start of cq->entry. Returns how many they are. */
+/*
+ * Moves the completions that dofi_cq_next() left to the start of cq->entry. Returns how many they
+ * are.
+ */
 static unsigned take_left(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	const unsigned left = cq->left;
@@ -42,12 +50,14 @@ static unsigned take_left(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 
 static ssize_t read_shards(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
-	return cq->left ? take_left(cq) : dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
+	if (cq->left)
+		return take_left(cq);
+	return dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
 }
 
 /*
- * Returns the completions that dofi_cq_next() left, and more from the fabric. If there are any, an error is returned
- * by the next read.
+ * Returns the completions that dofi_cq_next() left, and more from the fabric. If there are any, an
+ * error is returned by the next read.
  */
 static ssize_t read_unguarded(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
@@ -58,8 +68,9 @@ static ssize_t read_unguarded(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 }
 
 /*
- * How many polls skip the read after one that returned completions, unless a peer sends something: a few
- * microseconds. Only a failed operation may have completed in between, and is reported that much later.
+ * How many polls skip the read after one that returned completions, unless a peer sends something:
+ * a few microseconds. Only a failed operation may have completed in between, and is reported that
+ * much later.
  */
 #define SKIPS 256
 
@@ -71,13 +82,16 @@ static uint64_t skips_after(ssize_t n)
 	return n > 0 && n < DOFI_CQ_BATCH ? SKIPS : 0;
 }
 
-/* So many polls in a row find the guard locked before one waits for it, and finds out whether the holder is dead. */
+/*
+ * So many polls in a row find the guard locked before one waits for it, and finds out whether the
+ * holder is dead.
+ */
 #define REFUSALS_IN_ROW 8
 
 /*
- * A reader that waits for the guard takes its cache line from the sender that holds it and needs it to unlock. So a poll
- * that finds the guard locked returns, and the next one that reads does so once a peer has sent: a stream is read in
- * batches.
+ * A reader that waits for the guard takes its cache line from the sender that holds it and needs it
+ * to unlock. So a poll that finds the guard locked returns, and the next one that reads does so
+ * once a peer has sent: a stream is read in batches.
  */
 static bool guard_lock(struct dofi_cq *cq, uint32_t sent) DOFI_NEEDS(cq->lock)
 {
@@ -93,9 +107,10 @@ static bool guard_lock(struct dofi_cq *cq, uint32_t sent) DOFI_NEEDS(cq->lock)
 }
 
 /*
- * A reader that holds the guard makes a sender wait, and takes the guard's cache line from it. So a poll does not
- * read while no peer has sent anything since the last read: a batch that was not full emptied the queue, and the
- * answer to it is on its way when the program polls again. A read may make room for what the fabric did not take.
+ * A reader that holds the guard makes a sender wait, and takes the guard's cache line from it. So a
+ * poll does not read while no peer has sent anything since the last read: a batch that was not full
+ * emptied the queue, and the answer to it is on its way when the program polls again. A read may
+ * make room for what the fabric did not take.
  */
 static ssize_t read_guarded(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
@@ -147,7 +162,10 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(cq
 	return true;
 }
 
-/* Delivers @n completions, or a failed one. Returns how many, or DOFI_CQ_BATCH if more may follow a failed one. */
+/*
+ * Delivers @n completions, or a failed one. Returns how many, or DOFI_CQ_BATCH if more may follow a
+ * failed one.
+ */
 static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
 {
 	ssize_t i;
@@ -166,13 +184,17 @@ static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) 
 	return hand_over(cq, n, sink);
 }
 
-/* A read may leave completions behind: if the batch was full, or ended before a failed completion. */
+/*
+ * A read may leave completions behind: if the batch was full, or ended before a failed completion.
+ */
 static bool left_behind(const struct dofi_cq *cq, ssize_t n)
 {
 	return n == DOFI_CQ_BATCH || (n > 0 && read_takes_all(cq));
 }
 
-/* Call with the lock held. A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep. */
+/*
+ * Call with the lock held. A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep.
+ */
 static void sweep(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	unsigned wanted;
@@ -189,8 +211,8 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 	unsigned before = atomic_fetch_add(&cq->sweeps_wanted, 1);
 
 	/*
-	 * If a sweep was wanted already, the progress thread is awake for it. Otherwise it may sleep, or be about to:
-	 * it stores the mode before it loads sweeps_wanted.
+	 * If a sweep was wanted already, the progress thread is awake for it. Otherwise it may
+	 * sleep, or be about to: it stores the mode before it loads sweeps_wanted.
 	 */
 	if (before == atomic_load(&cq->sweeps_done) && atomic_load(&cq->mode) == DOFI_CQ_ARMED &&
 	    !dofi_progress_on_thread(cq->progress))
@@ -218,12 +240,14 @@ void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 }
 
 /*
- * The thread that holds the lock delivers to every EVD, also the caller's. If processors are few, the polling caller
- * may keep that thread from running, so it yields now and then.
+ * The thread that holds the lock delivers to every EVD, also the caller's. If processors are few,
+ * the polling caller may keep that thread from running, so it yields now and then.
  */
 static __attribute__((noinline)) void give_way(struct dofi_cq *cq)
 {
-	if (atomic_fetch_add_explicit(&cq->refused, 1, memory_order_relaxed) % REFUSALS == REFUSALS - 1)
+	const unsigned before = atomic_fetch_add_explicit(&cq->refused, 1, memory_order_relaxed);
+
+	if (before % REFUSALS == REFUSALS - 1)
 		sched_yield();
 }
 

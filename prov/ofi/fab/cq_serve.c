@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How the progress thread serves a completion queue: when it reads it, arms it, or leaves it to the program. */
+/*
+ * How the progress thread serves a completion queue: when it reads it, arms it, or leaves it to the
+ * program.
+ */
 
 #include "fab/cq_serve.h"
 
@@ -37,8 +40,9 @@ void dofi_cq_forget(struct dofi_cq *cq)
 }
 
 /*
- * A descriptor in the epoll set without events still costs the kernel time with each packet, so it is removed. The
- * set of several shards stays: to add it again, the kernel searches for loops through each socket.
+ * A descriptor in the epoll set without events still costs the kernel time with each packet, so it
+ * is removed. The set of several shards stays: to add it again, the kernel searches for loops
+ * through each socket.
  */
 static void unwatch(struct dofi_cq *cq)
 {
@@ -74,23 +78,25 @@ static bool being_read(struct dofi_cq *cq)
 }
 
 /*
- * The longest pauses, in ticks. A check takes ten microseconds from a busy program, in a virtual machine far more. So
- * pauses grow while the program polls. If hardware moves the data, no peer depends on the checks, and all pauses are
- * long; a waiting thread of this process counts as a sleeper.
+ * The longest pauses, in ticks. A check takes ten microseconds from a busy program, in a virtual
+ * machine far more. So pauses grow while the program polls. If hardware moves the data, no peer
+ * depends on the checks, and all pauses are long; a waiting thread of this process counts as a
+ * sleeper.
  */
 #define RAREST_LOOK 4
 #define OFFLOADED_LOOK 64
 
 /*
- * The pause before the next check: short at first and while the program only posts, then longer each time. It grows
- * slowly: a program that polls in bursts would reach long pauses otherwise, during which its peers wait for answers.
- * A check that found no poll only halves it, as on a busy machine a polling thread may have had no processor. A
- * leader reads the CQ whenever something arrives, so its pause is at least a tick: after a shorter one both threads
- * would wake.
+ * The pause before the next check: short at first and while the program only posts, then longer
+ * each time. It grows slowly: a program that polls in bursts would reach long pauses otherwise,
+ * during which its peers wait for answers. A check that found no poll only halves it, as on a busy
+ * machine a polling thread may have had no processor. A leader reads the CQ whenever something
+ * arrives, so its pause is at least a tick: after a shorter one both threads would wake.
  */
 static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 {
-	const long tick = dofi_settings.tick_us, most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
+	const long tick = dofi_settings.tick_us,
+		   most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
 	long pause = cq->pause_us + (cq->pause_us + 3) / 4;
 
 	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
@@ -104,7 +110,10 @@ static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 	return pause < most ? pause : most;
 }
 
-/* Leaves the CQ to the program until due_at. Returns false if a thread has begun to sleep in between. */
+/*
+ * Leaves the CQ to the program until due_at. Returns false if a thread has begun to sleep in
+ * between.
+ */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 {
 	const bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
@@ -129,11 +138,12 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 }
 
 /*
- * Returns whether the program posts but does not poll, so that its CQ has to be served as if it slept. A program that
- * waits for its peer by reading memory (the eager RDMA of MPI libraries) calls nothing while it waits. One check that
- * finds only posts does not prove that: a long post, or many in a row, delay the next poll of a polling program. So
- * checks are counted, up for posts alone and down for polls, and the limit is SILENT_LOOKS. Where hardware moves the
- * data there is nothing to serve.
+ * Returns whether the program posts but does not poll, so that its CQ has to be served as if it
+ * slept. A program that waits for its peer by reading memory (the eager RDMA of MPI libraries)
+ * calls nothing while it waits. One check that finds only posts does not prove that: a long post,
+ * or many in a row, delay the next poll of a polling program. So checks are counted, up for posts
+ * alone and down for polls, and the limit is SILENT_LOOKS. Where hardware moves the data there is
+ * nothing to serve.
  */
 #define SILENT_LOOKS 4
 #define SILENT_MOST 8
@@ -148,10 +158,11 @@ static bool is_silent(struct dofi_cq *cq, bool posts_alone, bool at_work)
 }
 
 /*
- * Whether the polling thread has no processor now. It counts as polling then: where processors are few it may be kept
- * waiting for longer than any pause. If that armed the CQ, its peers would send a wakeup with each message, and the
- * progress threads that these wake would keep all polling threads waiting for longer still. A thread that ran for a
- * while without a poll, or that sleeps, does something else.
+ * Whether the polling thread has no processor now. It counts as polling then: where processors are
+ * few it may be kept waiting for longer than any pause. If that armed the CQ, its peers would send
+ * a wakeup with each message, and the progress threads that these wake would keep all polling
+ * threads waiting for longer still. A thread that ran for a while without a poll, or that sleeps,
+ * does something else.
  */
 static bool lacks_processor(struct dofi_cq *cq, int64_t ran)
 {
@@ -160,9 +171,10 @@ static bool lacks_processor(struct dofi_cq *cq, int64_t ran)
 }
 
 /*
- * Leaves the CQ to the program if its threads use it. A program that has events queued, or posts, does not poll for a
- * while. If the progress thread read the CQ then, it would queue events again, and every completion would cost two
- * switches of threads. So it drains the CQ once per check, as other EVDs and peers need that.
+ * Leaves the CQ to the program if its threads use it. A program that has events queued, or posts,
+ * does not poll for a while. If the progress thread read the CQ then, it would queue events again,
+ * and every completion would cost two switches of threads. So it drains the CQ once per check, as
+ * other EVDs and peers need that.
  */
 static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 {
@@ -185,8 +197,8 @@ static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 #define SILENT_TICKS 200	/* or an idle program would feel it */
 
 /*
- * After how many ticks an armed CQ is read though no event reported it; 0: never. Where the descriptor does not
- * report failed completions, a CQ with a sleeper is read now and then.
+ * After how many ticks an armed CQ is read though no event reported it; 0: never. Where the
+ * descriptor does not report failed completions, a CQ with a sleeper is read now and then.
  */
 static int armed_ticks(const struct dofi_cq *cq)
 {
@@ -211,7 +223,8 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 				cq->due_at = now;
 				return;
 			}
-			now += dofi_settings.tick_us * 1000;	/* no memory for epoll: try again after a tick */
+			/* no memory for epoll: try again after a tick */
+			now += dofi_settings.tick_us * 1000;
 			break;
 		}
 	}
@@ -231,8 +244,8 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 }
 
 /*
- * The event that woke this thread also woke the leader, which reads the CQ. If it does not, the next check finds
- * that.
+ * The event that woke this thread also woke the leader, which reads the CQ. If it does not, the
+ * next check finds that.
  */
 static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How the progress thread serves a completion queue: when it reads it, arms it, or leaves it to the program. */
+/*
+ * How the progress thread serves a completion queue: when it reads it, arms it, or leaves it to the
+ * program.
+ */
 #ifndef DOFI_FAB_CQ_SERVE_H
 #define DOFI_FAB_CQ_SERVE_H
 
@@ -22,16 +25,20 @@ void dofi_cq_serve_end(struct dofi_cq *cq);
 /* Takes cq->fd out of epoll, before that descriptor changes. */
 void dofi_cq_forget(struct dofi_cq *cq);
 
-/* Serves the CQ if it is due: reads and arms it, or leaves it to the program until it is due again. */
+/*
+ * Serves the CQ if it is due: reads and arms it, or leaves it to the program until it is due again.
+ */
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
 
 /*
- * If the CQ is left to the program, checks whether the program still polls after the short time that a polling
- * program takes between two polls, not after the pause.
+ * If the CQ is left to the program, checks whether the program still polls after the short time
+ * that a polling program takes between two polls, not after the pause.
  */
 void dofi_cq_probe(struct dofi_cq *cq, int64_t now);
 
-/* When dofi_cq_serve() is due if nothing happens before; DOFI_NEVER if only an event makes it due. */
+/*
+ * When dofi_cq_serve() is due if nothing happens before; DOFI_NEVER if only an event makes it due.
+ */
 int64_t dofi_cq_due(const struct dofi_cq *cq);
 
 #endif

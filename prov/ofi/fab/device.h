@@ -22,8 +22,8 @@ struct dofi_device {
 #define DOFI_DEVICE_SYSFS "/sys/class/infiniband"
 
 /*
- * Finds the device of @info, and the port of it that has @address. The name and the MTU are from libfabric, the rest
- * from the files in @sysfs.
+ * Finds the device of @info, and the port of it that has @address. The name and the MTU are from
+ * libfabric, the rest from the files in @sysfs.
  */
 void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage *address,
 		      const char *sysfs, struct dofi_device *device);

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 /*
- * Sizes of fixed CQs. The first is small, as there may be many PZs with few endpoints; soft-RoCE allows the second.
+ * Sizes of fixed CQs. The first is small, as there may be many PZs with few endpoints; soft-RoCE
+ * allows the second.
  */
 #define FIRST_CQ 4096
 #define FURTHER_CQ 32767
@@ -208,7 +209,10 @@ static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request
 	return ret;
 }
 
-/* Opens a registration and a grant with its key. The key may be taken: the fabric may use it in two scopes. */
+/*
+ * Opens a registration and a grant with its key. The key may be taken: the fabric may use it in two
+ * scopes.
+ */
 static int twofold_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 			struct dofi_mr *mr)
 {

@@ -15,23 +15,30 @@
 struct dofi_domain {
 	struct fid_domain *fid;
 	enum dofi_mr_style mr_style;
-	bool target_rdma;		/* dofi_fabric_choice.target_rdma: the target checks keys and moves bytes */
+	/* dofi_fabric_choice.target_rdma: the target checks keys and moves bytes */
+	bool target_rdma;
 	struct dofi_grants grants;	/* the keys of peers where the fabric does not check them */
-	bool registers;			/* target_rdma: the fabric needs registrations for local use */
-	bool also_granted;		/* see dofi_fabric_choice: remote registrations also have a grant */
+	/* target_rdma: the fabric needs registrations for local use */
+	bool registers;
+	/* see dofi_fabric_choice: remote registrations also have a grant */
+	bool also_granted;
 	struct dofi_cq cq;
 	struct dofi_cq *more[DOFI_DOMAIN_CQS]; /* further CQs; never freed */
 	unsigned n_more;		/* how many of them are open */
 };
 
 /*
- * Reserves @n entries of a CQ for the operations of an endpoint, where CQs are fixed, and returns the CQ. Opens
- * a further CQ if no CQ has that many; returns NULL if that fails. Progress thread only.
+ * Reserves @n entries of a CQ for the operations of an endpoint, where CQs are fixed, and returns
+ * the CQ. Opens a further CQ if no CQ has that many; returns NULL if that fails. Progress thread
+ * only.
  */
 struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n);
 void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n);
 
-/* Opens the domain and its CQ, which @progress serves. Returns 0 or a negative errno. Progress thread only. */
+/*
+ * Opens the domain and its CQ, which @progress serves. Returns 0 or a negative errno. Progress
+ * thread only.
+ */
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice);
 
@@ -44,8 +51,9 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 void dofi_domain_close(struct dofi_domain *domain);
 
 /*
- * A registration, for local use and for peers. With target_rdma it is a grant for peers, and a registration in the
- * fabric only if that needs local memory registered. With also_granted it is both, with one key.
+ * A registration, for local use and for peers. With target_rdma it is a grant for peers, and a
+ * registration in the fabric only if that needs local memory registered. With also_granted it is
+ * both, with one key.
  */
 struct dofi_mr {
 	struct fid_mr *fid;		/* the fabric's, or NULL */
@@ -61,16 +69,16 @@ static inline bool dofi_mr_is_open(const struct dofi_mr *mr)
 }
 
 /*
- * Registers memory. The key fits 32 bits, and cannot be guessed if we choose it. Returns 0 or a negative errno. Any
- * thread.
+ * Registers memory. The key fits 32 bits, and cannot be guessed if we choose it. Returns 0 or a
+ * negative errno. Any thread.
  */
 int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *request,
 		 struct dofi_mr *mr);
 
 /*
- * Closes a registration: peers have no access after it returns. Returns 0, or a negative errno if the fabric does not
- * close its part, which is still open then. Does nothing if @mr is not open. In a forked child the fabric's part
- * stays: a device would close the parent's.
+ * Closes a registration: peers have no access after it returns. Returns 0, or a negative errno if
+ * the fabric does not close its part, which is still open then. Does nothing if @mr is not open. In
+ * a forked child the fabric's part stays: a device would close the parent's.
  */
 int dofi_mr_close(struct dofi_mr *mr);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A connectionless endpoint of a domain: its address, its peers, the buffers that frames arrive in. */
+/*
+ * A connectionless endpoint of a domain: its address, its peers, the buffers that frames arrive in.
+ */
 
 #include "fab/endpoint.h"
 
@@ -122,7 +124,10 @@ static int endpoint_bind(struct dofi_rdm *rdm)
 	return ret ? ret : fi_enable(rdm->fid);
 }
 
-/* Holds the CQ lock: shm crashes if a CQ is read while an endpoint that is bound to it is not enabled. */
+/*
+ * Holds the CQ lock: shm crashes if a CQ is read while an endpoint that is bound to it is not
+ * enabled.
+ */
 static int endpoint_enable(struct dofi_rdm *rdm)
 {
 	int ret;
@@ -179,8 +184,8 @@ static int buffers_post(struct dofi_rdm *rdm)
 }
 
 /*
- * Cancels the buffers, so that each has completed when the endpoint is closed. Taking the guard also waits for
- * senders of this process to leave the endpoint's memory.
+ * Cancels the buffers, so that each has completed when the endpoint is closed. Taking the guard
+ * also waits for senders of this process to leave the endpoint's memory.
  */
 static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 {
@@ -215,7 +220,8 @@ void dofi_rdm_shut(struct dofi_rdm *rdm)
 }
 
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		  const struct dofi_fabric_choice *choice, const char *shm_address, unsigned n_buffers)
+		  const struct dofi_fabric_choice *choice, const char *shm_address,
+		  unsigned n_buffers)
 {
 	struct fi_av_attr attr = { .type = FI_AV_TABLE };
 	int ret;
@@ -346,7 +352,10 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 	return 0;
 }
 
-/* Uses are counted here: some fabrics count additions of an address, some do not, and some remove it at once. */
+/*
+ * Uses are counted here: some fabrics count additions of an address, some do not, and some remove
+ * it at once.
+ */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *addr)
 {
 	struct dofi_rdm_peer *peer;

@@ -14,7 +14,8 @@
 #define KEY_TRIES 64
 
 struct dofi_grant {
-	_Atomic uint64_t word;		/* key and number while the grant is in force; otherwise 0 */
+	/* key and number while the grant is in force; otherwise 0 */
+	_Atomic uint64_t word;
 	uint32_t number;		/* how many grants have had this memory */
 	uint32_t key;
 	struct dofi_grants *table;
@@ -69,7 +70,10 @@ void dofi_grants_fini(struct dofi_grants *t)
 	free(t->bucket);
 }
 
-/* Keys are random, so their low bits are a hash. Call this and the next functions with the lock held. */
+/*
+ * Keys are random, so their low bits are a hash. Call this and the next functions with the lock
+ * held.
+ */
 static struct dofi_grant_list *bucket_of(const struct dofi_grants *t, uint32_t key)
 {
 	return &t->bucket[key & (t->n_buckets - 1)];
@@ -87,7 +91,10 @@ static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key) DOFI_N
 	return NULL;
 }
 
-/* Doubles the table. Without memory the lists get longer; returns -ENOMEM only if there are none yet. */
+/*
+ * Doubles the table. Without memory the lists get longer; returns -ENOMEM only if there are none
+ * yet.
+ */
 static int grow(struct dofi_grants *t)
 {
 	struct dofi_grants next = { .n_buckets = t->n_buckets ? 2 * t->n_buckets : FIRST_BUCKETS };
@@ -198,9 +205,8 @@ static bool allows(const struct dofi_grant *g, const struct dofi_use *use)
 {
 	const uint64_t offset = use->addr - g->first;	/* huge if it begins before */
 
-	return g->fabric_key == dofi_mr_fabric_key(use->key, use->secret) &&
-	       offset < g->len && use->len <= g->len - offset &&
-	       use->access && !(use->access & ~g->access);
+	return g->fabric_key == dofi_mr_fabric_key(use->key, use->secret) && offset < g->len &&
+	       use->len <= g->len - offset && use->access && !(use->access & ~g->access);
 }
 
 /* Returns the grant for @use, and sets *@memory; NULL if there is none. Call with the lock held. */

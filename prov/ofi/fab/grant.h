@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Grants: what peers may do with memory of this process, and the keys for it. A table of them, where the fabric does
- * not check keys.
+ * Grants: what peers may do with memory of this process, and the keys for it. A table of them,
+ * where the fabric does not check keys.
  */
 #ifndef DOFI_FAB_GRANT_H
 #define DOFI_FAB_GRANT_H
@@ -14,8 +14,9 @@
 #include <sys/queue.h>
 
 /*
- * Set in a key that we choose if its scope is one connection. The fabric's key is twice as long then: the upper half
- * is a secret that the two ends of the connection exchanged, so that the key is of no use on another connection.
+ * Set in a key that we choose if its scope is one connection. The fabric's key is twice as long
+ * then: the upper half is a secret that the two ends of the connection exchanged, so that the key
+ * is of no use on another connection.
  */
 #define DOFI_KEY_SCOPED 0x80000000u
 
@@ -35,7 +36,8 @@ uint32_t dofi_key_random(bool scoped);
 struct dofi_mr_request {
 	const void *addr;
 	size_t len;
-	uint64_t remote;	/* FI_REMOTE_READ, FI_REMOTE_WRITE: for peers of the domain's endpoints */
+	/* FI_REMOTE_READ, FI_REMOTE_WRITE: for peers of the domain's endpoints */
+	uint64_t remote;
 	bool read_only;		/* nothing is received there: the memory may be mapped read-only */
 	bool zero_based;	/* peers count addresses from the first byte */
 	bool scoped;		/* only for the peer that has @secret */
@@ -47,7 +49,8 @@ struct dofi_grant;
 LIST_HEAD(dofi_grant_list, dofi_grant);
 
 struct dofi_grants {
-	struct dofi_mutex lock;		/* of the members below; no lock is taken after it; held while bytes are moved */
+	/* of the members below; no lock is taken after it; held while bytes are moved */
+	struct dofi_mutex lock;
 	struct dofi_grant_list *bucket;	/* by key */
 	size_t n_buckets;		/* a power of two, or 0 */
 	size_t used;			/* grants in the table */
@@ -58,15 +61,18 @@ void dofi_grants_init(struct dofi_grants *grants);
 void dofi_grants_fini(struct dofi_grants *grants);
 
 /*
- * Grants @request with a new key. Returns 0, -ENOMEM, -EIO without a random number, or -EAGAIN if no key is free. Any
- * thread.
+ * Grants @request with a new key. Returns 0, -ENOMEM, -EIO without a random number, or -EAGAIN if
+ * no key is free. Any thread.
  */
 int dofi_grant_open(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		    struct dofi_grant **grant, uint32_t *key) DOFI_NEEDS_NOT(grants->lock);
 /* Like dofi_grant_open(), with @key, which is not 0; -EEXIST if a grant of the table has it. */
 int dofi_grant_open_as(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		       uint32_t key, struct dofi_grant **grant) DOFI_NEEDS_NOT(grants->lock);
-/* Waits for threads between dofi_grant_enter() and dofi_grant_leave(), and changes the word. Any thread. */
+/*
+ * Waits for threads between dofi_grant_enter() and dofi_grant_leave(), and changes the word. Any
+ * thread.
+ */
 void dofi_grant_close(struct dofi_grant *grant);
 
 /* An access that a peer requests. All but the secret comes from the peer. */
@@ -78,18 +84,19 @@ struct dofi_use {
 };
 
 /*
- * Checks @use. Returns 0, and sets *@memory to the first of @use->len bytes: no grant of the table ends until
- * dofi_grant_leave(), which has to follow soon; the caller closes no grant in between. Returns -EACCES, and holds
- * nothing, for an unknown key, one of another connection, memory that is not all inside the grant, or an access that
- * was not granted. The address has to be inside the grant even if @use->len is 0.
+ * Checks @use. Returns 0, and sets *@memory to the first of @use->len bytes: no grant of the table
+ * ends until dofi_grant_leave(), which has to follow soon; the caller closes no grant in between.
+ * Returns -EACCES, and holds nothing, for an unknown key, one of another connection, memory that is
+ * not all inside the grant, or an access that was not granted. The address has to be inside the
+ * grant even if @use->len is 0.
  */
 int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_use *use, void **memory)
 	DOFI_TAKES_IF(0, grants->lock);
 void dofi_grant_leave(struct dofi_grants *grants) DOFI_DROPS(grants->lock);
 
 /*
- * A word by which a peer that reads this process's memory itself checks that the grant still stood: it did if the
- * word, read after the bytes, has the value.
+ * A word by which a peer that reads this process's memory itself checks that the grant still stood:
+ * it did if the word, read after the bytes, has the value.
  */
 struct dofi_grant_word {
 	const uint64_t *at;	/* never unmapped */

@@ -23,8 +23,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * Software fabrics complete a write when it is in a socket, unless it has FI_DELIVERY_COMPLETE. Hardware does not
- * have that flag: its acknowledgement means delivery.
+ * Software fabrics complete a write when it is in a socket, unless it has FI_DELIVERY_COMPLETE.
+ * Hardware does not have that flag: its acknowledgement means delivery.
  */
 static uint64_t write_flags(const struct fi_info *info, struct dofi_query q)
 {
@@ -33,8 +33,9 @@ static uint64_t write_flags(const struct fi_info *info, struct dofi_query q)
 }
 
 /*
- * DAT programs address remote memory by virtual address and a 32-bit key. A fabric that offers offsets takes virtual
- * addresses if its domain is opened with that mode, and uses the keys that we choose.
+ * DAT programs address remote memory by virtual address and a 32-bit key. A fabric that offers
+ * offsets takes virtual addresses if its domain is opened with that mode, and uses the keys that we
+ * choose.
  */
 static enum dofi_mr_style mr_style_set(struct fi_info *info)
 {
@@ -65,8 +66,9 @@ static void choose_rdma(struct dofi_fabric_choice *choice, const struct dofi_que
 }
 
 /*
- * A connectionless fabric's connections end with a message of the CM socket. On others a goodbye message is sent with
- * remote CQ data, if that has room for the number and the secret of the connection.
+ * A connectionless fabric's connections end with a message of the CM socket. On others a goodbye
+ * message is sent with remote CQ data, if that has room for the number and the secret of the
+ * connection.
  */
 static void choose_bye(struct dofi_fabric_choice *choice)
 {
@@ -74,7 +76,10 @@ static void choose_bye(struct dofi_fabric_choice *choice)
 			   (choice->quirk->ends_silently && choice->cq_data && choice->scoped_keys);
 }
 
-/* Sets what hardware does itself. FI_RX_CQ_DATA: remote CQ data of a write consumes a receive of the target. */
+/*
+ * Sets what hardware does itself. FI_RX_CQ_DATA: remote CQ data of a write consumes a receive of
+ * the target.
+ */
 static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q)
 {
 	struct fi_info *info = choice->info;
@@ -92,7 +97,10 @@ static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q
 	info->domain_attr->threading = FI_THREAD_COMPLETION;
 }
 
-/* If the fabric's addresses are names: replaces the address in @info, as the endpoints get their names later. */
+/*
+ * If the fabric's addresses are names: replaces the address in @info, as the endpoints get their
+ * names later.
+ */
 static int address_replace(struct fi_info *info, const char *text)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
@@ -225,9 +233,11 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_rdma_size = least(info->ep_attr->max_msg_size, INT64_MAX),
 		.max_iov = least(MAX_IOV, least(tx_iov, rx_iov)),
 		.max_rdma_iov = least(MAX_IOV, rdma_iov),
-		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : MOST_EPS, MOST_EPS),
+		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : MOST_EPS,
+				 MOST_EPS),
 		.max_pzs = 1024,
-		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
+		.max_lmrs =
+			least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
 		.max_srqs = can_frame ? 65536 : 0,
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,

@@ -24,8 +24,8 @@ enum dofi_mr_style {
 struct dofi_quirk;
 
 /*
- * A fabric that an IA can use. With cq_data, remote CQ data carries what DAT adds to a message. Hardware has immed,
- * atomics and fences for the commonest of that instead.
+ * A fabric that an IA can use. With cq_data, remote CQ data carries what DAT adds to a message.
+ * Hardware has immed, atomics and fences for the commonest of that instead.
  */
 struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
@@ -34,17 +34,24 @@ struct dofi_fabric_choice {
 	bool shared_memory;		/* peers are on this host: xport/rdm/shm/page.h */
 	bool target_rdma;		/* the target checks keys and moves bytes, not the fabric */
 	bool write_ordered;		/* a send does not overtake earlier writes */
-	size_t frame_size;		/* rdm: the longest message that later ones do not overtake */
+	/* rdm: the longest message that later ones do not overtake */
+	size_t frame_size;
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
-	bool cq_data;			/* messages and writes can carry 64 bits of remote CQ data */
-	bool immed;			/* a write can carry 32 bits of remote CQ data, and then ends a receive */
+	/* messages and writes can carry 64 bits of remote CQ data */
+	bool cq_data;
+	/* a write can carry 32 bits of remote CQ data, and then ends a receive */
+	bool immed;
 	bool atomics;			/* the fabric executes atomics */
 	bool fences;			/* the fabric supports FI_FENCE */
 	bool wildcard;			/* listen on every interface, connect from any */
-	bool zero_based;		/* peers may count addresses from the first byte of a registration */
-	bool scoped_keys;		/* a key can be limited to one connection: dofi_mr_fabric_key() */
-	bool sends_bye;			/* a message before an orderly end distinguishes it from a loss */
-	bool also_granted;		/* peers also use registrations on another fabric, with the keys of this one */
+	/* peers may count addresses from the first byte of a registration */
+	bool zero_based;
+	/* a key can be limited to one connection: dofi_mr_fabric_key() */
+	bool scoped_keys;
+	/* a message before an orderly end distinguishes it from a loss */
+	bool sends_bye;
+	/* peers also use registrations on another fabric, with the keys of this one */
+	bool also_granted;
 	const struct dofi_quirk *quirk;
 	struct dofi_locality locality;	/* of the device, if located */
 	bool located;			/* where the device is is known */
@@ -62,15 +69,15 @@ static inline bool dofi_fabric_has_atomics(const struct dofi_fabric_choice *choi
 }
 
 /*
- * Chooses the fabric for @params. Returns 0; -FI_ENODATA if none fits (logged); or another negative errno of
- * fi_getinfo().
+ * Chooses the fabric for @params. Returns 0; -FI_ENODATA if none fits (logged); or another negative
+ * errno of fi_getinfo().
  */
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
 void dofi_fabric_release(struct dofi_fabric_choice *choice);
 
 /*
- * Writes the names of the libfabric providers that dofi_fabric_choose() could choose, separated by blanks, for
- * connected or for connectionless endpoints.
+ * Writes the names of the libfabric providers that dofi_fabric_choose() could choose, separated by
+ * blanks, for connected or for connectionless endpoints.
  */
 void dofi_fabric_list(bool rdm, char *names, size_t size);
 
@@ -86,15 +93,20 @@ struct dofi_limits {
 	uint32_t max_eps;
 	uint32_t max_pzs;
 	uint32_t max_lmrs;
-	uint32_t max_srqs;		/* 0 if the fabric cannot inject the header of SRQ framing */
+	/* 0 if the fabric cannot inject the header of SRQ framing */
+	uint32_t max_srqs;
 	uint32_t max_srq_eps;
 	uint32_t inject_size;		/* bytes that can be sent from unregistered memory */
-	uint32_t cm_data_size;		/* bytes of private data that a connection request carries */
+	/* bytes of private data that a connection request carries */
+	uint32_t cm_data_size;
 };
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits);
-/* Lowers limits to those of a second fabric; inject_size and cm_data_size stay, as programs do not see them. */
+/*
+ * Lowers limits to those of a second fabric; inject_size and cm_data_size stay, as programs do not
+ * see them.
+ */
 void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other);
 
 #endif

@@ -11,7 +11,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* If they cannot be opened, the CQ has no leaders, and the progress thread wakes waiting threads. */
+/*
+ * If they cannot be opened, the CQ has no leaders, and the progress thread wakes waiting threads.
+ */
 static void descriptors_open(struct dofi_lead *lead)
 {
 	lead->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -27,8 +29,8 @@ static void descriptors_close(struct dofi_lead *lead)
 }
 
 /*
- * A descriptor that stays readable would wake the leader repeatedly, and one that does not report failures would not
- * wake it. Such CQs have no leader: the progress thread handles both.
+ * A descriptor that stays readable would wake the leader repeatedly, and one that does not report
+ * failures would not wake it. Such CQs have no leader: the progress thread handles both.
  */
 void dofi_lead_open(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
@@ -78,7 +80,9 @@ void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* Returns the CQ to be led, or NULL. Sets *@read to false if the leader can sleep without a read. */
+/*
+ * Returns the CQ to be led, or NULL. Sets *@read to false if the leader can sleep without a read.
+ */
 static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 {
 	struct dofi_lead *lead = &cq->lead;
@@ -91,7 +95,8 @@ static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 		atomic_store_explicit(&cq->led, true, memory_order_relaxed);
 		dofi_cq_route(cq);
 	}
-	*read = cq->fd < 0 || cq->several || cq->left || !cq->trywait_reads || dofi_cq_wants_sweep(cq);
+	*read = cq->fd < 0 || cq->several || cq->left || !cq->trywait_reads ||
+		dofi_cq_wants_sweep(cq);
 	dofi_mutex_unlock(&cq->lock);
 	return fid;
 }
@@ -119,7 +124,10 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	bool read;
 	int err;
 
-	/* where signals are stale the progress thread has the lock for a millisecond: dofi_cq_clear_signal() */
+	/*
+	 * where signals are stale the progress thread has the lock for a millisecond:
+	 * dofi_cq_clear_signal()
+	 */
 	if (!dofi_lead_is_able(&cq->lead))
 		return -EBUSY;
 	fid = take(cq, &read);
@@ -131,14 +139,16 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	return err;
 }
 
-int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
+		    int64_t deadline)
 {
 	const struct dofi_lead *lead = &cq->lead;
 	const struct dofi_lead_word *w = atomic_load(&lead->word);
 	uint32_t value;
 
 	if (cq->fd >= 0)
-		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd, lead->signals);
+		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd,
+					 lead->signals);
 	if (!w)
 		return 0;
 	value = atomic_load(w->word);

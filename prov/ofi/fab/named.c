@@ -162,7 +162,8 @@ static int device_find(const struct search *s, struct dofi_params *p, char *why,
 		return -ENODATA;
 	}
 	if (!address_find(s, device_has, p->address, sizeof(p->address))) {
-		snprintf(why, why_size, "no network interface of RDMA device \"%s\"%s has an address",
+		snprintf(why, why_size,
+			 "no network interface of RDMA device \"%s\"%s has an address",
 			 p->name, p->port ? " at this port" : "");
 		return -ENODATA;
 	}

@@ -34,7 +34,9 @@ static bool has_ipv4(const struct fi_info *info)
 	       ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET;
 }
 
-/* rxm of libfabric 2.7 has several connections to a peer, and keeps less order than was requested. */
+/*
+ * rxm of libfabric 2.7 has several connections to a peer, and keeps less order than was requested.
+ */
 static bool keeps_order(const struct fi_info *info)
 {
 	return info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
@@ -50,7 +52,10 @@ static bool is_layered(const struct fi_info *info)
 	return strchr(info->fabric_attr->prov_name, ';');
 }
 
-/* Connected endpoints follow rules of libfabric; connectionless ones are used only if their quirks are known. */
+/*
+ * Connected endpoints follow rules of libfabric; connectionless ones are used only if their quirks
+ * are known.
+ */
 static bool is_usable(const struct fi_info *info)
 {
 	if (info->ep_attr->type == FI_EP_MSG)
@@ -212,7 +217,8 @@ static struct fi_info *hints_make(const struct dofi_query *q, const char *provid
 	return h;
 }
 
-static int info_list(const struct dofi_params *params, const struct dofi_query *q, struct fi_info **list)
+static int info_list(const struct dofi_params *params, const struct dofi_query *q,
+		     struct fi_info **list)
 {
 	struct fi_info *hints = hints_make(q, params->provider);
 	const char *node = params->address[0] ? params->address : NULL;
@@ -256,7 +262,8 @@ static bool log_refused(const struct fi_info *list, const struct dofi_params *pa
 	return false;
 }
 
-static int info_find(const struct dofi_params *params, const struct dofi_query *q, struct fi_info **info)
+static int info_find(const struct dofi_params *params, const struct dofi_query *q,
+		     struct fi_info **info)
 {
 	const struct fi_info *best;
 	struct fi_info *list;
@@ -310,8 +317,8 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
 }
 
 /*
- * Returns whether an interface of this host has the address @text. Software fabrics accept any source address, and
- * then every listen and connect fails.
+ * Returns whether an interface of this host has the address @text. Software fabrics accept any
+ * source address, and then every listen and connect fails.
  */
 static bool address_is_local(const char *text)
 {
@@ -344,7 +351,8 @@ static void log_nothing(const struct dofi_params *p)
 }
 
 /* Connected endpoints are preferred: libfabric manages them, and reports their end. */
-static int fabric_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
+static int fabric_find(const struct dofi_params *params, struct dofi_query *q,
+		       struct fi_info **info)
 {
 	int ret = -FI_ENODATA;
 
@@ -372,8 +380,9 @@ static bool provider_exists(const char *name)
 }
 
 /*
- * Logs why there is no fabric. libfabric leaves out shm, without a reason, if /dev/shm has less space than one region
- * per processor. So that is the reason if libfabric has shm, no filter excludes it, and none is offered.
+ * Logs why there is no fabric. libfabric leaves out shm, without a reason, if /dev/shm has less
+ * space than one region per processor. So that is the reason if libfabric has shm, no filter
+ * excludes it, and none is offered.
  */
 static int why_nothing(const struct dofi_params *params)
 {

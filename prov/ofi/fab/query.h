@@ -20,8 +20,9 @@ struct dofi_query {
 };
 
 /*
- * Finds the fabric for @params, and the query that it answered. The caller frees @info. 0; -FI_ENODATA when nothing
- * fits (logged, with the requirements); or another negative errno of fi_getinfo().
+ * Finds the fabric for @params, and the query that it answered. The caller frees @info. 0;
+ * -FI_ENODATA when nothing fits (logged, with the requirements); or another negative errno of
+ * fi_getinfo().
  */
 int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info);
 

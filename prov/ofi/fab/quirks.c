@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Room for 64 KiB and a header: the cost of a frame is then small compared with that of its bytes, and they are still
- * in the cache when they are copied.
+ * Room for 64 KiB and a header: the cost of a frame is then small compared with that of its bytes,
+ * and they are still in the cache when they are copied.
  */
 #define LONG_FRAME (65536 + 64)
 
@@ -22,50 +22,51 @@
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
 /*
- * The ranks are our policy: hardware first, then the faster software. libfabric's order is that of linking.
+ * The ranks are our policy: hardware first, then the faster software. libfabric's order is that of
+ * linking.
  *
- * takes_offset: libfabric's manual reserves the offset of a registration. Fabrics that use libfabric's table of
- * registrations have always added it to addresses (1.5 to 2.6).
+ * takes_offset: libfabric's manual reserves the offset of a registration. Fabrics that use
+ * libfabric's table of registrations have always added it to addresses (1.5 to 2.6).
  *
  * The row of a layer over a certain provider comes before the row of the layer over any.
  */
 static const struct dofi_quirk quirks[] = {
-	{ .provider = "verbs", .up_to = FI_VERSION(2, 1), .rank = 1, VERBS, .operand_is_address = true,
-	  .keeps_request = true,
-	  .reason = "RDMA hardware, with the quirks of newer versions; passes the address of an atomic's "
-		    "operand to the device as the operand (1.17, 2.1); does not free a request that it could "
-		    "not accept (1.17)" },
+	{ .provider = "verbs", .up_to = FI_VERSION(2, 1), .rank = 1, VERBS,
+	  .operand_is_address = true, .keeps_request = true,
+	  .reason = "RDMA hardware, with the quirks of newer versions; passes the address of an "
+		    "atomic's operand to the device as the operand (1.17, 2.1); does not free a "
+		    "request that it could not accept (1.17)" },
 	{ .provider = "verbs", .rank = 1, VERBS,
 	  .reason = "RDMA hardware; resolves the peer's address when an endpoint is opened (1.17); "
 		    "returns an error of one connection from reading the event queue (1.17); most "
-		    "failures are EIO, those of connections ETIMEDOUT, with the reason in prov_errno; "
-		    "has fences without the capability; retries a send to a receiver that is not ready "
-		    "after up to 655 ms" },
-	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP, .hangs_on_empty_recv = true,
-	  .trywait_reads = true, .reads_each = true,
+		    "failures are EIO, those of connections ETIMEDOUT, with the reason in "
+		    "prov_errno; has fences without the capability; retries a send to a receiver "
+		    "that is not ready after up to 655 ms" },
+	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP,
+	  .hangs_on_empty_recv = true, .trywait_reads = true, .reads_each = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, "
-		    "checks all endpoints of a completion queue when that is read, "
-		    "uses a closed passive endpoint for a connection without a request "
-		    "(libfabric pull request 12709)" },
+		    "checks all endpoints of a completion queue when that is read, uses a closed "
+		    "passive endpoint for a connection without a request (libfabric pull request "
+		    "12709)" },
 	{ .provider = "tcp", .rank = 2, TCP, .hangs_on_empty_recv = true, .data_in_eq = true,
 	  .listens_apart = true,
-	  .reason = "the software fabric that is maintained; stops reading without a receive, or at a "
-		    "receive of no bytes (2.1); has the sockets of a domain in the wait set of each event "
-		    "queue that one of its endpoints is bound to, and moves their data when the queue is "
-		    "read (1.18 to 2.6)" },
+	  .reason = "the software fabric that is maintained; stops reading without a receive, or "
+		    "at a receive of no bytes (2.1); has the sockets of a domain in the wait set "
+		    "of each event queue that one of its endpoints is bound to, and moves their "
+		    "data when the queue is read (1.18 to 2.6)" },
 	{ .provider = "net", .rank = 3, TCP, .stale_signal = true, .data_in_eq = true,
-	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; stops reading without a receive; "
-		    "has the sockets of all domains in the wait set of each event queue; its fi_trywait "
-		    "clears no signal (libfabric issue 8947)" },
+	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; stops reading without a "
+		    "receive; has the sockets of all domains in the wait set of each event queue; "
+		    "its fi_trywait clears no signal (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
-	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .loses_cq_data_flag = true,
+	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true,
+	  .loses_cq_data_flag = true,
 	  .silent_errors = true, .rdm = true,
-	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
-		    "ends by another socket than data (1.17), "
-		    "a connection outlives a refused write, "
-		    "a message that waits for a receive loses FI_REMOTE_CQ_DATA but not the data (1.17), "
-		    "a failed completion does not make the descriptor readable (1.17), "
-		    "descriptors closed twice after fi_shutdown (1.17)" },
+	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), ends by another "
+		    "socket than data (1.17), a connection outlives a refused write, a message "
+		    "that waits for a receive loses FI_REMOTE_CQ_DATA but not the data (1.17), a "
+		    "failed completion does not make the descriptor readable (1.17), descriptors "
+		    "closed twice after fi_shutdown (1.17)" },
 	{ .provider = "efa", .rank = 1, .rdm = true, .frame_size = 4096,
 	  .reason = "RDMA hardware; messages of several packets end in any order" },
 	{ .provider = "shm", .rank = 5, .rdm = true, .shared_memory = true, .no_keys = true,
@@ -78,13 +79,15 @@ static const struct dofi_quirk quirks[] = {
 		      "FI_OFI_RXM_ENABLE_PASSTHRU" },
 	  .rank = 6, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME, .frame_variable = "FI_OFI_RXM_EAGER_LIMIT",
-	  .reason = "the layer with the quirks of the next row; but over tcp of 1.17 (not of 2.1) messages up "
-		    "to its eager limit are sent and received without a buffer, and not overtaken" },
+	  .reason = "the layer with the quirks of the next row; but over tcp of 1.17 (not of 2.1) "
+		    "messages up to its eager limit are sent and received without a buffer, and "
+		    "not overtaken" },
 	{ .provider = ";ofi_rxm", .rank = 6, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
-	  .reason = "a layer over connected endpoints; replaces one that ends without reporting what was "
-		    "lost; a message longer than its buffer is overtaken; lets peers read all that may be "
-		    "sent; leaves a closed endpoint in the wait set of its CQ, and reads it there (2.1)" },
+	  .reason = "a layer over connected endpoints; replaces one that ends without reporting "
+		    "what was lost; a message longer than its buffer is overtaken; lets peers read "
+		    "all that may be sent; leaves a closed endpoint in the wait set of its CQ, and "
+		    "reads it there (2.1)" },
 	{ .provider = ";ofi_rxd", .rank = 9, .refused = true,
 	  .reason = "a refused RDMA operation never ends, and its completion queue has no "
 		    "descriptor though it says so (1.17, 2.6)" },
@@ -115,7 +118,8 @@ const struct dofi_quirk *dofi_quirk_of(const char *provider)
 	for (i = 0; i < N_QUIRKS; i++) {
 		const char *name = quirks[i].provider;
 
-		if ((!strcmp(name, provider) || (layer && !strcmp(name, layer))) && holds(&quirks[i]))
+		if ((!strcmp(name, provider) || (layer && !strcmp(name, layer))) &&
+		    holds(&quirks[i]))
 			return &quirks[i];
 	}
 	return &unmeasured;

@@ -11,32 +11,43 @@
 #define DOFI_QUIRK_SETTINGS 3
 
 struct dofi_quirk {
-	const char *provider;	/* libfabric's name of it; of a layer over another one, from the ';' on */
+	/* libfabric's name of it; of a layer over another one, from the ';' on */
+	const char *provider;
 	uint32_t up_to;		/* the row applies up to this version of libfabric; 0: always */
 	const char *unless[DOFI_QUIRK_SETTINGS]; /* nor if one of these variables is set */
 	int rank;		/* preference, lowest first; 0: only chosen by name */
 	bool late_listen_error;	/* an address in use is reported by fi_listen, as EINVAL */
 	bool blind_when_blocked; /* does not see the peer's end while a message has no receive */
-	bool ends_silently;	/* a refused RDMA operation and a peer's death look like an orderly end */
-	bool shutdown_overtakes; /* reports the peer's end before all that the peer sent was received */
+	/* a refused RDMA operation and a peer's death look like an orderly end */
+	bool ends_silently;
+	/* reports the peer's end before all that the peer sent was received */
+	bool shutdown_overtakes;
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
 	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
 	bool trywait_reads;	/* fi_trywait of a CQ moves what has arrived, as a read does */
-	bool data_in_eq;	/* an EQ's descriptor reports data of endpoints, and reading the EQ moves data */
+	/* an EQ's descriptor reports data of endpoints, and reading the EQ moves data */
+	bool data_in_eq;
 	bool listens_apart;	/* an EQ that has only passive endpoints does not have data_in_eq */
 	bool goes_on;		/* what was sent after a refused RDMA write still arrives */
-	bool loses_cq_data_flag; /* the completion of a message that waited for its receive lacks FI_REMOTE_CQ_DATA */
+	/* the completion of a message that waited for its receive lacks FI_REMOTE_CQ_DATA */
+	bool loses_cq_data_flag;
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool hangs_on_empty_recv; /* a message that meets a receive of no bytes never completes */
-	bool keeps_half_open;	/* connections without a request outlive their passive endpoint: sock/halfopen.h */
-	bool joins_families;	/* the system decides whether a passive endpoint at [::] also serves IPv4 */
+	/* connections without a request outlive their passive endpoint: sock/halfopen.h */
+	bool keeps_half_open;
+	/* the system decides whether a passive endpoint at [::] also serves IPv4 */
+	bool joins_families;
 	bool eq_fails_for_one;	/* an error of the event queue may concern a single connection */
-	bool keeps_request;	/* a request that could not be accepted is freed only by fi_reject */
+	/* a request that could not be accepted is freed only by fi_reject */
+	bool keeps_request;
 	bool reason_in_prov_errno; /* a failed attempt is ETIMEDOUT; prov_errno has the reason */
-	bool waits_to_open;	/* fi_endpoint searches for the peer, for seconds if it is unreachable */
+	/* fi_endpoint searches for the peer, for seconds if it is unreachable */
+	bool waits_to_open;
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
-	bool late_receives_cost; /* a message that arrives before its receive is posted is sent again much later */
-	bool fixed_queues;	/* a CQ loses completions beyond its size, and endpoints' queues have a fixed size */
+	/* a message that arrives before its receive is posted is sent again much later */
+	bool late_receives_cost;
+	/* a CQ loses completions beyond its size, and endpoints' queues have a fixed size */
+	bool fixed_queues;
 	bool reads_each;	/* a read of a CQ checks each of its endpoints */
 	bool offloaded;		/* serves peers' operations while no thread here reads a CQ */
 	bool takes_fence;	/* supports FI_FENCE without having the capability */
@@ -49,10 +60,13 @@ struct dofi_quirk {
 	bool refused;		/* never chosen, even by name */
 	bool shared_memory;	/* peers are processes on one host: xport/rdm/shm/page.h */
 	bool no_keys;		/* moves a peer's bytes without checking the key */
-	bool refusal_ends_all;	/* a refused RDMA operation ends all that two endpoints have in flight */
-	bool closes_wholly;	/* closing an endpoint returns all its memory, and its CQ keeps nothing of it */
+	/* a refused RDMA operation ends all that two endpoints have in flight */
+	bool refusal_ends_all;
+	/* closing an endpoint returns all its memory, and its CQ keeps nothing of it */
+	bool closes_wholly;
 	bool frame_injected;	/* only what can be injected is sure to complete */
-	size_t frame_size;	/* a longer message is overtaken, or costs more than it saves; 0: unknown */
+	/* a longer message is overtaken, or costs more than it saves; 0: unknown */
+	size_t frame_size;
 	const char *frame_variable; /* the environment variable that limits frame_size */
 	unsigned max_peers;	/* peers of an endpoint; 0: no limit is known */
 };
@@ -61,8 +75,8 @@ struct dofi_quirk {
 const struct dofi_quirk *dofi_quirk_of(const char *provider);
 
 /*
- * Returns whether the target carries out RDMA operations itself, because the fabric does not check keys, or a refused
- * operation ends the connection.
+ * Returns whether the target carries out RDMA operations itself, because the fabric does not check
+ * keys, or a refused operation ends the connection.
  */
 static inline bool dofi_quirk_target_rdma(const struct dofi_quirk *quirk)
 {

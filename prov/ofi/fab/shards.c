@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Several CQs of the fabric that are read as one: a read costs the same however many endpoints there are. */
+/*
+ * Several CQs of the fabric that are read as one: a read costs the same however many endpoints
+ * there are.
+ */
 
 #include "fab/shards.h"
 
@@ -12,7 +15,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* The set is checked at least once in this many reads, so that a busy shard does not starve the others. */
+/*
+ * The set is checked at least once in this many reads, so that a busy shard does not starve the
+ * others.
+ */
 #define READS 8
 
 #define REPORTS 32
@@ -63,7 +69,10 @@ int dofi_shards_open(struct dofi_shards *s, struct dofi_shard *first)
 	return ret;
 }
 
-/* A shard's memory is kept: a thread may still request the shard of an endpoint that was closed meanwhile. */
+/*
+ * A shard's memory is kept: a thread may still request the shard of an endpoint that was closed
+ * meanwhile.
+ */
 static struct dofi_shard *shard_at(struct dofi_shards *s, unsigned i)
 {
 	if (!s->shard[i])
@@ -91,7 +100,8 @@ void dofi_shards_close(struct dofi_shards *s)
 	while (s->n > 1) {
 		ret = fi_close(&s->shard[--s->n]->fid->fid);
 		if (ret)
-			dofi_log(DOFI_WARN, DOFI_FAB, "closing a completion queue: %s", fi_strerror(-ret));
+			dofi_log(DOFI_WARN, DOFI_FAB, "closing a completion queue: %s",
+				 fi_strerror(-ret));
 	}
 	s->n = 0;
 }
@@ -110,12 +120,15 @@ void dofi_shards_leave(struct dofi_shards *s, struct dofi_shard *shard)
 		s->vacant = shard->index;
 }
 
-/* Clears s->asked first: a shard that is requested at the same time is found now, or sets it again. */
+/*
+ * Clears s->asked first: a shard that is requested at the same time is found now, or sets it again.
+ */
 static void wake_asked(struct dofi_shards *s)
 {
 	unsigned i;
 
-	if (!atomic_load_explicit(&s->asked, memory_order_relaxed) || !atomic_exchange(&s->asked, false))
+	if (!atomic_load_explicit(&s->asked, memory_order_relaxed) ||
+	    !atomic_exchange(&s->asked, false))
 		return;
 	for (i = 0; i < s->n; i++)
 		if (atomic_load_explicit(&s->shard[i]->asked, memory_order_relaxed) &&

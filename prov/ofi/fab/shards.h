@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Several CQs of the fabric that are read as one: a read costs the same however many endpoints there are. */
+/*
+ * Several CQs of the fabric that are read as one: a read costs the same however many endpoints
+ * there are.
+ */
 #ifndef DOFI_FAB_SHARDS_H
 #define DOFI_FAB_SHARDS_H
 
@@ -9,7 +12,10 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/* The most endpoints of a shard: a read then costs about 2 us, and a shard adds few descriptors to theirs. */
+/*
+ * The most endpoints of a shard: a read then costs about 2 us, and a shard adds few descriptors to
+ * theirs.
+ */
 #define DOFI_SHARD_ENDPOINTS 64
 
 /* The most shards: 65,536 endpoints. */
@@ -21,18 +27,19 @@ struct dofi_shard {
 	int fd;				/* -1 if it has none */
 	unsigned endpoints;		/* how many complete here; progress thread */
 	unsigned index;			/* in dofi_shards.shard */
-	_Atomic bool asked;		/* the next read includes it even if its descriptor reports nothing */
+	/* the next read includes it even if its descriptor reports nothing */
+	_Atomic bool asked;
 	bool awake;			/* each read includes it; CQ lock */
 	TAILQ_ENTRY(dofi_shard) link;	/* in dofi_shards.awake; CQ lock */
 };
 
 /*
- * The shards of a CQ that has more than one. A shard rests once a read has found it empty and fi_trywait() has
- * succeeded: from then on its descriptor reports all that arrives, and stays readable until the next read. Other
- * shards are awake, and each read of the CQ includes them.
+ * The shards of a CQ that has more than one. A shard rests once a read has found it empty and
+ * fi_trywait() has succeeded: from then on its descriptor reports all that arrives, and stays
+ * readable until the next read. Other shards are awake, and each read of the CQ includes them.
  *
- * The descriptor does not report a message that was in the fabric's memory before its receive was posted:
- * dofi_shards_ask() is for that.
+ * The descriptor does not report a message that was in the fabric's memory before its receive was
+ * posted: dofi_shards_ask() is for that.
  */
 struct dofi_shards {
 	int set;			/* an epoll set of the shards' descriptors */
@@ -46,11 +53,14 @@ struct dofi_shards {
 };
 
 /*
- * Starts to read @first, and each shard that is added later, as one CQ. @shards is all zero, or was closed. Returns 0
- * or a negative errno. Progress thread, CQ lock held.
+ * Starts to read @first, and each shard that is added later, as one CQ. @shards is all zero, or was
+ * closed. Returns 0 or a negative errno. Progress thread, CQ lock held.
  */
 int dofi_shards_open(struct dofi_shards *shards, struct dofi_shard *first);
-/* Adds a shard: @fid with the descriptor @fd. Returns 0 or a negative errno. Progress thread, CQ lock held. */
+/*
+ * Adds a shard: @fid with the descriptor @fd. Returns 0 or a negative errno. Progress thread, CQ
+ * lock held.
+ */
 int dofi_shards_add(struct dofi_shards *shards, struct fid_cq *fid, int fd);
 /* Closes all but the first, which the CQ closes. Progress thread, CQ lock held. */
 void dofi_shards_close(struct dofi_shards *shards);
@@ -61,14 +71,15 @@ struct dofi_shard *dofi_shards_not_full(struct dofi_shards *shards);
 void dofi_shards_leave(struct dofi_shards *shards, struct dofi_shard *shard);
 
 /* Like fi_cq_read(); an error is to be read from shards->last. CQ lock held. */
-ssize_t dofi_shards_read(struct dofi_shards *shards, struct fid_fabric *fabric, void *buf, size_t count);
+ssize_t dofi_shards_read(struct dofi_shards *shards, struct fid_fabric *fabric, void *buf,
+			 size_t count);
 
 /* Returns whether all shards rest, so that the set reports all that arrives. CQ lock held. */
 bool dofi_shards_rest(struct dofi_shards *shards, struct fid_fabric *fabric);
 
 /*
- * Call after a receive was posted or an endpoint closed: the next read of the CQ includes @shard. Any thread, any
- * lock.
+ * Call after a receive was posted or an endpoint closed: the next read of the CQ includes @shard.
+ * Any thread, any lock.
  */
 static inline void dofi_shards_ask(struct dofi_shards *shards, struct dofi_shard *shard)
 {

@@ -7,7 +7,8 @@
 #include "fab/topo.h"
 #include "loop/progress.h"
 
-int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info)
+int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+		      struct fi_info *info)
 {
 	const struct dofi_quirk *quirk = dofi_quirk_of(info->fabric_attr->prov_name);
 	const struct dofi_eq_traits traits = {

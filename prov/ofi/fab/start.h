@@ -8,6 +8,7 @@ struct dofi_progress_ops;
 struct fi_info;
 
 /* Like dofi_progress_start(), with the traits of the fabric of @info. */
-int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info);
+int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+		      struct fi_info *info);
 
 #endif

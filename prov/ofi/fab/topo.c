@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the unit of firmware and kernel: the distance of a node to itself, and the default to another. */
+/*
+ * In the unit of firmware and kernel: the distance of a node to itself, and the default to another.
+ */
 #define LOCAL_DISTANCE 10
 #define REMOTE_DISTANCE 20
 
@@ -22,8 +24,8 @@ static hwloc_topology_t topology;	/* NULL: not read */
 static int only_node = -1;		/* the node of a machine with a single one */
 
 /*
- * Returns the node that has all processors, or -1 if there are several. With a single node all devices are near, and
- * hwloc is not needed, unless HWLOC_XMLFILE replaces the machine.
+ * Returns the node that has all processors, or -1 if there are several. With a single node all
+ * devices are near, and hwloc is not needed, unless HWLOC_XMLFILE replaces the machine.
  */
 static int node_alone(void)
 {
@@ -43,8 +45,9 @@ static int node_alone(void)
 }
 
 /*
- * Reads nodes, processors and devices, including those that this process may not use: a device near them is far, not
- * of unknown location. Leaves out hwloc's OS devices, for which it would load the libraries of graphics cards.
+ * Reads nodes, processors and devices, including those that this process may not use: a device near
+ * them is far, not of unknown location. Leaves out hwloc's OS devices, for which it would load the
+ * libraries of graphics cards.
  */
 static hwloc_topology_t topology_read(void)
 {
@@ -105,7 +108,8 @@ static bool pci_of_path(const char *path, struct fi_pci_attr *pci)
 	for (path = strchr(path, '/'); path; path = strchr(path + 1, '/')) {
 		int len = 0;
 
-		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &len) < 4 ||
+		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &len)
+		    < 4 ||
 		    (path[len] && path[len] != '/'))
 			continue;
 		*pci = (struct fi_pci_attr){ domain, bus, device, function };
@@ -127,8 +131,8 @@ static bool pci_of(const struct fi_info *info, struct fi_pci_attr *pci)
 }
 
 /*
- * Returns the object that the device of @info is attached to, which has nodes and processors. NULL if that is the
- * whole machine, as for a device without a node in the firmware.
+ * Returns the object that the device of @info is attached to, which has nodes and processors. NULL
+ * if that is the whole machine, as for a device without a node in the firmware.
  */
 static hwloc_obj_t near_obj(const struct fi_info *info)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a fabric's device is in the machine. topo.c uses hwloc; builds without hwloc have topo_none.c, which reports
- * nothing.
+ * Where a fabric's device is in the machine. topo.c uses hwloc; builds without hwloc have
+ * topo_none.c, which reports nothing.
  */
 #ifndef DOFI_FAB_TOPO_H
 #define DOFI_FAB_TOPO_H
@@ -13,19 +13,21 @@ struct fi_info;
 
 struct dofi_locality {
 	int node;		/* the kernel's number of the NUMA node near the device */
-	unsigned distance;	/* from the nodes where the calling thread may run; 10: the device's own node */
+	/* from the nodes where the calling thread may run; 10: the device's own node */
+	unsigned distance;
 };
 
 /*
- * Returns whether the location of the device of @info is known, and sets *@locality if so. The first call in a
- * process reads the topology, which takes milliseconds on a machine with several nodes. Choosing a fabric makes that
- * call, before any progress thread runs, so a forked child never has to.
+ * Returns whether the location of the device of @info is known, and sets *@locality if so. The
+ * first call in a process reads the topology, which takes milliseconds on a machine with several
+ * nodes. Choosing a fabric makes that call, before any progress thread runs, so a forked child
+ * never has to.
  */
 bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
 
 /*
- * Binds @thread to the processors near the device of @info where the calling thread may run. Does nothing if there
- * are none, or DAT_OFI_NUMA disables it.
+ * Binds @thread to the processors near the device of @info where the calling thread may run. Does
+ * nothing if there are none, or DAT_OFI_NUMA disables it.
  */
 void dofi_topo_bind(pthread_t thread, const struct fi_info *info);
 

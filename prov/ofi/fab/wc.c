@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 /*
- * By enum ibv_wc_status. Its values are those of the kernel's interface; nothing else here needs its header.
+ * By enum ibv_wc_status. Its values are those of the kernel's interface; nothing else here needs
+ * its header.
  */
 static const int errno_of[] = {
 	[1] = EMSGSIZE,			/* LOC_LEN_ERR */

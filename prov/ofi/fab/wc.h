@@ -4,7 +4,8 @@
 #define DOFI_FAB_WC_H
 
 /*
- * Returns the errno for the work completion status @status, or @err, the fabric's own, if there is none for it.
+ * Returns the errno for the work completion status @status, or @err, the fabric's own, if there is
+ * none for it.
  */
 int dofi_wc_errno(int status, int err);
 

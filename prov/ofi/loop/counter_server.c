@@ -70,7 +70,8 @@ static void hand_over(int to, int fd)
 
 static void serve(struct dofi_source *source)
 {
-	struct dofi_counter_server *t = DOFI_CONTAINER_OF(source, struct dofi_counter_server, source);
+	struct dofi_counter_server *t =
+		DOFI_CONTAINER_OF(source, struct dofi_counter_server, source);
 	int to = accept4(t->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int fd;
 
@@ -91,8 +92,10 @@ static int bind_name(int fd)
 	int i, len;
 
 	for (i = 0; i < MOST; i++) {
-		len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d", (int)getpid(), i);
-		if (!bind(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + 1 + len))
+		len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d",
+			       (int)getpid(), i);
+		if (!bind(fd, (struct sockaddr *)&at,
+			  offsetof(struct sockaddr_un, sun_path) + 1 + len))
 			return 0;
 		if (errno != EADDRINUSE)
 			break;

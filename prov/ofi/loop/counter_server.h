@@ -2,9 +2,9 @@
 /*
  * Serves the counters of an IA to datinfo --counters.
  *
- * The progress thread listens at an abstract AF_UNIX address, dat-ofi/PID/NUMBER, which leaves no file behind. It
- * serves processes of its own user and root. It never waits for a client: it sends the descriptor of a memory file
- * with the text, which the client reads.
+ * The progress thread listens at an abstract AF_UNIX address, dat-ofi/PID/NUMBER, which leaves no
+ * file behind. It serves processes of its own user and root. It never waits for a client: it sends
+ * the descriptor of a memory file with the text, which the client reads.
  */
 #ifndef DOFI_LOOP_COUNTER_SERVER_H
 #define DOFI_LOOP_COUNTER_SERVER_H
@@ -25,7 +25,10 @@ struct dofi_counter_server {
 /* An initialized server may be closed without being opened. */
 void dofi_counter_server_init(struct dofi_counter_server *t);
 
-/* Opens the server, unless DAT_OFI_COUNTERS is 0. A failure is logged, and otherwise ignored. Any thread. */
+/*
+ * Opens the server, unless DAT_OFI_COUNTERS is 0. A failure is logged, and otherwise ignored. Any
+ * thread.
+ */
 void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,
 		    void (*render)(FILE *to, void *arg), void *arg);
 

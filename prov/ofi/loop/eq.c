@@ -25,15 +25,17 @@
 #define EQ_LOCKED_TICK_NS 2000000
 
 /*
- * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable. After EMPTY_WAKEUPS
- * wakeups without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and
- * read every REST_TICK_NS.
+ * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable.
+ * After EMPTY_WAKEUPS wakeups without an event the progress thread checks for that. If so, the
+ * queue is out of epoll for REST_NS, and read every REST_TICK_NS.
  */
 #define EMPTY_WAKEUPS 16
 #define REST_NS 100000000
 #define REST_TICK_NS 10000000
 
-/* How long after dofi_progress_await() the event queue stays watched: most attempts take far less. */
+/*
+ * How long after dofi_progress_await() the event queue stays watched: most attempts take far less.
+ */
 #define EQ_STAYS_NS 10000000
 
 static void eq_read_error(struct dofi_progress *p, struct dofi_eq *eq)
@@ -49,7 +51,8 @@ static void eq_read_error(struct dofi_progress *p, struct dofi_eq *eq)
 static void eq_failed(struct dofi_progress *p, ssize_t err)
 {
 	if (p->traits.fails_for_one && err != -EBADF)
-		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s", fi_strerror(-err));
+		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s",
+			 fi_strerror(-err));
 	else
 		dofi_progress_fail(p, err);
 }
@@ -63,7 +66,10 @@ static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq, int ms)
 
 	if (!eq->fid)
 		return false;
-	/* if a request is too short, tcp and net (1.17) return errno, and ignore it if errno is EAGAIN */
+	/*
+	 * if a request is too short, tcp and net (1.17) return errno, and ignore it if errno is
+	 * EAGAIN
+	 */
 	errno = 0;
 	n = ms ? fi_eq_sread(eq->fid, &event, buf, sizeof(buf), ms, 0) :
 		 fi_eq_read(eq->fid, &event, buf, sizeof(buf), 0);
@@ -112,7 +118,8 @@ static void eq_empty_wakeup(struct dofi_progress *p, struct dofi_eq *eq)
 	if (lack_logged) {
 		eq->rests_until = dofi_now() + REST_NS;
 		if (!p->lack_logged)
-			dofi_log(DOFI_WARN, DOFI_FAB, "no descriptors: connections wait; reported once");
+			dofi_log(DOFI_WARN, DOFI_FAB,
+				 "no descriptors: connections wait; reported once");
 		p->lack_logged = true;
 	}
 	p->listeners.arrived(p, lack_logged);
@@ -140,8 +147,8 @@ static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
 }
 
 /*
- * Reads a queue that is not watched: the polling thread moves the endpoints' data, and writes their events. With
- * stale signals fi_trywait() does not check for events.
+ * Reads a queue that is not watched: the polling thread moves the endpoints' data, and writes their
+ * events. With stale signals fi_trywait() does not check for events.
  */
 static void eq_check(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
@@ -179,8 +186,9 @@ static bool eq_arm(struct dofi_progress *p, struct dofi_eq *eq)
 }
 
 /*
- * libfabric's event queue may lose the signal of an event that another thread writes while fi_trywait() clears the
- * signal. So the queue is read once more. While the program polls, the next read by the clock finds the event.
+ * libfabric's event queue may lose the signal of an event that another thread writes while
+ * fi_trywait() clears the signal. So the queue is read once more. While the program polls, the next
+ * read by the clock finds the event.
  */
 bool dofi_eqs_arm(struct dofi_progress *p)
 {
@@ -198,7 +206,8 @@ bool dofi_eqs_arm(struct dofi_progress *p)
 }
 
 /*
- * Returns whether the program polls a CQ with a descriptor that reports the bytes that the event queue would report.
+ * Returns whether the program polls a CQ with a descriptor that reports the bytes that the event
+ * queue would report.
  */
 static bool program_polls(const struct dofi_progress *p)
 {
@@ -211,14 +220,16 @@ static bool program_polls(const struct dofi_progress *p)
 }
 
 /*
- * Returns whether the queue belongs in the epoll set. While the program polls the CQ of one PZ, other PZs do not need
- * the event queue to wake the thread: their CQs are watched, and report what arrives.
+ * Returns whether the queue belongs in the epoll set. While the program polls the CQ of one PZ,
+ * other PZs do not need the event queue to wake the thread: their CQs are watched, and report what
+ * arrives.
  */
 static bool is_to_be_watched(const struct dofi_progress *p, const struct dofi_eq *eq, int64_t now)
 {
 	if (eq->rests_until)
 		return false;
-	return eq != &p->eq || !p->traits.data_in_eq || now < p->eq_stays_until || !program_polls(p);
+	return eq != &p->eq || !p->traits.data_in_eq || now < p->eq_stays_until ||
+	       !program_polls(p);
 }
 
 static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)

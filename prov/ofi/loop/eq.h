@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The event queues of a progress thread: one for endpoints, and where the fabric needs it another for passive
- * endpoints.
+ * The event queues of a progress thread: one for endpoints, and where the fabric needs it another
+ * for passive endpoints.
  *
- * Where the descriptor of an event queue reports each byte that arrives for its endpoints (data_in_eq), the
- * endpoints' queue leaves the epoll set while a program polls a CQ: each byte would wake the progress thread, and
- * reading the queue would contend with the polling thread. The queue is then read every millisecond, and at once on
- * request: dofi_progress_expect(), dofi_progress_await() and dofi_progress_probe() in progress.h.
+ * Where the descriptor of an event queue reports each byte that arrives for its endpoints
+ * (data_in_eq), the endpoints' queue leaves the epoll set while a program polls a CQ: each byte
+ * would wake the progress thread, and reading the queue would contend with the polling thread. The
+ * queue is then read every millisecond, and at once on request: dofi_progress_expect(),
+ * dofi_progress_await() and dofi_progress_probe() in progress.h.
  */
 #ifndef DOFI_LOOP_EQ_H
 #define DOFI_LOOP_EQ_H
@@ -34,15 +35,18 @@ struct dofi_eq {
 
 /* What the event queues of a fabric need; the reasons are in fab/quirks.c. */
 struct dofi_eq_traits {
-	bool data_in_eq;		/* the descriptor reports data of endpoints, and reading the queue moves data */
+	/* the descriptor reports data of endpoints, and reading the queue moves data */
+	bool data_in_eq;
 	bool listens_apart;		/* passive endpoints need a queue of their own */
-	bool stale_signal;		/* a descriptor stays readable after its queue was emptied */
+	/* a descriptor stays readable after its queue was emptied */
+	bool stale_signal;
 	bool fails_for_one;		/* an error of the queue may concern a single connection */
 };
 
 /*
- * Open the event queues that endpoints of @info need, and add them to the epoll set. Endpoints that do not connect
- * have none. Return 0, or a negative errno if nothing is open. Before the thread runs.
+ * Open the event queues that endpoints of @info need, and add them to the epoll set. Endpoints that
+ * do not connect have none. Return 0, or a negative errno if nothing is open. Before the thread
+ * runs.
  */
 int dofi_eqs_open(struct dofi_progress *p, const struct fi_info *info);
 int dofi_eqs_watch(struct dofi_progress *p);

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 /*
- * How long a fork waits: the fabric's connect() or an upcall of the program may block a progress thread for longer.
+ * How long a fork waits: the fabric's connect() or an upcall of the program may block a progress
+ * thread for longer.
  */
 #define PATIENCE_S 1
 
@@ -73,7 +74,10 @@ void dofi_fork_guard_add(struct dofi_fork_guard *guard)
 	pthread_mutexattr_t attr;
 
 	handlers_need();
-	/* a thread that forks in an upcall holds its own guard: locking that fails, and the fork goes on */
+	/*
+	 * a thread that forks in an upcall holds its own guard: locking that fails, and the fork
+	 * goes on
+	 */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
 	pthread_mutex_init(&guard->busy, &attr);

@@ -2,8 +2,9 @@
 /*
  * A fork waits until the progress threads rest.
  *
- * A program with one thread may fork and then call any function in the child (fork(2)). It does not know of our
- * threads: if one of them held a lock during the fork, the child would wait for it forever.
+ * A program with one thread may fork and then call any function in the child (fork(2)). It does not
+ * know of our threads: if one of them held a lock during the fork, the child would wait for it
+ * forever.
  */
 #ifndef DOFI_LOOP_FORK_H
 #define DOFI_LOOP_FORK_H
@@ -19,7 +20,9 @@ struct dofi_fork_guard {
 	TAILQ_ENTRY(dofi_fork_guard) link;
 };
 
-/* Call before the thread starts, and after it has ended. A forked child does not remove its guards. */
+/*
+ * Call before the thread starts, and after it has ended. A forked child does not remove its guards.
+ */
 void dofi_fork_guard_add(struct dofi_fork_guard *guard);
 void dofi_fork_guard_remove(struct dofi_fork_guard *guard);
 
@@ -27,13 +30,19 @@ void dofi_fork_guard_remove(struct dofi_fork_guard *guard);
 void dofi_fork_guard_work(struct dofi_fork_guard *guard);
 void dofi_fork_guard_rest(struct dofi_fork_guard *guard);
 
-/* A descriptor that a forked child closes: it would keep open, or locked, what has to end with this process. */
+/*
+ * A descriptor that a forked child closes: it would keep open, or locked, what has to end with this
+ * process.
+ */
 struct dofi_fork_fd {
 	int fd;
 	TAILQ_ENTRY(dofi_fork_fd) link;
 };
 
-/* Call after it was opened, and before it is closed. A forked child does not remove its descriptors. */
+/*
+ * Call after it was opened, and before it is closed. A forked child does not remove its
+ * descriptors.
+ */
 void dofi_fork_fd_add(struct dofi_fork_fd *fd);
 void dofi_fork_fd_remove(struct dofi_fork_fd *fd);
 

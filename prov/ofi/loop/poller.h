@@ -2,8 +2,8 @@
 /*
  * A queue that the progress thread serves and the program's threads poll.
  *
- * An armed queue wakes the progress thread when something arrives: by its descriptor, or, without one, by the peer
- * (struct dofi_progress_ops, rest). A queue that the program polls is not armed.
+ * An armed queue wakes the progress thread when something arrives: by its descriptor, or, without
+ * one, by the peer (struct dofi_progress_ops, rest). A queue that the program polls is not armed.
  */
 #ifndef DOFI_LOOP_POLLER_H
 #define DOFI_LOOP_POLLER_H
@@ -18,11 +18,14 @@ struct dofi_progress;
 /* Called on the progress thread, with no lock held. */
 struct dofi_poller_ops {
 	/*
-	 * Serves the queue if it is due or has fired. Returns when it is due next, DOFI_NEVER if only an event makes
-	 * it so.
+	 * Serves the queue if it is due or has fired. Returns when it is due next, DOFI_NEVER if
+	 * only an event makes it so.
 	 */
 	int64_t (*serve)(struct dofi_poller *poller, int64_t now);
-	/* A thread of the program is about to sleep: serve() soon checks whether other threads still poll. */
+	/*
+	 * A thread of the program is about to sleep: serve() soon checks whether other threads
+	 * still poll.
+	 */
 	void (*probe)(struct dofi_poller *poller, int64_t now);
 	/* Reads until the queue is empty. Returns whether it held anything. */
 	bool (*drain)(struct dofi_poller *poller);
@@ -31,12 +34,17 @@ struct dofi_poller_ops {
 
 struct dofi_poller {
 	const struct dofi_poller_ops *ops;
-	bool has_fd;			/* a descriptor in the epoll set reports what arrives while it is armed */
-	bool fired;			/* something arrived, or armed anew: serve() is due at once */
+	/* a descriptor in the epoll set reports what arrives while it is armed */
+	bool has_fd;
+	/* something arrived, or armed anew: serve() is due at once */
+	bool fired;
 	TAILQ_ENTRY(dofi_poller) link;
 };
 
-/* The progress thread serves @poller until it is removed. Progress thread, or before the thread runs. */
+/*
+ * The progress thread serves @poller until it is removed. Progress thread, or before the thread
+ * runs.
+ */
 void dofi_poller_add(struct dofi_progress *p, struct dofi_poller *poller);
 void dofi_poller_remove(struct dofi_progress *p, struct dofi_poller *poller);
 

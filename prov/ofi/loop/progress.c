@@ -34,8 +34,8 @@ static struct dofi_work *work_next(struct dofi_progress *p)
 }
 
 /*
- * Empties the event queues after each work: an event of an endpoint that was closed must be gone before the next work
- * opens an endpoint, which may have the same address.
+ * Empties the event queues after each work: an event of an endpoint that was closed must be gone
+ * before the next work opens an endpoint, which may have the same address.
  */
 static void run_work(struct dofi_progress *p)
 {
@@ -95,7 +95,10 @@ static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 
 #define WAKEUPS 32
 
-/* epoll_wait() fails, as after a program has closed all descriptors: the thread cannot wait for anything. */
+/*
+ * epoll_wait() fails, as after a program has closed all descriptors: the thread cannot wait for
+ * anything.
+ */
 static void epoll_failed(struct dofi_progress *p)
 {
 	const struct timespec rest = { .tv_nsec = 10 * 1000000 };
@@ -141,10 +144,11 @@ static bool drain_before_rest(struct dofi_progress *p)
 #define NO_WAKEUP_TICKS 4
 
 /*
- * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens. First the thread
- * requests wakeups from peers, then it reads the queues, so that nothing arrives unnoticed in between. While the
- * program polls one of the queues, no wakeups are requested: they would wake the thread for what the program finds by
- * itself. The thread serves that queue by the clock then, and the others with it.
+ * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens.
+ * First the thread requests wakeups from peers, then it reads the queues, so that nothing arrives
+ * unnoticed in between. While the program polls one of the queues, no wakeups are requested: they
+ * would wake the thread for what the program finds by itself. The thread serves that queue by the
+ * clock then, and the others with it.
  */
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {
@@ -216,7 +220,9 @@ static bool stopped(struct dofi_progress *p)
 	return stop;
 }
 
-/* Reads what a thread that begins to sleep may have missed; the event queue is watched again soon. */
+/*
+ * Reads what a thread that begins to sleep may have missed; the event queue is watched again soon.
+ */
 static void run_probe(struct dofi_progress *p, int64_t now)
 {
 	struct dofi_poller *poller;
@@ -294,8 +300,8 @@ static void failure_report(struct dofi_work *work)
 	p->ops->failed(p, p->failure);
 }
 
-int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info,
-			const struct dofi_eq_traits *traits)
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+			struct fi_info *info, const struct dofi_eq_traits *traits)
 {
 	int ret;
 
@@ -379,7 +385,10 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
 		STAILQ_INSERT_TAIL(&p->work, work, link);
 	}
 	dofi_mutex_unlock(&p->lock);
-	/* the thread does all that is queued before it sleeps again, so the first is enough to wake it */
+	/*
+	 * the thread does all that is queued before it sleeps again, so the first is enough to wake
+	 * it
+	 */
 	if (first)
 		dofi_progress_wake(p);
 }

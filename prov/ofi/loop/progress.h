@@ -2,12 +2,13 @@
 /*
  * The progress thread of an IA.
  *
- * Software fabrics move nothing by themselves: an idle target would not answer an RDMA read. So one thread per IA
- * sleeps in epoll on the event queues, the completion queues and a doorbell. It costs nothing while all is idle, and
- * leaves queues that the program polls to the program (loop/poller.h).
+ * Software fabrics move nothing by themselves: an idle target would not answer an RDMA read. So one
+ * thread per IA sleeps in epoll on the event queues, the completion queues and a doorbell. It costs
+ * nothing while all is idle, and leaves queues that the program polls to the program
+ * (loop/poller.h).
  *
- * Only this thread opens, connects and closes endpoints and reads the event queues: an event never refers to an
- * endpoint that another thread is closing.
+ * Only this thread opens, connects and closes endpoints and reads the event queues: an event never
+ * refers to an endpoint that another thread is closing.
  */
 #ifndef DOFI_LOOP_PROGRESS_H
 #define DOFI_LOOP_PROGRESS_H
@@ -32,13 +33,16 @@ struct dofi_progress;
 /* The listening ports of passive endpoints. Belongs to sock/halfopen.c. Progress thread only. */
 struct dofi_listeners {
 	/*
-	 * Called while n is not 0, after a wakeup by the event queue without an event: a connection may have come to
-	 * a port. @many: many connections may be silent, so they are searched soon.
+	 * Called while n is not 0, after a wakeup by the event queue without an event: a connection
+	 * may have come to a port. @many: many connections may be silent, so they are searched
+	 * soon.
 	 */
 	void (*arrived)(struct dofi_progress *p, bool many);
 	unsigned n;			/* how many ports listen */
-	int spare;			/* a descriptor that is closed when a search finds none free; or -1 */
-	unsigned wakes;			/* calls of arrived() since the last search for silent connections */
+	/* a descriptor that is closed when a search finds none free; or -1 */
+	int spare;
+	/* calls of arrived() since the last search for silent connections */
+	unsigned wakes;
 	int64_t searched;		/* when the last search was */
 	struct dofi_timer timer;	/* for the next search */
 	bool reported;			/* silent connections have been logged */
@@ -49,9 +53,9 @@ struct dofi_linger;
 struct dofi_sink;	/* where an event of a polling thread is written directly; opaque here */
 
 /*
- * Delivers a completion: @entry->op_context is the context of the operation, @err is 0 or a positive libfabric error,
- * @sink is that of the thread that reads, or NULL. Any thread, CQ lock held. Must not block, or call functions of the
- * CQ.
+ * Delivers a completion: @entry->op_context is the context of the operation, @err is 0 or a
+ * positive libfabric error, @sink is that of the thread that reads, or NULL. Any thread, CQ lock
+ * held. Must not block, or call functions of the CQ.
  */
 typedef void dofi_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
@@ -68,18 +72,23 @@ struct dofi_progress_ops {
 	/* The fabric has failed, see dofi_progress_fail(). Progress thread, no lock held. */
 	void (*failed)(struct dofi_progress *progress, int err);
 	/*
-	 * Called after dofi_cq_want_sweep(), once a read has emptied the CQ: submits again what the fabric refused.
-	 * Any thread, CQ lock held. Must not block, or call functions of the CQ but that. May be NULL.
+	 * Called after dofi_cq_want_sweep(), once a read has emptied the CQ: submits again what the
+	 * fabric refused. Any thread, CQ lock held. Must not block, or call functions of the CQ but
+	 * that. May be NULL.
 	 */
 	void (*swept)(struct dofi_cq *cq);
 	/*
-	 * The thread is about to sleep while CQs have no descriptor. From now on a peer that sends wakes it, by a
-	 * descriptor of the epoll set. The store that peers load is sequentially consistent, as the CQs are read once
-	 * more after it. Returns false if peers do not wake the thread; rise() is not called then. Progress thread,
-	 * no lock held. NULL if peers never do.
+	 * The thread is about to sleep while CQs have no descriptor. From now on a peer that sends
+	 * wakes it, by a descriptor of the epoll set. The store that peers load is sequentially
+	 * consistent, as the CQs are read once more after it. Returns false if peers do not wake
+	 * the thread; rise() is not called then. Progress thread, no lock held. NULL if peers never
+	 * do.
 	 */
 	bool (*rest)(struct dofi_progress *progress);
-	/* The thread is awake: peers need not wake it. Progress thread, no lock held. NULL if rest is. */
+	/*
+	 * The thread is awake: peers need not wake it. Progress thread, no lock held. NULL if rest
+	 * is.
+	 */
 	void (*rise)(struct dofi_progress *progress);
 };
 
@@ -99,7 +108,8 @@ struct dofi_progress {
 	struct dofi_work failure_work;
 	_Atomic bool eq_away;		/* eq is out of the epoll set, as the program polls */
 	_Atomic bool eq_wanted;		/* a thread requests that eq is read nevertheless */
-	_Atomic bool probe_wanted;	/* a thread requests a check whether the program still polls */
+	/* a thread requests a check whether the program still polls */
+	_Atomic bool probe_wanted;
 
 	struct dofi_mutex lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;
@@ -109,27 +119,34 @@ struct dofi_progress {
 	TAILQ_HEAD(, dofi_poller) pollers;
 	struct dofi_heap timers;	/* soonest first */
 	TAILQ_HEAD(, dofi_linger) lingering;
-	void (*lingering_end)(struct dofi_progress *p);	/* once the thread has ended; NULL if nothing ever lingered */
+	/* once the thread has ended; NULL if nothing ever lingered */
+	void (*lingering_end)(struct dofi_progress *p);
 	int socket_hint;		/* where sock/watch.c begins to search */
-	const struct dofi_source *alone; /* the source that epoll reported, if it was the only one; or NULL */
+	/* the source that epoll reported, if it was the only one; or NULL */
+	const struct dofi_source *alone;
 	struct dofi_listeners listeners;
 	bool lack_logged;		/* the lack of descriptors has been logged */
-	int64_t eq_stays_until;		/* eq stays in the epoll set until then, though the program polls */
+	/* eq stays in the epoll set until then, though the program polls */
+	int64_t eq_stays_until;
 	bool resting;			/* ops->rest() succeeded: peers wake the thread */
 };
 
-/* Starts a thread with all signals blocked: the program's handlers do not run on it. 0 or a negative errno. */
+/*
+ * Starts a thread with all signals blocked: the program's handlers do not run on it. 0 or a
+ * negative errno.
+ */
 int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /* Opens the fabric of @info and starts the thread. 0 or a negative errno. */
-int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info,
-			const struct dofi_eq_traits *traits);
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+			struct fi_info *info, const struct dofi_eq_traits *traits);
 
 /* Stops the thread: no work runs and no event is delivered after it. All CQs must be closed. */
 void dofi_progress_stop(struct dofi_progress *p);
 
 /*
- * Queues @work for the progress thread unless it is queued already; it can be queued again once it runs. Any thread.
+ * Queues @work for the progress thread unless it is queued already; it can be queued again once it
+ * runs. Any thread.
  */
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 
@@ -137,14 +154,14 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work);
 
 /*
- * Runs @fn(@arg) on the progress thread and waits for it; directly if called there. A forked child has no such
- * thread: nothing runs.
+ * Runs @fn(@arg) on the progress thread and waits for it; directly if called there. A forked child
+ * has no such thread: nothing runs.
  */
 void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
 
 /*
- * Call when a queue of the fabric cannot be read or waited for: the program might wait forever. Reports the first
- * such error @err, a negative errno, to ops->failed(). Any thread.
+ * Call when a queue of the fabric cannot be read or waited for: the program might wait forever.
+ * Reports the first such error @err, a negative errno, to ops->failed(). Any thread.
  */
 void dofi_progress_fail(struct dofi_progress *p, int err);
 
@@ -155,31 +172,36 @@ void dofi_progress_wake(struct dofi_progress *p);
  * When the event queue of endpoints is read while it is out of the epoll set (eq.h):
  *
  * dofi_progress_expect(): at once, as an event may have been written just now. Any thread.
- * dofi_progress_await(): an event is expected soon, so the queue stays watched for some milliseconds.
- *	Progress thread.
+ * dofi_progress_await(): an event is expected soon, so the queue stays watched for some
+ *	milliseconds. Progress thread.
  * dofi_progress_probe(): the caller is about to sleep until a connection event comes. If no other
- *	thread polls, the queue is watched again without waiting for the next service of the CQs. Any
- *	thread, any lock.
+ *	thread polls, the queue is watched again without waiting for the next service of the CQs.
+ *	Any thread, any lock.
  */
 void dofi_progress_expect(struct dofi_progress *p);
 void dofi_progress_await(struct dofi_progress *p);
 void dofi_progress_probe(struct dofi_progress *p);
 
-/* Returns the event queue for passive endpoints: a separate one if the endpoints' queue reports data. */
+/*
+ * Returns the event queue for passive endpoints: a separate one if the endpoints' queue reports
+ * data.
+ */
 static inline struct dofi_eq *dofi_progress_listen_eq(struct dofi_progress *p)
 {
 	return p->listen_eq.fid ? &p->listen_eq : &p->eq;
 }
 
 /*
- * Handles all events of the queues; some fabrics also make progress in these reads. Progress thread only, not within
- * an event.
+ * Handles all events of the queues; some fabrics also make progress in these reads. Progress thread
+ * only, not within an event.
  */
 void dofi_progress_events(struct dofi_progress *p);
 
 bool dofi_progress_on_thread(const struct dofi_progress *p);
 
-/* Returns whether this is a forked child, which has no progress thread and must not use the fabric. */
+/*
+ * Returns whether this is a forked child, which has no progress thread and must not use the fabric.
+ */
 bool dofi_progress_orphaned(const struct dofi_progress *p);
 
 #endif

@@ -31,11 +31,13 @@ struct dofi_timer {
 };
 
 /*
- * Calls source->ready() on the progress thread while one of @events (EPOLLIN, ...) is true of @fd. Errors and the end
- * of a connection are always reported. A removed source may still be called until the next work runs. Any thread.
+ * Calls source->ready() on the progress thread while one of @events (EPOLLIN, ...) is true of @fd.
+ * Errors and the end of a connection are always reported. A removed source may still be called
+ * until the next work runs. Any thread.
  */
 int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
-int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
+int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd,
+		       uint32_t events);
 void dofi_source_remove(struct dofi_progress *p, int fd);
 
 /* @at is a time of dofi_now(); DOFI_NEVER starts nothing. Progress thread only. */

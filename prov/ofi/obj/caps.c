@@ -157,7 +157,8 @@ static const struct dofi_cap_states waiting = {
 #define NO_VERSION "0: libfabric reports it as text only"
 #define NO_LIMIT "has no limit"
 #define OWN_IOV "8 where it copies the data itself"
-#define REQUEST_ADDRESS "fi_info.dest_addr of the request, or the source address of its TCP connection"
+#define REQUEST_ADDRESS \
+	"fi_info.dest_addr of the request, or the source address of its TCP connection"
 #define FRAMES "fi_info.tx_attr.inject_size, if that takes a frame"
 #define OWN_SRQ "a queue of its own: peers send a frame ahead of each message"
 
@@ -176,7 +177,8 @@ const struct dofi_cap dofi_caps[] = {
 	   .source = "fi_info.src_addr", .adds = "127.0.0.1 where there is none"),
 	IA(max_eps, MAX_EPS, .most = MAX_OBJECTS, FROM(limits.max_eps),
 	   .source = "fi_info.domain_attr.ep_cnt",
-	   .adds = "65536 without a device: software fabrics report a number that is not their limit"),
+	   .adds = "65536 without a device: "
+		   "software fabrics report a number that is not their limit"),
 	IA(max_dto_per_ep, MAX_DTO_PER_EP, .most = 8192,
 	   .adds = "slots of its own, where operations wait while the fabric's queue is full"),
 	IA(max_rdma_read_per_ep_in, MAX_RDMA_READ_PER_EP_IN, .most = MAX_READS,
@@ -258,10 +260,11 @@ const struct dofi_cap dofi_caps[] = {
 		 WHERE(fabric.cq_data),
 		 .without = DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
 			    DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		 .source = "fi_info.domain_attr.cq_data_size, for DAT_COMPLETION_SOLICITED_WAIT_FLAG",
+		 .source =
+			 "fi_info.domain_attr.cq_data_size, for DAT_COMPLETION_SOLICITED_WAIT_FLAG",
 		 .adds = OWN_FLAGS),
-	PROVIDER(is_thread_safe, IS_THREAD_SAFE, IS(DAT_TRUE), WHERE(thread_safe), .without = DAT_FALSE,
-		 .source = "the entry in dat.conf",
+	PROVIDER(is_thread_safe, IS_THREAD_SAFE, IS(DAT_TRUE), WHERE(thread_safe),
+		 .without = DAT_FALSE, .source = "the entry in dat.conf",
 		 .adds = "locks its objects, with any entry"),
 	PROVIDER(max_private_data_size, MAX_PRIVATE_DATA_SIZE, .most = ALL, FROM(max_private_data),
 		 .source = "fi_getopt(FI_OPT_CM_DATA_SIZE)",
@@ -273,10 +276,12 @@ const struct dofi_cap dofi_caps[] = {
 		 .adds = "a cache line; nothing depends on it"),
 	PROVIDER(evd_stream_merging_supported, EVD_STREAM_MERGING_SUPPORTED, .fill = fill_merging,
 		 .adds = OWN_QUEUES),
-	PROVIDER(srq_supported, SRQ_SUPPORTED, IS(DAT_TRUE), FROM(limits.max_srqs), .adds = OWN_SRQ),
+	PROVIDER(srq_supported, SRQ_SUPPORTED, IS(DAT_TRUE), FROM(limits.max_srqs),
+		 .adds = OWN_SRQ),
 	/* the header files have no names for these bits, nor for those of two of the next rows */
 	PROVIDER(srq_watermarks_supported, SRQ_WATERMARKS_SUPPORTED, .most = 0x001 | 0x010 | 0x100,
-		 .adds = "low watermark (0x001); soft (0x010) and hard (0x100), with and without an SRQ"),
+		 .adds = "low watermark (0x001); "
+			 "soft (0x010) and hard (0x100), with and without an SRQ"),
 	PROVIDER(srq_ep_pz_difference_supported, SRQ_EP_PZ_DIFFERENCE_SUPPORTED, IS(DAT_FALSE)),
 	PROVIDER(srq_info_supported, SRQ_INFO_SUPPORTED, .most = 0x01 | 0x10,
 		 .adds = "buffers available (0x01) and outstanding (0x10)"),
@@ -287,7 +292,8 @@ const struct dofi_cap dofi_caps[] = {
 	PROVIDER(dto_async_return_guaranteed, DTO_ASYNC_RETURN_GUARANTEED, IS(DAT_FALSE)),
 	PROVIDER(rdma_write_for_rdma_read_req, RDMA_WRITE_FOR_RDMA_READ_REQ, IS(DAT_FALSE)),
 #if DAT_VERSION_MAJOR >= 2
-	PROVIDER(rdma_read_lmr_rmr_context_exposure, RDMA_READ_LMR_RMR_CONTEXT_EXPOSURE, IS(DAT_FALSE)),
+	PROVIDER(rdma_read_lmr_rmr_context_exposure, RDMA_READ_LMR_RMR_CONTEXT_EXPOSURE,
+		 IS(DAT_FALSE)),
 	PROVIDER(rmr_scope_supported, RMR_SCOPE_SUPPORTED, IS(DAT_RMR_SCOPE_ANY),
 		 WHERE(fabric.scoped_keys), .without = DAT_RMR_SCOPE_PZ,
 		 .source = "fi_info.domain_attr.mr_key_size",
@@ -343,10 +349,12 @@ const struct dofi_cap dofi_caps[] = {
 		.def = 4, .zero_is_default = true, .when = &waiting),
 	EP_ATTR(max_request_iov, MAX_REQUEST_IOV, .limit = DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO,
 		.def = 4, .zero_is_default = true, .when = &waiting),
-	EP_ATTR(max_rdma_read_in, MAX_RDMA_READ_IN, .limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN,
-		.def = 16, .when = &waiting, .adds = SERVES_ALL),
-	EP_ATTR(max_rdma_read_out, MAX_RDMA_READ_OUT, .limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT,
-		.def = 16, .when = &waiting, .adds = READS_WAIT),
+	EP_ATTR(max_rdma_read_in, MAX_RDMA_READ_IN,
+		.limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN, .def = 16, .when = &waiting,
+		.adds = SERVES_ALL),
+	EP_ATTR(max_rdma_read_out, MAX_RDMA_READ_OUT,
+		.limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT, .def = 16, .when = &waiting,
+		.adds = READS_WAIT),
 	/* of the next three, the DAT text does not say when they may be modified */
 	EP_ATTR(srq_soft_hw, SRQ_SOFT_HW, .take = take_any, .when = &waiting, .adds = OWN_SRQ),
 	EP_ATTR(max_rdma_read_iov, MAX_RDMA_READ_IOV,

@@ -47,12 +47,14 @@ struct dofi_cap {
 	const char *named[DOFI_NAMED_KINDS];		/* the named attributes about the row */
 	enum dofi_cap_of of;
 	uint64_t field;				/* its bit in the masks of query and modify */
-	uint16_t offset, size;			/* in DAT_IA_ATTR, DAT_PROVIDER_ATTR or DAT_EP_ATTR */
+	/* in DAT_IA_ATTR, DAT_PROVIDER_ATTR or DAT_EP_ATTR */
+	uint16_t offset, size;
 
 	void (*fill)(const struct dofi_ia *ia, void *member);
 	uint64_t most;
 	const char *word;			/* the name of `most` */
-	uint16_t from, from_size;		/* the offset and size of a member of struct dofi_ia */
+	/* the offset and size of a member of struct dofi_ia */
+	uint16_t from, from_size;
 	uint16_t where;				/* the offset of a member of struct dofi_ia */
 	uint64_t without;
 
@@ -60,11 +62,15 @@ struct dofi_cap {
 	uint64_t def;				/* the value for NULL; the limit may be lower */
 	bool zero_is_default;			/* programs pass 0 for the default */
 	bool (*take)(uint64_t *value);
-	const struct dofi_cap_states *when;	/* the states in which it may be modified; NULL: never */
-	bool no_receives;			/* it may be modified only while no receive is posted */
+	/* the states in which it may be modified; NULL: never */
+	const struct dofi_cap_states *when;
+	/* it may be modified only while no receive is posted */
+	bool no_receives;
 
-	const char *source;			/* where the value comes from: libfabric's name; NULL: from nowhere */
-	const char *adds;			/* what the provider adds where the fabric lacks it */
+	/* where the value comes from: libfabric's name; NULL: from nowhere */
+	const char *source;
+	/* what the provider adds where the fabric lacks it */
+	const char *adds;
 };
 
 extern const struct dofi_cap dofi_caps[];
@@ -97,7 +103,8 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
  * DAT_INVALID_PARAMETER if one exceeds the IA's limits, or DAT_MODEL_NOT_SUPPORTED for a quality of
  * service.
  */
-DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
+DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted,
+			     DAT_EP_ATTR *attr);
 
 /*
  * Sets the attribute of @row in @attr. Returns false, and @attr is unchanged, if the value wanted

@@ -121,7 +121,8 @@ static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
 	named_add(ia, row->named[DOFI_NAMED_SOURCE], row->source);
 	named_add(ia, row->named[DOFI_NAMED_ADDS], row->adds);
 	if (row->limit)
-		named_add(ia, row->named[DOFI_NAMED_LIMIT], dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
+		named_add(ia, row->named[DOFI_NAMED_LIMIT],
+			  dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
 	if (row->when)
 		named_add(ia, row->named[DOFI_NAMED_MODIFY], row->when->words);
 }
@@ -155,7 +156,8 @@ static void named_refusal(struct dofi_ia *ia)
 {
 	const bool silent = !ia->fabric.rdm && ia->fabric.quirk->ends_silently;
 
-	named_add(ia, "OFI_RDMA_REFUSED", silent ? "DAT_DTO_ERR_FLUSHED" : "DAT_DTO_ERR_REMOTE_ACCESS");
+	named_add(ia, "OFI_RDMA_REFUSED",
+		  silent ? "DAT_DTO_ERR_FLUSHED" : "DAT_DTO_ERR_REMOTE_ACCESS");
 	named_add(ia, "OFI_GOODBYE", ia->fabric.sends_bye ? "TRUE" : "FALSE");
 }
 
@@ -234,7 +236,8 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 	if (provider_mask && !provider_attr)
 		return DOFI_BAD_ARG(6);
 	if (async_evd)
-		*async_evd = ia->async_evd_shared ? DAT_EVD_OUT_OF_SCOPE : (DAT_EVD_HANDLE)ia->async_evd;
+		*async_evd = ia->async_evd_shared ? DAT_EVD_OUT_OF_SCOPE :
+						    (DAT_EVD_HANDLE)ia->async_evd;
 	if (ia_mask)
 		dofi_caps_ia_attr(ia, ia_attr);
 	if (provider_mask)
@@ -278,7 +281,8 @@ DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted
 	for (i = 0; i < dofi_n_caps; i++) {
 		const struct dofi_cap *row = &dofi_caps[i];
 
-		if (row->of == DOFI_CAP_EP && row->size && !dofi_caps_ep_take(ia, row, wanted, attr))
+		if (row->of == DOFI_CAP_EP && row->size &&
+		    !dofi_caps_ep_take(ia, row, wanted, attr))
 			return row->field == DAT_EP_FIELD_EP_ATTR_QOS ? DOFI_NOT_SUPPORTED :
 									DOFI_BAD_ARG(7);
 	}

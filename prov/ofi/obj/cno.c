@@ -288,7 +288,8 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 }
 
 /* Consumes the trigger, if there is one, and returns the EVD that it was for. Needs the lock. */
-static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle) DOFI_NEEDS(cno->lock)
+static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
+	DOFI_NEEDS(cno->lock)
 {
 	/* without the error bit, as programs compare it */
 	DAT_RETURN ret = cno->triggered ? DAT_SUCCESS : DAT_QUEUE_EMPTY;

@@ -43,8 +43,10 @@ static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
  * CNO can have no more events: its waiters return, and its agent or descriptor reports that. Here
  * and below the EVD lock may be held.
  */
-void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source) DOFI_NEEDS_NOT(cno->lock);
-void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed) DOFI_NEEDS_NOT(cno->lock);
+void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
+	DOFI_NEEDS_NOT(cno->lock);
+void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed)
+	DOFI_NEEDS_NOT(cno->lock);
 
 /* Triggers the CNO for an EVD that has events. Any thread. */
 void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source) DOFI_NEEDS_NOT(cno->lock);
@@ -54,7 +56,8 @@ void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source) DOFI_N
  * trigger may stand for several events of several EVDs: a program that takes one event for each
  * trigger gets another trigger.
  */
-void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more) DOFI_NEEDS_NOT(cno->lock);
+void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more)
+	DOFI_NEEDS_NOT(cno->lock);
 
 DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			   DAT_CNO_HANDLE *cno_handle);
@@ -64,7 +67,8 @@ DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handl
 #endif
 DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent);
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param);
-DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle);
+DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
+			 DAT_EVD_HANDLE *evd_handle);
 DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno_handle);
 
 #endif

@@ -127,7 +127,8 @@ struct counted {
 	void *obj;
 	const struct counter *counter;
 	int n;
-	struct dofi_mutex *lock;		/* of the object; NULL of an EP, which has dofi_ep_lock() */
+	/* of the object; NULL of an EP, which has dofi_ep_lock() */
+	struct dofi_mutex *lock;
 	uint64_t *base;			/* what the counters were when they were reset */
 };
 
@@ -139,13 +140,16 @@ static bool counted_as(struct dofi_obj *obj, int kind, struct counted *c)
 
 	switch (kind) {
 	case DOFI_KIND(DAT_HANDLE_TYPE_IA):
-		*c = (struct counted){ "ia", obj, ia_counters, DOFI_IA_COUNTERS, &ia->lock, ia->base };
+		*c =
+			(struct counted){ "ia",	     obj,     ia_counters, DOFI_IA_COUNTERS,
+					  &ia->lock, ia->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EP):
 		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, NULL, ep->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EVD):
-		*c = (struct counted){ "evd", obj, evd_counters, DOFI_EVD_COUNTERS, &evd->lock, evd->base };
+		*c = (struct counted){ "evd",	   obj,	     evd_counters, DOFI_EVD_COUNTERS,
+				       &evd->lock, evd->base };
 		return true;
 	default:
 		return false;
@@ -176,7 +180,9 @@ static void counted_unlock(const struct counted *c) DOFI_UNCHECKED_LOCKS
 
 static uint64_t field(const struct counted *c, size_t at)
 {
-	return at ? __atomic_load_n((uint64_t *)(uintptr_t)((char *)c->obj + at), __ATOMIC_RELAXED) : 0;
+	return at ? __atomic_load_n((uint64_t *)(uintptr_t)((char *)c->obj + at),
+				    __ATOMIC_RELAXED) :
+		    0;
 }
 
 static uint64_t total(const struct counted *c, int i)
@@ -192,8 +198,7 @@ static bool is_stopped(const struct counted *c, int i)
 {
 	const struct dofi_ia *ia = c->obj;
 
-	return c->counter == ia_counters && ia->cm_stopped &&
-	       i >= CM_FIRST && i < CM_END;
+	return c->counter == ia_counters && ia->cm_stopped && i >= CM_FIRST && i < CM_END;
 }
 
 /* Counter @i since the reset. Needs the object's lock. */
@@ -294,7 +299,8 @@ static void render(FILE *to, const struct counted *c)
 		uint64_t v = value(c, i, false);
 
 		if (v)
-			fprintf(to, "%s %p %s %" PRIu64 "\n", c->kind, c->obj, c->counter[i].name, v);
+			fprintf(to, "%s %p %s %" PRIu64 "\n", c->kind, c->obj, c->counter[i].name,
+				v);
 	}
 }
 

@@ -14,7 +14,10 @@
  */
 DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset);
 
-/* Writes the counter @which, or all, as lines of a name and a value. Returns as dofi_counters_query(). */
+/*
+ * Writes the counter @which, or all, as lines of a name and a value. Returns as
+ * dofi_counters_query().
+ */
 DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset);
 
 /*
@@ -23,7 +26,10 @@ DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool rese
  */
 DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run);
 
-/* Writes all counters that are not 0, of the IA @arg and its EPs and EVDs: dofi_counter_server.render. */
+/*
+ * Writes all counters that are not 0, of the IA @arg and its EPs and EVDs:
+ * dofi_counter_server.render.
+ */
 void dofi_counters_render(FILE *to, void *arg);
 
 /*

@@ -46,7 +46,8 @@ static void turn_down(const struct reject_call *call)
 /* The end of a CR that the program did not answer: the peer must not wait for its time-out. */
 static void cr_destroy(struct dofi_obj *obj)
 {
-	const struct reject_call call = { .cr = (struct dofi_cr *)obj, .why = DOFI_REJECT_PROVIDER };
+	const struct reject_call call = { .cr = (struct dofi_cr *)obj,
+					  .why = DOFI_REJECT_PROVIDER };
 
 	if (dofi_obj_retire(obj))
 		turn_down(&call);
@@ -67,7 +68,8 @@ static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
 
 static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, struct dofi_ep *ep)
 {
-	struct dofi_cr *cr = dofi_obj_new(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, sp->obj.ia, cr_destroy);
+	struct dofi_cr *cr =
+		dofi_obj_new(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, sp->obj.ia, cr_destroy);
 
 	if (!cr)
 		return NULL;

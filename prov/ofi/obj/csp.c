@@ -40,12 +40,14 @@ static bool is_local(const struct dofi_ia *ia, const struct sockaddr *address)
 	if (address->sa_family != ia->address.ss_family)
 		return false;
 	if (address->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *a = (const void *)address, *own = (const void *)&ia->address;
+		const struct sockaddr_in6 *a = (const void *)address,
+					  *own = (const void *)&ia->address;
 
 		return IN6_IS_ADDR_UNSPECIFIED(&a->sin6_addr) ||
 		       !memcmp(&a->sin6_addr, &own->sin6_addr, sizeof(a->sin6_addr));
 	} else {
-		const struct sockaddr_in *a = (const void *)address, *own = (const void *)&ia->address;
+		const struct sockaddr_in *a = (const void *)address,
+					 *own = (const void *)&ia->address;
 
 		return a->sin_addr.s_addr == htonl(INADDR_ANY) ||
 		       a->sin_addr.s_addr == own->sin_addr.s_addr;

@@ -28,7 +28,8 @@ static DAT_RETURN taken_at_once(struct dofi_evd *evd)
 	if (evd->cno) {
 		dofi_mutex_lock(&evd->lock);
 		if (evd->cno)
-			dofi_cno_update(evd->cno, &evd->at_cno, dofi_evd_pending(evd) && evd->enabled);
+			dofi_cno_update(evd->cno, &evd->at_cno,
+					dofi_evd_pending(evd) && evd->enabled);
 		dofi_mutex_unlock(&evd->lock);
 	}
 	return DAT_SUCCESS;

@@ -55,7 +55,8 @@ static void fast_choose(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 void dofi_fast_renew(struct dofi_ep *ep)
 {
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
-			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) && !ep->rq.held && !ep->owes;
+			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
+			   !ep->rq.held && !ep->owes;
 
 	ep->fast.send = NULL;
 	ep->fast.recv = NULL;
@@ -64,7 +65,8 @@ void dofi_fast_renew(struct dofi_ep *ep)
 		fast_choose(ep);
 	ep->fast.lock_when_free = ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock;
 	if (!ep->fast.send)
-		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* the fast path tests the LMR alone */
+		/* the fast path tests the LMR alone */
+		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;
 }
 
 /*

@@ -36,7 +36,10 @@ enum {
 
 #define DOFI_EP_COUNTERS 24
 
-/* What the fast path of an EP may assume. dofi_fast_renew() writes all but lock; fast.h says what it caches. */
+/*
+ * What the fast path of an EP may assume. dofi_fast_renew() writes all but lock; fast.h says what
+ * it caches.
+ */
 struct dofi_fast {
 	/*
 	 * The lock that posts and completions of plain operations hold: the EP's lock; or, where
@@ -64,14 +67,21 @@ struct dofi_ep {
 
 	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
 	DAT_EP_STATE state;
-	const struct dofi_xport *xport;	/* the transport to its peer; the IA's without a connection */
-	struct dofi_cq *cq;		/* where its operations complete; the PZ's CQ without a peer */
-	struct dofi_shard *shard;	/* of the CQ; NULL unless the EP has an endpoint of its own open */
-	struct fid_ep *fid;		/* the fabric endpoint, its own or its PZ's; NULL unless open */
-	bool closing;			/* the EP takes no more operations; those it has will be flushed */
+	/* the transport to its peer; the IA's without a connection */
+	const struct dofi_xport *xport;
+	/* where its operations complete; the PZ's CQ without a peer */
+	struct dofi_cq *cq;
+	/* of the CQ; NULL unless the EP has an endpoint of its own open */
+	struct dofi_shard *shard;
+	/* the fabric endpoint, its own or its PZ's; NULL unless open */
+	struct fid_ep *fid;
+	/* the EP takes no more operations; those it has will be flushed */
+	bool closing;
 	bool failed_early;		/* a receive failed before the event of the connection */
-	bool lost;			/* the fabric reported the end, and this end did not request it */
-	bool data_lost;			/* the connection was lost before all that the peer sent was read */
+	/* the fabric reported the end, and this end did not request it */
+	bool lost;
+	/* the connection was lost before all that the peer sent was read */
+	bool data_lost;
 	bool sends_bye, got_bye;	/* the peer sends a message before an orderly end; it did */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
@@ -79,14 +89,18 @@ struct dofi_ep {
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
 	struct dofi_fast fast;
 	struct dofi_queue sq, rq;	/* requests and receives */
-	struct dofi_unread sq_unread, rq_unread;	/* events of sq and rq that are not dequeued; no lock */
+	/* events of sq and rq that are not dequeued; no lock */
+	struct dofi_unread sq_unread, rq_unread;
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* atomics at the fabric; also counted in reads */
 	struct dofi_mailbox mailbox;	/* the peer's */
-	void *mail;			/* the transport's state of atomics with the peer's mailbox, or NULL */
+	/* the transport's state of atomics with the peer's mailbox, or NULL */
+	void *mail;
 	bool owes;			/* dofi_xport.resume() has something to do */
-	uint32_t secret, peer_secret;	/* of the connection, sent and received: dofi_mr_fabric_key() */
-	DAT_COUNT soft_watermark;	/* more receives than this raise an asynchronous event, once */
+	/* of the connection, sent and received: dofi_mr_fabric_key() */
+	uint32_t secret, peer_secret;
+	/* more receives than this raise an asynchronous event, once */
+	DAT_COUNT soft_watermark;
 	DAT_COUNT hard_watermark;	/* more receives than this break the connection */
 	struct dofi_tally posted[DOFI_DTO_KINDS], receipts[DOFI_DTO_KINDS];
 	uint64_t n_connect, n_disconnect;
@@ -95,17 +109,21 @@ struct dofi_ep {
 	DAT_EVENT_NUMBER end;		/* the event that will report the end */
 	struct dofi_work work;
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
-	void *inbox;			/* the transport's state of an EP with an SRQ: dofi_xport.srq_open() */
+	/* the transport's state of an EP with an SRQ: dofi_xport.srq_open() */
+	void *inbox;
 
-	struct dofi_ep **reserved_by;	/* the RSP's pointer to this EP, or NULL; under the IA's lock */
+	/* the RSP's pointer to this EP, or NULL; under the IA's lock */
+	struct dofi_ep **reserved_by;
 
 	/* of the connection; progress thread, or the consumer's while no connection is live */
 	struct dofi_request request;
 	void *conn;			/* the transport's state of the open endpoint */
-	void *opening;			/* the transport's state of an endpoint that a thread is opening, or NULL */
+	/* the transport's state of an endpoint that a thread is opening, or NULL */
+	void *opening;
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
-	struct dofi_timer timer;	/* of the attempt; later of a peer if the fabric does not report its end */
+	/* of the attempt; later of a peer if the fabric does not report its end */
+	struct dofi_timer timer;
 	struct dofi_watch watch;
 	uint32_t received;		/* rq.head when the timer was started */
 	struct sockaddr_storage local;
@@ -140,18 +158,19 @@ static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
 }
 
 /*
- * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken the EP lock. If so,
- * @lock is fast.lock_when_free.
+ * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken
+ * the EP lock. If so, @lock is fast.lock_when_free.
  */
 static inline bool dofi_fast_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
 {
-	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == lock, 1);
+	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == lock,
+				1);
 }
 
 /*
- * Locks @ep for a plain operation; the caller unlocks *@lock after it. Returns false, and @ep is not locked, if
- * another thread took the EP lock meanwhile: the caller takes the slow path. DOFI_UNCHECKED_LOCKS: clang does not
- * know which lock *@lock is.
+ * Locks @ep for a plain operation; the caller unlocks *@lock after it. Returns false, and @ep is
+ * not locked, if another thread took the EP lock meanwhile: the caller takes the slow path.
+ * DOFI_UNCHECKED_LOCKS: clang does not know which lock *@lock is.
  */
 static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock) DOFI_UNCHECKED_LOCKS
 {

@@ -285,8 +285,7 @@ static bool take_attr(struct change *c)
 
 static bool take_recv_dtos(struct change *c)
 {
-	return take_attr(c) &&
-	       dofi_queue_used(&c->ep->rq) <= (uint32_t)c->parts.attr.max_recv_dtos;
+	return take_attr(c) && dofi_queue_used(&c->ep->rq) <= (uint32_t)c->parts.attr.max_recv_dtos;
 }
 
 static bool take_request_dtos(struct change *c)
@@ -364,7 +363,8 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask) DOF
 }
 
 /* Takes all that @mask names from @wanted, or nothing. */
-static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted) DOFI_NEEDS(ep->lock)
+static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
+	DOFI_NEEDS(ep->lock)
 {
 	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };
 	DAT_EP_PARAM_MASK left = mask;
@@ -386,7 +386,8 @@ static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 	}
 }
 
-DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
+			  const DAT_EP_PARAM *param)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	DAT_RETURN ret = DAT_SUCCESS;

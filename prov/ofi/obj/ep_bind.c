@@ -87,7 +87,8 @@ static uint32_t secret_of(struct dofi_ep *ep)
 }
 
 /* Reserves the slot of @bind if it may be posted through @ep. EP lock held. */
-static DAT_RETURN bind_admit(struct dofi_ep *ep, struct dofi_bind *bind, struct dofi_dto **dto) DOFI_NEEDS(ep->lock)
+static DAT_RETURN bind_admit(struct dofi_ep *ep, struct dofi_bind *bind, struct dofi_dto **dto)
+	DOFI_NEEDS(ep->lock)
 {
 	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST))
 		return dofi_ep_bad_state(ep);

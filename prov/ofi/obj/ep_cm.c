@@ -188,7 +188,8 @@ static void count_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 static void report_last_receive(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	if (ep->srq && is_connected(ep) && !ep->silent)
-		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				 DAT_EP_TRANSFER_TO_ERROR);
 }
 
 /* All that the peer sent has been read: decides which event the end has. EP lock held. */

@@ -12,7 +12,8 @@ void dofi_ep_cm_init(struct dofi_ep *ep);
  * From the transport, on the progress thread: the connection is established. On the active side
  * @data is the acceptor's private data.
  */
-void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size) DOFI_NEEDS_NOT(ep->lock);
+void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
+	DOFI_NEEDS_NOT(ep->lock);
 
 /* From the transport, on the progress thread: the local port of @ep, which is connecting. */
 void dofi_ep_bound(struct dofi_ep *ep, uint16_t port) DOFI_NEEDS_NOT(ep->lock);

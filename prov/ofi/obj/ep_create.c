@@ -75,7 +75,8 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->mailbox.key = 0;
 	ep->mail = NULL;
 	ep->owes = false;
-	ep->closing = ep->graceful = ep->failed_early = ep->silent = ep->scoped = ep->framed = false;
+	ep->closing = ep->graceful = ep->failed_early = ep->silent = ep->scoped = ep->framed =
+		false;
 	ep->lost = ep->sends_bye = ep->got_bye = false;
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
@@ -160,10 +161,9 @@ static DAT_RETURN create(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
-			  DAT_EP_HANDLE *ep_handle)
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
+			  DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+			  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
 	struct dofi_ep_parts parts;

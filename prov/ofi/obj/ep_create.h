@@ -25,10 +25,9 @@ void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by);
  */
 void dofi_ep_pass_over(struct dofi_ep *ep);
 
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
-			  DAT_EP_HANDLE *ep_handle);
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
+			  DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+			  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle);
 DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
 				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,

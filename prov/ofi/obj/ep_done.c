@@ -27,7 +27,8 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 	case FI_ETRUNC:
 	case FI_ETOOSMALL:
 	case EREMOTEIO:
-		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_REMOTE_RESPONDER;
+		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH :
+					       DAT_DTO_ERR_REMOTE_RESPONDER;
 	case EMSGSIZE:
 		return DAT_DTO_ERR_LOCAL_LENGTH;
 	case EBADMSG:
@@ -36,7 +37,8 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
 	case EFAULT:		/* also from the provider: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
-	case FI_EKEYREJECTED:	/* of a receive: the write with data that was to end it was refused */
+	/* of a receive: the write with data that was to end it was refused */
+	case FI_EKEYREJECTED:
 		if (kind == DOFI_DTO_RECV)
 			return DAT_DTO_ERR_FLUSHED;
 		/* fall through */
@@ -195,11 +197,13 @@ static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep) DOFI_NE
 
 static DOFI_INTO_CALLER bool has_event(const struct dofi_evd *evd, const struct dofi_dto *dto)
 {
-	return evd && (!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) || dto->status != DAT_DTO_SUCCESS);
+	return evd &&
+	       (!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) || dto->status != DAT_DTO_SUCCESS);
 }
 
 static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
-				     const struct dofi_dto *dto, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
+				     const struct dofi_dto *dto, struct dofi_sink *sink)
+	DOFI_NEEDS(ep->lock)
 {
 	const bool reported = __builtin_expect(has_event(evd, dto), 1);
 	DAT_EVENT *event = reported ? dofi_sink_take(sink, evd) : NULL;
@@ -219,7 +223,8 @@ static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
 }
 
 static DOFI_INTO_CALLER void queue_retire(struct dofi_ep *ep, struct dofi_queue *q,
-					  struct dofi_evd *evd, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
+					  struct dofi_evd *evd, struct dofi_sink *sink)
+	DOFI_NEEDS(ep->lock)
 {
 	while (q->head != q->next) {
 		struct dofi_dto *dto = dofi_queue_at(q, q->head);

@@ -11,7 +11,8 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err);
 void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS(ep->lock);
 
 /* Records how @dto ended: a positive @err also ends the connection. */
-static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS(ep->lock)
+static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+	DOFI_NEEDS(ep->lock)
 {
 	dto->done = true;
 	dto->at_fabric = false;
@@ -29,7 +30,9 @@ static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep) DOFI_NEEDS(ep->
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 }
 
-/* Fills in the event of @dto, which is not a bind. @operation is a DAT_DTOS; 1.2 does not show it. */
+/*
+ * Fills in the event of @dto, which is not a bind. @operation is a DAT_DTOS; 1.2 does not show it.
+ */
 static DOFI_INTO_CALLER void dofi_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
 					    const struct dofi_dto *dto, unsigned operation,
 					    DAT_DTO_COMPLETION_STATUS status, uint64_t length)

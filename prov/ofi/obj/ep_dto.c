@@ -73,7 +73,8 @@ void dofi_arrived_read(struct dofi_arrived *a, uint64_t cq_data, uint64_t length
  * the event that reports its end, and before the next receive completes.
  */
 static __attribute__((noinline)) int receive_more(struct dofi_ep *ep, struct dofi_dto *dto,
-						  const struct dofi_arrived *arrived) DOFI_NEEDS(ep->lock)
+						  const struct dofi_arrived *arrived)
+	DOFI_NEEDS(ep->lock)
 {
 	int err = arrived->err;
 
@@ -125,7 +126,8 @@ static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 }
 
 /* A part of the operation is done; there are parts in flight, or to be submitted. */
-static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
+static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_dto *dto)
+	DOFI_NEEDS(ep->lock)
 {
 	dto->parts--;
 	dofi_dto_pump(ep);

@@ -33,6 +33,7 @@ void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dof
 int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 
 /* Ends a request that the transport tracks itself; a positive @err. EP lock held. */
-void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink) DOFI_NEEDS(ep->lock);
+void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
+	DOFI_NEEDS(ep->lock);
 
 #endif

@@ -70,7 +70,8 @@ static DAT_RETURN post_atomic(DAT_EP_HANDLE ep_handle, uint8_t kind, int first,
 		return bad_arg(first + 2);
 	if (!dofi_dto_request_flags(ep, p->flags))
 		return bad_arg(first + 3);
-	if (p->iov->segment_length != sizeof(uint64_t) || p->remote->segment_length < sizeof(uint64_t))
+	if (p->iov->segment_length != sizeof(uint64_t) ||
+	    p->remote->segment_length < sizeof(uint64_t))
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	/* programs name a whole region, and mean its first 8 bytes */
 	remote = *p->remote;

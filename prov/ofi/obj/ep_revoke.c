@@ -95,13 +95,14 @@ static void receives_bar(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS
 	for (i = q->head; i != q->tail; i++) {
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		if (uses(dto, r) && (!dto->at_fabric || ep->xport->matches) && !ep->xport->holds(ep, dto))
+		if (uses(dto, r) && (!dto->at_fabric || ep->xport->matches) &&
+		    !ep->xport->holds(ep, dto))
 			dofi_receive_bar(dto, 0);
 	}
 }
 
-static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q, const struct revoked *r)
-	DOFI_NEEDS(ep->lock)
+static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q,
+			  const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	uint32_t i;
 
@@ -223,7 +224,8 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r) DOFI_NE
 }
 
 /* Fails operations that the fabric keeps. Returns whether there is any. */
-static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct revoked *r) DOFI_NEEDS(ep->lock)
+static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct revoked *r)
+	DOFI_NEEDS(ep->lock)
 {
 	bool any = false;
 	uint32_t i;

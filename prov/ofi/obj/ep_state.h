@@ -17,7 +17,8 @@ struct dofi_ep_state {
 	const char *name;
 	unsigned may;
 	uint32_t next;			/* bits of the states that may follow */
-	DAT_RETURN_SUBTYPE error;	/* the subtype of DAT_INVALID_STATE when the state forbids a call */
+	/* the subtype of DAT_INVALID_STATE when the state forbids a call */
+	DAT_RETURN_SUBTYPE error;
 };
 
 extern const struct dofi_ep_state dofi_ep_states[];

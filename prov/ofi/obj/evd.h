@@ -18,7 +18,8 @@ struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	uint32_t immed;			/* immediate data of the extension's completions */
 	uint32_t life;			/* of unread: dofi_unread_life() */
-	struct dofi_unread *unread;	/* of a completion: where it counts as unread; NULL for other events */
+	/* of a completion: where it counts as unread; NULL for other events */
+	struct dofi_unread *unread;
 	DAT_EVENT_DATA data;
 };
 
@@ -71,8 +72,10 @@ struct dofi_evd {
 	_Atomic(struct dofi_cq *) straight_feed;
 
 	int streams;			/* streams that deliver here; under streams_lock */
-	bool is_async;			/* it is an IA's EVD of asynchronous events; under streams_lock */
-	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all streams notify; written under streams_lock, read without */
+	/* it is an IA's EVD of asynchronous events; under streams_lock */
+	bool is_async;
+	/* how all streams notify; written under streams_lock, read without */
+	_Atomic DAT_COMPLETION_FLAGS notice;
 
 	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
 	struct dofi_cond wakeup;
@@ -80,7 +83,8 @@ struct dofi_evd {
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;
 	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
-	struct dofi_cq *only_feed;	/* the CQ that alone feeds the EVD, with or without queued events */
+	/* the CQ that alone feeds the EVD, with or without queued events */
+	struct dofi_cq *only_feed;
 	DAT_COUNT qlen;
 	int feed_users[DOFI_EVD_FEEDS];
 	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
@@ -98,7 +102,8 @@ struct dofi_evd {
 		uint64_t wait, blocked, notify;
 		/* dequeues that took an event from the queue, straight from the fabric, or none */
 		uint64_t found, straight, not_found;
-		uint64_t poll;		/* polls of the fabric, except those that returned an event directly */
+		/* polls of the fabric, except those that returned an event directly */
+		uint64_t poll;
 		uint64_t connection, completion; /* events queued */
 	} count_of;
 	uint64_t base[DOFI_EVD_COUNTERS]; /* values at the last reset: counters.c; under the lock */
@@ -113,7 +118,8 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
  * Queues @event. @notify is false for completions that notify no waiter. When the queue is full the
  * event is lost, an asynchronous event reports that, and -ENOSPC is returned. Any thread.
  */
-int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify) DOFI_NEEDS_NOT(evd->lock);
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+	DOFI_NEEDS_NOT(evd->lock);
 /* Queues @event. If the queue is full returns -ENOSPC, which counts as no overflow. Any thread. */
 int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event) DOFI_NEEDS_NOT(evd->lock);
 
@@ -186,7 +192,8 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(
 void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 
 /* Calls @fn for each CQ that feeds @evd. Needs the lock. */
-static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq)) DOFI_NEEDS(evd->lock)
+static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))
+	DOFI_NEEDS(evd->lock)
 {
 	int i;
 

@@ -42,7 +42,8 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 	dofi_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
 	if (i < 0) {
-		dofi_cq_sleep_begin(cq);	/* a thread that polls the EVD does not poll this CQ */
+		/* a thread that polls the EVD does not poll this CQ */
+		dofi_cq_sleep_begin(cq);
 	} else if (!evd->feed_users[i]++) {
 		atomic_store(&evd->feed[i], cq);
 		dofi_evd_route(evd);

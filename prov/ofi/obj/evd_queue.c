@@ -57,7 +57,8 @@ static void count_event(struct dofi_evd *evd, DAT_EVENT_NUMBER number)
 }
 
 /* Returns -ENOSPC without side effects if the queue is full. Needs the lock. */
-static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake) DOFI_NEEDS(evd->lock)
+static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
+	DOFI_NEEDS(evd->lock)
 {
 	uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed);
 
@@ -85,7 +86,8 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 	}
 	dofi_mutex_unlock(&evd->lock);
 	if (__builtin_expect(first_loss, 0))
-		dofi_async_error(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
+		dofi_async_error(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd,
+				 DAT_EVD_OVERFLOW_ERROR);
 	return ret;
 }
 

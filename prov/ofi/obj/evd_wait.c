@@ -63,7 +63,8 @@ static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline) DOFI_NEEDS
 	if (until > deadline)
 		until = deadline;
 	dofi_mutex_unlock(&evd->lock);
-	while ((DAT_COUNT)dofi_evd_pending(evd) < threshold && poll_feeds(evd) && dofi_now() < until)
+	while ((DAT_COUNT)dofi_evd_pending(evd) < threshold && poll_feeds(evd) &&
+	       dofi_now() < until)
 		;
 	dofi_mutex_lock(&evd->lock);
 }
@@ -110,7 +111,8 @@ static int lead_begin(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS(evd->
 }
 
 /* Sleeps on @cq once, and reads what woke the thread. Needs the lock, and drops it meanwhile. */
-static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline) DOFI_NEEDS(evd->lock)
+static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
+	DOFI_NEEDS(evd->lock)
 {
 	int err = lead_begin(evd, cq);
 
@@ -184,7 +186,8 @@ static int wait_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(ev
 	return err;
 }
 
-static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, DAT_COUNT *nmore) DOFI_NEEDS(evd->lock)
+static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, DAT_COUNT *nmore)
+	DOFI_NEEDS(evd->lock)
 {
 	if (evd->dying)
 		return DOFI_RET(DAT_ABORT, 0);
@@ -248,7 +251,8 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
  * A completion at the CQ is as good as a queued event: a thread that finds one does not become a
  * waiter.
  */
-static bool need_not_wait(struct dofi_evd *evd, DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *nmore)
+static bool need_not_wait(struct dofi_evd *evd, DAT_COUNT threshold, DAT_EVENT *event,
+			  DAT_COUNT *nmore)
 {
 	if (threshold > 1 || !evd->waitable || evd->notice != DAT_COMPLETION_DEFAULT_FLAG ||
 	    !dofi_evd_poll(evd, event))

@@ -4,8 +4,9 @@
 #include "obj/handle.h"
 
 static struct dofi_pool *const pools[] = {
-	&dofi_ep_pool, &dofi_srq_pool, &dofi_evd_pool, &dofi_lmr_pool, &dofi_pz_pool,
-	&dofi_cr_pool, &dofi_psp_pool, &dofi_rsp_pool, &dofi_rmr_pool, &dofi_cno_pool, &dofi_ia_pool,
+	&dofi_ep_pool,	&dofi_srq_pool, &dofi_evd_pool, &dofi_lmr_pool,
+	&dofi_pz_pool,	&dofi_cr_pool,	&dofi_psp_pool, &dofi_rsp_pool,
+	&dofi_rmr_pool, &dofi_cno_pool, &dofi_ia_pool,
 #if DAT_VERSION_MAJOR >= 2
 	&dofi_csp_pool,
 #endif

@@ -104,7 +104,8 @@ static size_t fabric_data_size(struct dofi_ia *ia)
 		fi_close(&pep->fid);
 	}
 	if (ret)
-		dofi_log(DOFI_ERR, DOFI_FAB, "querying how much private data the fabric carries: %s",
+		dofi_log(DOFI_ERR, DOFI_FAB,
+			 "querying how much private data the fabric carries: %s",
 			 fi_strerror(-ret));
 	return ret ? 0 : size;
 }
@@ -252,9 +253,9 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	if (ret)
 		goto stop_progress;
 	dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));
-	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s%s%s", provider->device_name,
-		 ia->fabric.info->fabric_attr->prov_name, ia->fabric.info->domain_attr->name,
-		 ia->local.info ? "; on this host " : "",
+	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s%s%s",
+		 provider->device_name, ia->fabric.info->fabric_attr->prov_name,
+		 ia->fabric.info->domain_attr->name, ia->local.info ? "; on this host " : "",
 		 ia->local.info ? ia->local.info->fabric_attr->prov_name : "");
 	*out = ia;
 	return 0;

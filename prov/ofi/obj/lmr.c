@@ -20,10 +20,12 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 	const bool writes = priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 
 	if (!lmr || lmr->pz != pz)
-		return DOFI_RET(DAT_PROTECTION_VIOLATION, writes ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
+		return DOFI_RET(DAT_PROTECTION_VIOLATION,
+				writes ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
 	if (!dofi_lmr_covers(lmr, addr, len))
 		return DOFI_BAD_ARG(3);	/* of each call that posts */
-	return DOFI_RET(DAT_PRIVILEGES_VIOLATION, writes ? DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
+	return DOFI_RET(DAT_PRIVILEGES_VIOLATION,
+			writes ? DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -97,7 +99,9 @@ static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia 
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	if (!base || base + r->length < base)
 		return DOFI_BAD_ARG(3);
-	return r->length > dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE) ? DOFI_BAD_ARG(4) : DAT_SUCCESS;
+	return r->length > dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE) ?
+		       DOFI_BAD_ARG(4) :
+		       DAT_SUCCESS;
 }
 
 /* The memory of another LMR; PZ, privileges and address type may differ. */
@@ -192,7 +196,9 @@ static uint64_t remote_access(const struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS pri
 {
 	const uint64_t access = dofi_lmr_remote_access(priv);
 
-	return lmr->obj.ia->fabric.atomics && dofi_lmr_for_atomics(priv) ? access | FI_REMOTE_WRITE : access;
+	return lmr->obj.ia->fabric.atomics && dofi_lmr_for_atomics(priv) ?
+		       access | FI_REMOTE_WRITE :
+		       access;
 }
 
 static DAT_RETURN lmr_register(struct dofi_lmr *lmr, const struct lmr_request *r)

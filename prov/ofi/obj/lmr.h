@@ -13,8 +13,10 @@ struct dofi_lmr {
 	struct dofi_pz *pz;
 	uint64_t addr, len;		/* addr is 0 if segments count from the first byte */
 	uint64_t end;			/* addr + len */
-	uint64_t origin;		/* added to a segment's address: 0, or the address of the first byte */
-	_Atomic DAT_LMR_CONTEXT context; /* pool index and generation; 0 while there is no such LMR */
+	/* added to a segment's address: 0, or the address of the first byte */
+	uint64_t origin;
+	/* pool index and generation; 0 while there is no such LMR */
+	_Atomic DAT_LMR_CONTEXT context;
 	DAT_RMR_CONTEXT key;		/* the fabric's; 0 without remote privilege */
 	DAT_MEM_PRIV_FLAGS priv;
 	DAT_REGION_DESCRIPTION region;

@@ -43,7 +43,8 @@ static uint64_t perform(uint64_t *at, const struct dofi_atomic *a)
 
 	if (!a->swap)
 		return __atomic_fetch_add(at, a->operand, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(at, &seen, a->operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(at, &seen, a->operand, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
 	return seen;
 }
 

@@ -8,7 +8,8 @@
 /* An atomic operation of a peer. */
 struct dofi_atomic {
 	uint64_t addr;
-	uint64_t operand;		/* the number to add; or the number to store if @compare matches */
+	/* the number to add; or the number to store if @compare matches */
+	uint64_t operand;
 	uint64_t compare;
 	uint32_t key;
 	bool swap;			/* compare and swap, else fetch and add */

@@ -61,8 +61,8 @@ static inline bool dofi_obj_among_first(const struct dofi_pool *pool, DAT_HANDLE
 }
 
 /*
- * @obj, which may be NULL, if it is a valid handle of @type now, else NULL. It lies in a pool: the memory of an object
- * stays mapped after its end.
+ * @obj, which may be NULL, if it is a valid handle of @type now, else NULL. It lies in a pool: the
+ * memory of an object stays mapped after its end.
  */
 static inline struct dofi_obj *dofi_obj_live(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 {

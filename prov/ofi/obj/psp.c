@@ -31,7 +31,8 @@ static DAT_RETURN plan_make(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle, 
 }
 
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
-			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_handle)
+			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+			   DAT_PSP_HANDLE *psp_handle)
 {
 	struct dofi_sp_plan plan;
 	struct dofi_sp *psp;

@@ -11,7 +11,8 @@ static inline struct dofi_sp *dofi_psp_check(DAT_PSP_HANDLE handle)
 }
 
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
-			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_handle);
+			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+			   DAT_PSP_HANDLE *psp_handle);
 DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			       DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			       DAT_PSP_HANDLE *psp_handle);

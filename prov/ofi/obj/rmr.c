@@ -54,8 +54,8 @@ static int grant_end(struct dofi_bind *bind)
 }
 
 /*
- * Ends the grant of @bind and frees it. A registration that the fabric does not close is lost, as an
- * LMR's is.
+ * Ends the grant of @bind and frees it. A registration that the fabric does not close is lost, as
+ * an LMR's is.
  */
 void dofi_bind_free(struct dofi_bind *bind)
 {

@@ -35,7 +35,8 @@ struct dofi_bind {
 struct dofi_rmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	bool ep_scope;			/* bound through one EP at a time, while the EP is connected */
+	/* bound through one EP at a time, while the EP is connected */
+	bool ep_scope;
 
 	/* under the PZ's rmr_lock */
 	struct dofi_bind *bound;	/* the grant in force, or NULL */
@@ -91,7 +92,8 @@ struct dofi_rmr_memory {
  * bind may be before the read in the EP's queue. EP lock held.
  */
 DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context,
-			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory) DOFI_NEEDS_NOT(pz->rmr_lock);
+			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory)
+	DOFI_NEEDS_NOT(pz->rmr_lock);
 
 /* Whether @context is in force, for @ep. EP lock held. */
 bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context)

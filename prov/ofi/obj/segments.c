@@ -86,5 +86,6 @@ DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_
 	dto->kind = DOFI_DTO_RECV;
 	dto->flags = 0;
 	dto->cookie = cookie.as_64;
-	return dofi_dto_load(dto, pz, dofi_segment_longest(pz->obj.ia->limits.max_message_size), n, iov);
+	return dofi_dto_load(dto, pz, dofi_segment_longest(pz->obj.ia->limits.max_message_size), n,
+			     iov);
 }

@@ -10,7 +10,8 @@
 struct dofi_sp_kind {
 	struct dofi_pool *pool;
 	DAT_HANDLE_TYPE type;
-	DAT_RETURN evd_taken;		/* what the call returns when the EVD may not take requests */
+	/* what the call returns when the EVD may not take requests */
+	DAT_RETURN evd_taken;
 	bool once;			/* takes one request */
 	/* Fills in what the kind has in addition, before the object is published; or NULL. */
 	void (*describe)(struct dofi_sp *sp);
@@ -30,7 +31,8 @@ struct dofi_sp {
 
 	/* the transport's, on the progress thread */
 	void *listener;
-	void *local_listener;		/* the listener for peers on this host, if the IA has a local fabric */
+	/* the listener for peers on this host, if the IA has a local fabric */
+	void *local_listener;
 	TAILQ_ENTRY(dofi_sp) link;
 };
 

@@ -261,7 +261,8 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DA
 		.max_recv_iov = srq->max_recv_iov,
 		.low_watermark = srq->low_watermark,
 		.available_dto_count = dofi_queue_used(&srq->queue),
-		.outstanding_dto_count = dofi_queue_used(&srq->queue) + dofi_unread_count(&srq->given),
+		.outstanding_dto_count =
+			dofi_queue_used(&srq->queue) + dofi_unread_count(&srq->given),
 	};
 	dofi_mutex_unlock(&srq->lock);
 	return DAT_SUCCESS;

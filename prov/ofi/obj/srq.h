@@ -14,17 +14,20 @@ struct dofi_srq_user {
 	void (*feed)(struct dofi_srq_user *user);
 	bool waiting;			/* under the SRQ's lock */
 	TAILQ_ENTRY(dofi_srq_user) link;
-	bool asked;			/* no buffer was free since it got the last; under its EP's lock */
+	/* no buffer was free since it got the last; under its EP's lock */
+	bool asked;
 };
 
 struct dofi_srq {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
 	DAT_COUNT max_recv_iov;
-	struct dofi_unread given;	/* buffers that EPs have, or with events that are not dequeued */
+	/* buffers that EPs have, or with events that are not dequeued */
+	struct dofi_unread given;
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock */
-	struct dofi_queue queue;	/* buffers; their LMRs are checked again when they are taken */
+	/* buffers; their LMRs are checked again when they are taken */
+	struct dofi_queue queue;
 	DAT_COUNT low_watermark;
 	bool low_armed;			/* falling below it has to be reported, once */
 	TAILQ_HEAD(, dofi_srq_user) line; /* EPs with messages that wait for buffers, in order */
@@ -39,11 +42,13 @@ static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
  * Moves the oldest buffer to @dto, a free slot with room for its segments. Returns false if there
  * is none, or if other EPs wait for it: then @user joins the line. An EP's lock held.
  */
-bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto) DOFI_NEEDS_NOT(srq->lock);
+bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto)
+	DOFI_NEEDS_NOT(srq->lock);
 /* @user leaves the line. Its EP's lock held. */
 void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user) DOFI_NEEDS_NOT(srq->lock);
 /* Whether @user is in the line. Its EP's lock held. */
-bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user) DOFI_NEEDS_NOT(srq->lock);
+bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user)
+	DOFI_NEEDS_NOT(srq->lock);
 /* The most buffers that it may hold. An EP's lock may be held. */
 DAT_COUNT dofi_srq_depth(struct dofi_srq *srq) DOFI_NEEDS_NOT(srq->lock);
 

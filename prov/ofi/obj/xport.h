@@ -39,10 +39,12 @@ enum dofi_reject {
  * is that of fi_ops_msg.send, so that the fabric's function can be called directly: @to is
  * ep->fast.to, and @unused 0.
  */
-typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
-			  void *context);
+typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *desc,
+			  uint64_t unused, void *context);
 
-/* As dofi_send(), for a receive; the type is that of fi_ops_msg.recv. It never returns DOFI_DONE. */
+/*
+ * As dofi_send(), for a receive; the type is that of fi_ops_msg.recv. It never returns DOFI_DONE.
+ */
 typedef ssize_t dofi_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
 
@@ -183,7 +185,8 @@ struct dofi_xport {
 	 */
 	void (*srq_listen)(struct dofi_ep *ep);
 	/* The receive @dto of kind DOFI_DTO_FRAME ended, with @len bytes, or a positive @err. */
-	void (*srq_arrived)(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err, struct dofi_sink *sink);
+	void (*srq_arrived)(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err,
+			    struct dofi_sink *sink);
 	/*
 	 * The connection, or an attempt, has ended: the fabric has no receive of @ep. The IA's
 	 * transport is called. EP lock held.

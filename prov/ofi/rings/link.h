@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The memory of a connection between two processes of one host: a ring in each direction (base/ring.h).
+ * The memory of a connection between two processes of one host: a ring in each direction
+ * (base/ring.h).
  *
- * The active end creates the memory and sends its descriptor with the request; the passive end maps it. Each end also
- * maps the other's doorbell: a page that all peers of a set of rings (rings/rings.h) share, by which its owner asks
- * for marks and wakeups.
+ * The active end creates the memory and sends its descriptor with the request; the passive end maps
+ * it. Each end also maps the other's doorbell: a page that all peers of a set of rings
+ * (rings/rings.h) share, by which its owner asks for marks and wakeups.
  */
 #ifndef DOFI_RINGS_LINK_H
 #define DOFI_RINGS_LINK_H
@@ -22,12 +23,13 @@
 enum {
 	DOFI_DOORBELL_MARK = 1 << 0,	/* set the mark of the ring */
 	DOFI_DOORBELL_WAKE = 1 << 1,	/* clear this bit, and wake the owner if it was set */
-	DOFI_DOORBELL_LEADER = 1 << 2,	/* clear this bit, and call dofi_word_wake() if it was set */
+	/* clear this bit, and call dofi_word_wake() if it was set */
+	DOFI_DOORBELL_LEADER = 1 << 2,
 };
 
 /*
- * The shared page. A faulty peer that clears bits delays the frames of other peers until the owner's next full
- * search; peers are of the same user.
+ * The shared page. A faulty peer that clears bits delays the frames of other peers until the
+ * owner's next full search; peers are of the same user.
  */
 struct dofi_doorbell {
 	_Alignas(DOFI_RING_LINE) _Atomic uint32_t wants;
@@ -57,24 +59,27 @@ struct dofi_link {
 /* Creates the memory of a connection. Returns 0 or a negative errno. */
 int dofi_link_make(struct dofi_link **link);
 /*
- * Maps the memory @fd of a requesting peer, and the peer's doorbell @doorbell. Returns 0, -EPROTO if one of them is
- * not sealed memory of the right size, or another negative errno. Both descriptors stay open.
+ * Maps the memory @fd of a requesting peer, and the peer's doorbell @doorbell. Returns 0, -EPROTO
+ * if one of them is not sealed memory of the right size, or another negative errno. Both
+ * descriptors stay open.
  */
 int dofi_link_join(int fd, int doorbell, struct dofi_link **link);
 /*
- * Call when the peer has joined, and sent its doorbell @doorbell; -1 if this process had no descriptor left to
- * receive it: then each frame wakes the peer. Returns as dofi_link_join().
+ * Call when the peer has joined, and sent its doorbell @doorbell; -1 if this process had no
+ * descriptor left to receive it: then each frame wakes the peer. Returns as dofi_link_join().
  */
 int dofi_link_meet(struct dofi_link *link, int doorbell);
 /* The link must be in no set. Does nothing for NULL. */
 void dofi_link_free(struct dofi_link *link);
 
-/* Stores the slot of the incoming ring in our set for the peer, which derives its mark from that. */
+/*
+ * Stores the slot of the incoming ring in our set for the peer, which derives its mark from that.
+ */
 void dofi_link_show_slot(struct dofi_link *link);
 
 /*
- * Reserves a frame of up to @len bytes, at most DOFI_LINK_FRAME, in the ring to the peer, like dofi_ring_reserve().
- * dofi_link_send() publishes it.
+ * Reserves a frame of up to @len bytes, at most DOFI_LINK_FRAME, in the ring to the peer, like
+ * dofi_ring_reserve(). dofi_link_send() publishes it.
  */
 static inline int dofi_link_reserve(struct dofi_link *link, size_t len, unsigned char **frame)
 {
@@ -90,13 +95,14 @@ static inline void dofi_link_send(struct dofi_link *link, size_t len)
 bool dofi_link_notify_slow(struct dofi_link *link);
 
 /*
- * Call after dofi_link_send(). Returns whether the caller has to wake the peer. Either this load sees what the peer
- * wants, or the peer, which reads its rings after it stored that, finds the frame: the four accesses are sequentially
- * consistent.
+ * Call after dofi_link_send(). Returns whether the caller has to wake the peer. Either this load
+ * sees what the peer wants, or the peer, which reads its rings after it stored that, finds the
+ * frame: the four accesses are sequentially consistent.
  */
 static inline bool dofi_link_notify(struct dofi_link *link)
 {
-	return !link->doorbell || (atomic_load(&link->doorbell->wants) && dofi_link_notify_slow(link));
+	return !link->doorbell ||
+	       (atomic_load(&link->doorbell->wants) && dofi_link_notify_slow(link));
 }
 
 #endif

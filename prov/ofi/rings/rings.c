@@ -123,7 +123,10 @@ static void all_set(struct dofi_rings *rings)
 		due_set(rings, slot);
 }
 
-/* Checks one ring per read without its mark: finds frames after a faulty peer has cleared their mark. */
+/*
+ * Checks one ring per read without its mark: finds frames after a faulty peer has cleared their
+ * mark.
+ */
 static void probe(struct dofi_rings *rings)
 {
 	const struct dofi_link *link;
@@ -241,7 +244,9 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	}
 	rings->doorbell = at;
 	rings->lead = (struct dofi_lead_word){
-		.word = &rings->doorbell->wants, .bit = DOFI_DOORBELL_LEADER, .search = &rings->all_due,
+		.word = &rings->doorbell->wants,
+		.bit = DOFI_DOORBELL_LEADER,
+		.search = &rings->all_due,
 	};
 	rings->cq.fid = (struct fid){
 		.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops,
@@ -359,6 +364,7 @@ void dofi_rings_sleep_begin(struct dofi_rings *rings)
 
 void dofi_rings_sleep_end(struct dofi_rings *rings)
 {
-	if (atomic_load_explicit(&rings->doorbell->wants, memory_order_relaxed) & DOFI_DOORBELL_WAKE)
+	if (atomic_load_explicit(&rings->doorbell->wants, memory_order_relaxed) &
+	    DOFI_DOORBELL_WAKE)
 		atomic_fetch_and(&rings->doorbell->wants, ~(uint32_t)DOFI_DOORBELL_WAKE);
 }

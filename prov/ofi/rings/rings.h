@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A fabric of our own for peers on the same host, with libfabric's interface: a domain and a completion queue. Its
- * completions are the frames in a set of rings.
+ * A fabric of our own for peers on the same host, with libfabric's interface: a domain and a
+ * completion queue. Its completions are the frames in a set of rings.
  *
- * So fab/cq.c reads this queue like any other. The queue has no descriptor: dofi_rings_sleep_begin() makes peers wake
- * a sleeping thread. The transport makes connections, each with a link (rings/link.h).
+ * So fab/cq.c reads this queue like any other. The queue has no descriptor:
+ * dofi_rings_sleep_begin() makes peers wake a sleeping thread. The transport makes connections,
+ * each with a link (rings/link.h).
  */
 #ifndef DOFI_RINGS_RINGS_H
 #define DOFI_RINGS_RINGS_H
@@ -23,22 +24,24 @@
 extern struct fid_fabric dofi_rings_fabric;
 
 /*
- * Describes the fabric, like dofi_fabric_choose(). Returns 0, -ENOMEM, or -ENODATA if FI_PROVIDER excludes shared
- * memory: its list must have shm, or not exclude it. dofi_fabric_release() frees the result.
+ * Describes the fabric, like dofi_fabric_choose(). Returns 0, -ENOMEM, or -ENODATA if FI_PROVIDER
+ * excludes shared memory: its list must have shm, or not exclude it. dofi_fabric_release() frees
+ * the result.
  */
 int dofi_rings_choose(struct dofi_fabric_choice *choice);
 
 /*
- * The set of rings behind a completion queue. A completion has the link as op_context, the frame in the ring as buf
- * and len, and data for dofi_rings_release(), which has to be called in their order. If the peer broke the ring, the
- * link completes once, with a NULL buf.
+ * The set of rings behind a completion queue. A completion has the link as op_context, the frame in
+ * the ring as buf and len, and data for dofi_rings_release(), which has to be called in their
+ * order. If the peer broke the ring, the link completes once, with a NULL buf.
  */
 struct dofi_rings;
 
 struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq);
 
 /*
- * Returns the endpoint of all connections of the set, for where libfabric has one. It has no functions.
+ * Returns the endpoint of all connections of the set, for where libfabric has one. It has no
+ * functions.
  */
 struct fid_ep *dofi_rings_ep(struct dofi_rings *rings);
 
@@ -58,8 +61,8 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
 }
 
 /*
- * The progress thread is about to sleep: from now on a peer that sends wakes it. Call this, read the CQ until it is
- * empty, and then sleep: the next reads cover all rings. Any thread.
+ * The progress thread is about to sleep: from now on a peer that sends wakes it. Call this, read
+ * the CQ until it is empty, and then sleep: the next reads cover all rings. Any thread.
  */
 void dofi_rings_sleep_begin(struct dofi_rings *rings);
 void dofi_rings_sleep_end(struct dofi_rings *rings);

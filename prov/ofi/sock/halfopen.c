@@ -22,7 +22,9 @@
 
 #define MS 1000000LL
 
-/* The descriptor of an event queue is an epoll set, which may contain further sets of the fabric. */
+/*
+ * The descriptor of an event queue is an epoll set, which may contain further sets of the fabric.
+ */
 #define DEPTH 3
 
 /* How long the kernel keeps a silent connection before the fabric can accept it. */
@@ -66,9 +68,10 @@ static bool listens(int fd)
 }
 
 /*
- * Returns whether the fabric has read nothing from @fd; it has read the request of a connection that it reported. The
- * unread bytes are queried first: bytes that arrive before the second query make an unread connection look read, but
- * never a read one unread. The end of the connection counts as a byte.
+ * Returns whether the fabric has read nothing from @fd; it has read the request of a connection
+ * that it reported. The unread bytes are queried first: bytes that arrive before the second query
+ * make an unread connection look read, but never a read one unread. The end of the connection
+ * counts as a byte.
  */
 static bool is_unread(int fd)
 {
@@ -76,7 +79,8 @@ static bool is_unread(int fd)
 	socklen_t len = sizeof(info);
 	int unread = 0;
 
-	return !ioctl(fd, SIOCINQ, &unread) && !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	return !ioctl(fd, SIOCINQ, &unread) &&
+	       !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
 	       info.tcpi_bytes_received <= (uint64_t)unread + 1;
 }
 
@@ -84,8 +88,8 @@ static bool is_unread(int fd)
 #define HEAD 32
 
 /*
- * Returns whether @fd received nothing for @ms, and before that no more than the header of a request: tcp keeps a
- * connection forever that sends only the header.
+ * Returns whether @fd received nothing for @ms, and before that no more than the header of a
+ * request: tcp keeps a connection forever that sends only the header.
  */
 static bool is_silent(int fd, unsigned ms)
 {
@@ -189,7 +193,8 @@ static void sockets_keep_silent(struct sockets *s)
 	for (i = 0; i < s->n; i++) {
 		const uint16_t number = port_of(s->fd[i]);
 
-		if (port[number / 8] & 1u << number % 8 && !listens(s->fd[i]) && is_silent(s->fd[i], 0))
+		if (port[number / 8] & 1u << number % 8 && !listens(s->fd[i]) &&
+		    is_silent(s->fd[i], 0))
 			s->fd[n++] = s->fd[i];
 	}
 	s->n = n;
@@ -218,8 +223,8 @@ static void search(struct dofi_timer *timer)
 	sockets_keep_silent(&s);
 	ended = silent_end(&s);
 	if (ended && !p->listeners.reported)
-		dofi_log(DOFI_WARN, DOFI_CM, "%zu connections without a request were ended; reported once",
-			 ended);
+		dofi_log(DOFI_WARN, DOFI_CM,
+			 "%zu connections without a request were ended; reported once", ended);
 	p->listeners.reported |= ended;
 	p->listeners.wakes = 0;
 	p->listeners.searched = dofi_now();

@@ -59,7 +59,10 @@ static void rest_send(struct dofi_linger *l)
 		l->rest = 0;
 }
 
-/* Returns whether the peer's kernel has yet to take data or the end. Sets *@left to the number of bytes. */
+/*
+ * Returns whether the peer's kernel has yet to take data or the end. Sets *@left to the number of
+ * bytes.
+ */
 static bool is_outstanding(const struct dofi_linger *l, int *left)
 {
 	struct tcp_info info = { .tcpi_state = TCP_CLOSE };
@@ -141,7 +144,8 @@ void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t
 		return;
 	}
 	*l = (struct dofi_linger){
-		.timer.fire = check, .progress = p, .fd = fd, .step = FIRST_STEP, .moved = dofi_now(),
+		.timer.fire = check, .progress = p, .fd = fd, .step = FIRST_STEP,
+		.moved = dofi_now(),
 		.rest = size, .size = size,
 	};
 	if (size)

@@ -20,7 +20,10 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* How many descriptors are searched first: they are allocated in order, so that of the next connection is near. */
+/*
+ * How many descriptors are searched first: they are allocated in order, so that of the next
+ * connection is near.
+ */
 #define NEARBY 32
 
 struct ends {
@@ -36,7 +39,8 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 		return false;
 	if (a->ss_family == AF_INET)
 		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return a->ss_family == AF_INET6 && !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+	return a->ss_family == AF_INET6 &&
+	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
 static bool joins(int fd, const struct ends *ends)
@@ -44,7 +48,8 @@ static bool joins(int fd, const struct ends *ends)
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
 
-	if (getpeername(fd, (struct sockaddr *)&address, &len) || !same_address(&address, &ends->peer))
+	if (getpeername(fd, (struct sockaddr *)&address, &len) ||
+	    !same_address(&address, &ends->peer))
 		return false;
 	len = sizeof(address);
 	return !getsockname(fd, (struct sockaddr *)&address, &len) &&
@@ -118,10 +123,12 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 #define KEEPALIVE_PROBES 6
 
 /*
- * libfabric's tcp sets a keep-alive of its own: on the passive side for good (2.2, 2.3), or on the active side until
- * it is connected (2.4 to 2.6). Both are before the connection's event, and so before this call.
+ * libfabric's tcp sets a keep-alive of its own: on the passive side for good (2.2, 2.3), or on the
+ * active side until it is connected (2.4 to 2.6). Both are before the connection's event, and so
+ * before this call.
  *
- * The kernel sends up to KEEPALIVE_PROBES probes, over DAT_OFI_KEEPALIVE_S, to a host that does not answer.
+ * The kernel sends up to KEEPALIVE_PROBES probes, over DAT_OFI_KEEPALIVE_S, to a host that does not
+ * answer.
  */
 void dofi_watch_keep_alive(int fd)
 {
@@ -138,8 +145,8 @@ void dofi_watch_keep_alive(int fd)
 }
 
 /*
- * Returns whether the peer's kernel has yet to acknowledge something. A live host does so at once, and answers window
- * probes while its receive buffer is full.
+ * Returns whether the peer's kernel has yet to acknowledge something. A live host does so at once,
+ * and answers window probes while its receive buffer is full.
  */
 static bool owes(const struct tcp_info *info)
 {

@@ -2,12 +2,13 @@
 /*
  * Detects the end of a connection that the fabric cannot see.
  *
- * The stream fabrics detect that a peer is gone when they read to the end of its socket. A message without a receive
- * stops them from reading: a dead peer would stay connected forever. The kernel knows: the watch finds the endpoint's
- * socket (libfabric reports it from 2.2 on), and epoll reports the peer's end. The watch also makes the kernel probe
- * a peer that is silent for DAT_OFI_KEEPALIVE_S: a host that lost its power or its cable, or has no state of the
- * connection, does not end it. While data is in flight to the peer the kernel does not probe, but sends again for a
- * quarter of an hour; so the watch checks whether data is acknowledged.
+ * The stream fabrics detect that a peer is gone when they read to the end of its socket. A message
+ * without a receive stops them from reading: a dead peer would stay connected forever. The kernel
+ * knows: the watch finds the endpoint's socket (libfabric reports it from 2.2 on), and epoll
+ * reports the peer's end. The watch also makes the kernel probe a peer that is silent for
+ * DAT_OFI_KEEPALIVE_S: a host that lost its power or its cable, or has no state of the connection,
+ * does not end it. While data is in flight to the peer the kernel does not probe, but sends again
+ * for a quarter of an hour; so the watch checks whether data is acknowledged.
  */
 #ifndef DOFI_SOCK_WATCH_H
 #define DOFI_SOCK_WATCH_H
@@ -18,22 +19,27 @@
 #include <stdbool.h>
 
 struct dofi_watch {
-	struct dofi_source source;	/* its ready() is called once, when the peer has ended the connection */
-	int fd;				/* the fabric's socket, which the fabric closes; -1 while not watching */
+	/* its ready() is called once, when the peer has ended the connection */
+	struct dofi_source source;
+	/* the fabric's socket, which the fabric closes; -1 while not watching */
+	int fd;
 	struct dofi_progress *progress;
 	struct dofi_timer timer;	/* for the next check */
 	bool owes;			/* the last check found unacknowledged data */
 };
 
-/* Starts to watch the connected @ep. Returns 0, -ENOENT if its socket is not found, or another negative errno. */
+/*
+ * Starts to watch the connected @ep. Returns 0, -ENOENT if its socket is not found, or another
+ * negative errno.
+ */
 int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source));
 /* Makes the kernel probe the peer of the connected socket @fd when it is silent. */
 void dofi_watch_keep_alive(int fd);
 
 /*
- * Returns whether the requester is known to be gone; @ep was opened for its request and is not accepted yet. Before
- * it is accepted, a requester sends nothing but the end of the connection.
+ * Returns whether the requester is known to be gone; @ep was opened for its request and is not
+ * accepted yet. Before it is accepted, a requester sends nothing but the end of the connection.
  */
 bool dofi_watch_requester_gone(struct dofi_progress *progress, struct fid_ep *ep);
 

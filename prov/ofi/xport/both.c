@@ -19,7 +19,8 @@
 struct both {
 	struct dofi_xport xport;
 	struct dofi_progress_ops progress_ops;
-	const struct dofi_xport *remote;	/* the variant of the connected transport that the IA has */
+	/* the variant of the connected transport that the IA has */
+	const struct dofi_xport *remote;
 };
 
 static struct both *both_of(const struct dofi_ia *ia)

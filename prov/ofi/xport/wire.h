@@ -13,9 +13,9 @@
  *	then       the consumer's private data
  *
  * Numbers are big-endian. A qualifier that is the port itself is not repeated: fabrics carry as few
- * as 55 bytes, of which programs expect 48. So verbs adds 4 bytes to a request for a port. The length
- * is explicit because some fabrics pad private data. The secret is part of the sender's keys of EP
- * scope, where the fabric's keys are long enough: dofi_mr_fabric_key().
+ * as 55 bytes, of which programs expect 48. So verbs adds 4 bytes to a request for a port. The
+ * length is explicit because some fabrics pad private data. The secret is part of the sender's keys
+ * of EP scope, where the fabric's keys are long enough: dofi_mr_fabric_key().
  */
 #ifndef DOFI_XPORT_WIRE_H
 #define DOFI_XPORT_WIRE_H

@@ -353,7 +353,8 @@ Test(env, a_long_value_is_cut)
 	path[sizeof(path) - 1] = 0;
 	setenv("DAT_OVERRIDE", path, 1);
 	read_settings();
-	cr_expect_eq(strlen(line_of("DAT_OVERRIDE")), sizeof(((struct dofi_setting_line *)0)->text) - 1);
+	cr_expect_eq(strlen(line_of("DAT_OVERRIDE")),
+		     sizeof(((struct dofi_setting_line *)0)->text) - 1);
 }
 
 /* libfabric's settings */
@@ -583,7 +584,8 @@ Test(env, privileged_process_drops_what_libraries_read)
 {
 	static const char *const dropped[] = {
 		"FI_PROVIDER_PATH", "FI_PROVIDER", "OFI_X", "HWLOC_XMLFILE", "HWLOC_PLUGINS_PATH",
-		"HFI_DEBUG_FILENAME", "IPATH_DEBUG_FILENAME", "PSM3_X", "UCX_MODULE_DIR", "MLX5_DEBUG_FILE",
+		"HFI_DEBUG_FILENAME", "IPATH_DEBUG_FILENAME", "PSM3_X", "UCX_MODULE_DIR",
+		"MLX5_DEBUG_FILE",
 	};
 	size_t i;
 
@@ -601,7 +603,9 @@ Test(env, privileged_process_drops_what_libraries_read)
 
 Test(env, privileged_process_drops_a_variable_that_is_there_twice)
 {
-	static char *twice[] = { "FI_PROVIDER_PATH=/a", "A=1", "FI_PROVIDER_PATH=/b", "FI_", "FI_X=", NULL };
+	static char *twice[] = {
+		"FI_PROVIDER_PATH=/a", "A=1", "FI_PROVIDER_PATH=/b", "FI_", "FI_X=", NULL
+	};
 
 	privileged = true;
 	environ = twice;

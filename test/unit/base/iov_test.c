@@ -71,7 +71,8 @@ Test(iov, scatter_writes_what_it_is_given_and_no_more)
 				want[byte(offset + i) - memory] = "abcdefghijkl"[i];
 			cr_assert_eq(dofi_iov_scatter(pieces, 5, offset, "abcdefghijkl", len),
 				     fitting(offset, len));
-			cr_assert(!memcmp(memory, want, sizeof(want)), "%zu bytes at %zu", len, offset);
+			cr_assert(!memcmp(memory, want, sizeof(want)), "%zu bytes at %zu", len,
+				  offset);
 		}
 }
 
@@ -88,8 +89,10 @@ Test(iov, gather_reads_them_back)
 			memset(want, '.', sizeof(want));
 			for (i = 0; i < fitting(offset, len); i++)
 				want[i] = "ABCDEFGH"[offset + i];
-			cr_assert_eq(dofi_iov_gather(got, pieces, 5, offset, len), fitting(offset, len));
-			cr_assert(!memcmp(got, want, sizeof(want)), "%zu bytes at %zu", len, offset);
+			cr_assert_eq(dofi_iov_gather(got, pieces, 5, offset, len),
+				     fitting(offset, len));
+			cr_assert(!memcmp(got, want, sizeof(want)), "%zu bytes at %zu", len,
+				  offset);
 		}
 }
 
@@ -185,7 +188,8 @@ static void watch_landings(size_t size)
 	for (round = 1; round <= LANDINGS; round++) {
 		await_landing(&to[size - 1], round);
 		cr_assert_eq(__atomic_load_n(&to[0], __ATOMIC_RELAXED), (unsigned char)round);
-		cr_assert_eq(__atomic_load_n(&to[size / 2], __ATOMIC_RELAXED), (unsigned char)round);
+		cr_assert_eq(__atomic_load_n(&to[size / 2], __ATOMIC_RELAXED),
+			     (unsigned char)round);
 		atomic_store(&seen, round);
 	}
 	pthread_join(thread, NULL);

@@ -23,7 +23,8 @@ static void init(void)
 
 static char *map(size_t pages, int flags, int fd, size_t first)
 {
-	void *p = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, flags, fd, (off_t)(first * page));
+	void *p =
+		mmap(NULL, pages * page, PROT_READ | PROT_WRITE, flags, fd, (off_t)(first * page));
 
 	cr_assert(p != MAP_FAILED);
 	return p;
@@ -42,7 +43,8 @@ Test(maps, heap_and_stack_are_private)
 	int local = 0;
 
 	cr_expect_eq(dofi_shared_find(&local, sizeof(local), &at), -EPERM);
-	cr_expect_eq(dofi_shared_find(map(1, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), page, &at), -EPERM);
+	cr_expect_eq(dofi_shared_find(map(1, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), page, &at),
+		     -EPERM);
 }
 
 Test(maps, unmapped_memory_is_an_error)

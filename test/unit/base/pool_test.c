@@ -126,7 +126,8 @@ Test(pool, a_copy_of_an_object_is_none)
 	memcpy((char *)thing[1], (char *)thing[0] - sizeof(struct dofi_pool_head),
 	       sizeof(struct dofi_pool_head));
 	cr_expect(!dofi_pool_owns(&pool, (char *)thing[1] + sizeof(struct dofi_pool_head)));
-	memcpy(raw, (char *)thing[0] - sizeof(struct dofi_pool_head), sizeof(struct dofi_pool_head));
+	memcpy(raw, (char *)thing[0] - sizeof(struct dofi_pool_head),
+	       sizeof(struct dofi_pool_head));
 	cr_expect(!dofi_pool_owns(&pool, raw + sizeof(struct dofi_pool_head)));
 	free(raw);
 }

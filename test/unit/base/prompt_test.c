@@ -51,7 +51,9 @@ Test(prompt, keeps_the_nice_value)
 
 Test(prompt, leaves_other_policies_alone)
 {
-	attr = (struct sched_attr){ .size = sizeof(attr), .sched_policy = SCHED_BATCH, .sched_nice = 3 };
+	attr = (struct sched_attr){ .size = sizeof(attr),
+				    .sched_policy = SCHED_BATCH,
+				    .sched_nice = 3 };
 	cr_assert_eq(syscall(SYS_sched_setattr, 0, &attr, 0), 0);
 	dofi_prompt();
 	get();

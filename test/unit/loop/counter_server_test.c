@@ -60,7 +60,8 @@ TestSuite(counter_server, .init = init, .fini = fini);
 static int asker(int i)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d", (int)getpid(), i);
+	int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d", (int)getpid(),
+			   i);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	if (!connect(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + 1 + len))
@@ -75,7 +76,8 @@ static ssize_t answer(int from, char *text, size_t size)
 	char buffer[CMSG_SPACE(sizeof(int))], byte;
 	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = buffer, .msg_controllen = sizeof(buffer),
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = buffer,
+		.msg_controllen = sizeof(buffer),
 	};
 	ssize_t n;
 	int fd;

@@ -43,7 +43,8 @@ static struct fi_eq_cm_entry last_entry;
 static char last_data[64];
 static size_t last_len;
 
-static inline void cm_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
+static inline void cm_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry,
+			    size_t len)
 {
 	cr_expect(dofi_progress_on_thread(p));
 	last_entry = *entry;

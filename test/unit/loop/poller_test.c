@@ -18,7 +18,8 @@ static bool rest(struct dofi_progress *p)
 {
 	cr_expect(dofi_progress_on_thread(p));
 	cr_expect(!asleep && dofi_poller_relies_on_peer(&cq.poller));
-	cr_expect(!polled_cq.fid || dofi_poller_relies_on_peer(&polled_cq.poller), "the program reads it");
+	cr_expect(!polled_cq.fid || dofi_poller_relies_on_peer(&polled_cq.poller),
+		  "the program reads it");
 	rests++;
 	if (nobody_rings)
 		return false;

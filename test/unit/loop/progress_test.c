@@ -66,7 +66,9 @@ static void post_three(void *arg)
 Test(progress, several_works_wake_it_once)
 {
 	struct letter l[] = {
-		{ { .run = letter_run }, 'a' }, { { .run = letter_run }, 'b' }, { { .run = letter_run }, 'c' },
+		{ { .run = letter_run }, 'a' },
+		{ { .run = letter_run }, 'b' },
+		{ { .run = letter_run }, 'c' },
 	};
 
 	dofi_progress_call(&progress, post_three, l);

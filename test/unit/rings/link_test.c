@@ -116,7 +116,8 @@ Test(link, a_leader_is_woken_in_addition_to_the_progress_thread)
 	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_LEADER);
 	cr_expect(!dofi_link_notify(asker), "the progress thread does not sleep");
 	cr_expect_eq(atomic_load(&doorbell[1]->wants), 0);
-	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_LEADER | DOFI_DOORBELL_WAKE | DOFI_DOORBELL_MARK);
+	atomic_store(&doorbell[1]->wants,
+		     DOFI_DOORBELL_LEADER | DOFI_DOORBELL_WAKE | DOFI_DOORBELL_MARK);
 	cr_expect(dofi_link_notify(asker));
 	cr_expect_eq(atomic_load(&doorbell[1]->wants), DOFI_DOORBELL_MARK);
 }

@@ -73,7 +73,8 @@ static void ended(struct dofi_source *source)
 static void connect_pair(int family)
 {
 	struct sockaddr_storage a = { .ss_family = family };
-	socklen_t len = family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	socklen_t len = family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					     sizeof(struct sockaddr_in);
 	int l = socket(family, SOCK_STREAM, 0);
 
 	if (family == AF_INET6)

@@ -583,7 +583,8 @@ Test(dispatch, function_that_the_provider_lacks)
 		check_refused(#call, call, BAD(what), arg);		\
 	} while (0)
 
-#define BAD_PARAM (DAT_CLASS_ERROR | (DAT_RETURN)DAT_INVALID_PARAMETER | (DAT_RETURN)DAT_INVALID_ARG3)
+#define BAD_PARAM \
+	(DAT_CLASS_ERROR | (DAT_RETURN)DAT_INVALID_PARAMETER | (DAT_RETURN)DAT_INVALID_ARG3)
 
 /* A handle in a structure is refused as an invalid value of that argument. */
 #define REFUSES_MEMBER(call)						\
@@ -617,10 +618,12 @@ static void refuse_as_argument(DAT_HANDLE arg, int kind)
 		REFUSES(EVD_RECV, dat_ep_create(ia, NULL, arg, NULL, NULL, p(6), p(7)));
 		REFUSES(EVD_REQUEST, dat_ep_create(ia, NULL, NULL, arg, NULL, p(6), p(7)));
 		REFUSES(EVD_CONN, dat_ep_create(ia, NULL, NULL, NULL, arg, p(6), p(7)));
-		REFUSES(EVD_RECV, dat_ep_create_with_srq(ia, NULL, arg, NULL, NULL, NULL, p(7), p(8)));
+		REFUSES(EVD_RECV,
+			dat_ep_create_with_srq(ia, NULL, arg, NULL, NULL, NULL, p(7), p(8)));
 		REFUSES(EVD_REQUEST,
 			dat_ep_create_with_srq(ia, NULL, NULL, arg, NULL, NULL, p(7), p(8)));
-		REFUSES(EVD_CONN, dat_ep_create_with_srq(ia, NULL, NULL, NULL, arg, NULL, p(7), p(8)));
+		REFUSES(EVD_CONN,
+			dat_ep_create_with_srq(ia, NULL, NULL, NULL, arg, NULL, p(7), p(8)));
 		REFUSES(EVD_CR, dat_psp_create(ia, 2, arg, n(0), p(5)));
 		REFUSES(EVD_CR, dat_psp_create_any(ia, p(2), arg, n(0), p(5)));
 		REFUSES(EVD_CR, dat_rsp_create(ia, 2, NULL, arg, p(5)));
@@ -653,7 +656,8 @@ static void refuse_as_argument(DAT_HANDLE arg, int kind)
 		DAT_REGION_DESCRIPTION other = { .for_lmr_handle = arg };
 
 #if DAT_VERSION_MAJOR >= 2
-		REFUSES(LMR, dat_rmr_bind(LIVE(RMR), arg, p(3), n(4), n(5), NULL, c(7), n(8), p(9)));
+		REFUSES(LMR,
+			dat_rmr_bind(LIVE(RMR), arg, p(3), n(4), n(5), NULL, c(7), n(8), p(9)));
 		REFUSES(LMR, dat_lmr_create(ia, DAT_MEM_TYPE_LMR, other, 4, NULL, n(6), n(7), p(8),
 					    p(9), p(10), p(11), p(12)));
 #else

@@ -201,7 +201,8 @@ Test(entry, order_of_the_file_and_other_versions_stay)
  */
 static void one_without_memory(int n)
 {
-	const char *conf = LINE("a", OWN, PLAIN, "1") LINE("b", OWN, PLAIN, "2") LINE("c", OWN, PLAIN, "3");
+	const char *conf = LINE("a", OWN, PLAIN, "1") LINE("b", OWN, PLAIN, "2")
+		LINE("c", OWN, PLAIN, "3");
 
 	left = 3 + n;
 	cr_expect_str_eq(entries_of(conf), "");

@@ -234,7 +234,8 @@ Test(registry, threadsafe_line_serves_both)
 	cr_assert_eq(open_ia("a", &ia), DAT_SUCCESS);
 	close_ia(ia);
 	check_trace("init a " VERSION " threadsafe\nopen\nclose\nfini a " VERSION " threadsafe\n");
-	cr_assert_eq(open_as("a", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE, &ia), DAT_SUCCESS);
+	cr_assert_eq(open_as("a", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE, &ia),
+		     DAT_SUCCESS);
 	close_ia(ia);
 }
 
@@ -247,7 +248,8 @@ Test(registry, exact_line_is_preferred)
 		  "a " API " nonthreadsafe default @ stub.1.0 plain \"\"\n");
 	cr_assert_eq(open_ia("a", &ia), DAT_SUCCESS);
 	check_trace("init a " VERSION " plain\nopen\n");
-	cr_assert_eq(open_as("a", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE, &ia), DAT_SUCCESS);
+	cr_assert_eq(open_as("a", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE, &ia),
+		     DAT_SUCCESS);
 	check_trace("init a " VERSION " threadsafe safe\nopen\n");
 }
 
@@ -281,7 +283,8 @@ Test(registry, says_what_was_not_found)
 	cr_expect_eq(open_ia("b", &ia), NOT_FOUND(DAT_MAJOR_NOT_FOUND));
 	/* an entry exists, but this library cannot use its table */
 	cr_expect_eq(open_as("b", 3 - major, 0, DAT_FALSE, &ia), NOT_FOUND(DAT_MAJOR_NOT_FOUND));
-	cr_expect_eq(open_as("a", major, minor + 1, DAT_FALSE, &ia), NOT_FOUND(DAT_MINOR_NOT_FOUND));
+	cr_expect_eq(open_as("a", major, minor + 1, DAT_FALSE, &ia),
+		     NOT_FOUND(DAT_MINOR_NOT_FOUND));
 	cr_expect_eq(open_as("a", major, minor, DAT_TRUE, &ia),
 		     NOT_FOUND(DAT_THREAD_SAFETY_NOT_FOUND));
 	check_trace("");

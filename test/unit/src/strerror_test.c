@@ -72,7 +72,8 @@ static void check_type(const char *name, DAT_RETURN value)
 
 Test(strerror, every_type)
 {
-	cr_expect_eq(each_recorded("dat_return_type", check_type), DAT_VERSION_MAJOR >= 2 ? 26 : 22);
+	cr_expect_eq(each_recorded("dat_return_type", check_type),
+		     DAT_VERSION_MAJOR >= 2 ? 26 : 22);
 }
 
 static void check_subtype(const char *name, DAT_RETURN value)

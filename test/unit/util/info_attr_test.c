@@ -167,7 +167,8 @@ Test(attr, source_is_what_the_provider_names)
 	memset(&attr, 0, sizeof(attr));
 	attr.num_provider_specific_attr = 2;
 	attr.provider_specific_attr = named;
-	cr_assert_str_eq(attr_note(find(ia_attrs, ia_nattrs, "max_eps"), "OFI_SOURCE", &attr), "ep_cnt");
+	cr_assert_str_eq(attr_note(find(ia_attrs, ia_nattrs, "max_eps"), "OFI_SOURCE", &attr),
+			 "ep_cnt");
 	cr_assert_null(attr_note(find(ia_attrs, ia_nattrs, "max_evds"), "OFI_SOURCE", &attr));
 	cr_assert_str_eq(dat_named_attr(&attr, "OFI_PROVIDER"), "tcp");
 	cr_assert_null(dat_named_attr(&attr, "OFI"));

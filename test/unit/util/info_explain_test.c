@@ -102,7 +102,8 @@ static void check_type(const char *name, DAT_UINT32 value)
 
 Test(info_explain, every_type)
 {
-	cr_expect_eq(each_recorded("dat_return_type", check_type), DAT_VERSION_MAJOR >= 2 ? 26 : 22);
+	cr_expect_eq(each_recorded("dat_return_type", check_type),
+		     DAT_VERSION_MAJOR >= 2 ? 26 : 22);
 }
 
 static void check_subtype(const char *name, DAT_UINT32 value)
@@ -141,7 +142,8 @@ Test(info_explain, code_has_its_class_type_and_subtype)
 {
 	cr_expect(ask("DAT_INVALID_STATE_EP_CONNECTED"));
 	cr_expect(has("  class     0x80000000  error: the call failed\n"));
-	cr_expect(has("  type      0x00070000  DAT_INVALID_STATE: The state of the object does not"));
+	cr_expect(
+		has("  type      0x00070000  DAT_INVALID_STATE: The state of the object does not"));
 	cr_expect(has("  subtype   0x000000"));
 	cr_expect(has("  DAT_INVALID_STATE_EP_CONNECTED: The EP is connected.\n"));
 	cr_expect(has(DAT_VERSION_MAJOR >= 2 ? "0x80070033  return code of DAT 2.0\n" :
@@ -173,7 +175,8 @@ Test(info_explain, event_whose_number_is_a_type_and_subtype)
 Test(info_explain, subtype_of_another_type)
 {
 	cr_expect(ask_number(DAT_CLASS_ERROR | DAT_QUEUE_FULL | DAT_INVALID_ARG1));
-	cr_expect(has("  note      This subtype belongs to DAT_INVALID_PARAMETER; the code may be"));
+	cr_expect(
+		has("  note      This subtype belongs to DAT_INVALID_PARAMETER; the code may be"));
 }
 
 Test(info_explain, numbers_as_programs_print_them)
@@ -193,7 +196,8 @@ Test(info_explain, neither)
 	static const char *const none[] = {
 		"", "-", "0x", "x", "0xg", "4003", "010001", "0x4003x", " 0x4003", "0x4003 ", "+1",
 		"0x4009", "0x80000000", "0x40000000", "0x80000001", "0xffffffff",
-		"0x100000000", "-2147483649", "99999999999999999999", "DAT", "DAT_", "DAT_NO_SUBTYPE",
+		"0x100000000", "-2147483649", "99999999999999999999", "DAT",
+		"DAT_", "DAT_NO_SUBTYPE",
 		"DAT_CONNECTION_EVENT", "DAT_CONNECTION_EVENT_BROKEN ", "CONNECTION_EVENT_BROKEN",
 		"unknown subtype", "unknown type",
 	};

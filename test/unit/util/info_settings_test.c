@@ -62,7 +62,8 @@ Test(settings, a_line_has_all_fields)
 	attr_add("OFI_PROVIDER", "tcp");
 	attr_add("OFI_SETTING:DAT_OFI_X_US", "us\tenvironment\thow long\t17");
 	p = text(false);
-	cr_assert(strstr(p, "\nDAT_OFI_X_US               17         us     environment   how long\n"),
+	cr_assert(strstr(p,
+			 "\nDAT_OFI_X_US               17         us     environment   how long\n"),
 		  "%s", p);
 	cr_assert(!strstr(p, "tcp"), "%s", p);
 	free(p);

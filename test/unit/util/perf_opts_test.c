@@ -158,7 +158,9 @@ Test(perf_opts, nothing_is_left_of_an_earlier_parse)
 
 static void check_limits(const char *option, unsigned long long low, unsigned long long high)
 {
-	static const char *const bad[] = { "x", "1x", "-1", "1.5", "0x10", "99999999999999999999999" };
+	static const char *const bad[] = {
+		"x", "1x", "-1", "1.5", "0x10", "99999999999999999999999"
+	};
 	char words[64];
 	size_t i;
 
@@ -194,7 +196,8 @@ Test(perf_opts, number_that_is_empty)
 /* Its difference to 2^64 is within the limits. */
 Test(perf_opts, number_below_zero_behind_a_blank)
 {
-	char program[] = "datperf", local[] = "-l", option[] = "-n", value[] = " -18446744073709551611";
+	char program[] = "datperf", local[] = "-l", option[] = "-n",
+	     value[] = " -18446744073709551611";
 	char *argv[] = { program, local, option, value, NULL };
 
 	capture_begin(&err);

@@ -152,7 +152,8 @@ Test(perf_out, bare_libfabric_that_polls_where_dat_waits)
 	opts.wait = true;
 	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events");
 	fabric.has_wait_obj = false;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls)");
+	cr_expect_str_eq(head(1),
+			 "DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls)");
 	opts.wait = false;
 	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling");
 }
@@ -166,15 +167,17 @@ Test(perf_out, head_of_the_tests_asked_for)
 Test(perf_out, head_of_both_sides)
 {
 	with_raw();
-	cr_expect_str_eq(head(2), "    size test      lat us        raw  ratio        MB/s        raw  "
-				  "ratio");
+	cr_expect_str_eq(head(2),
+			 "    size test      lat us        raw  ratio        MB/s        raw  "
+			 "ratio");
 }
 
 Test(perf_out, head_of_the_long_form)
 {
 	opts.verbose = true;
-	cr_expect_str_eq(head(2), "    size test  side    min us    median       p99      mean    iters "
-				  "     MB/s    iters");
+	cr_expect_str_eq(head(2),
+			 "    size test  side    min us    median       p99      mean    iters "
+			 "     MB/s    iters");
 }
 
 /*
@@ -185,7 +188,8 @@ Test(perf_out, head_of_the_long_form)
 
 Test(perf_out, row)
 {
-	cr_expect_str_eq(ROW, "      1K |     1.00    1000.0 |    11.00    2000.0 |    21.00    3000.0\n");
+	cr_expect_str_eq(
+		ROW, "      1K |     1.00    1000.0 |    11.00    2000.0 |    21.00    3000.0\n");
 }
 
 Test(perf_out, row_of_the_tests_asked_for)
@@ -205,8 +209,9 @@ Test(perf_out, row_of_both_sides_names_the_size_once)
 {
 	with_raw();
 	opts.test[PERF_READ] = false;
-	cr_expect_str_eq(ROW, "      1K send        1.00       2.00  0.500      1000.0     2000.0  0.500\n"
-			      "         write      11.00      12.00  0.917      2000.0     4000.0  0.500\n");
+	cr_expect_str_eq(
+		ROW, "      1K send        1.00       2.00  0.500      1000.0     2000.0  0.500\n"
+		     "         write      11.00      12.00  0.917      2000.0     4000.0  0.500\n");
 }
 
 Test(perf_out, ratio_to_nothing_is_zero)
@@ -214,7 +219,8 @@ Test(perf_out, ratio_to_nothing_is_zero)
 	with_raw();
 	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
 	row.cell[PERF_SEND][PERF_SIDE_RAW] = (struct perf_cell){ .bw = 0 };
-	cr_expect_str_eq(ROW, "      1K send        1.00       0.00  0.000      1000.0        0.0  0.000\n");
+	cr_expect_str_eq(
+		ROW, "      1K send        1.00       0.00  0.000      1000.0        0.0  0.000\n");
 }
 
 Test(perf_out, long_row_of_both_sides)
@@ -223,8 +229,10 @@ Test(perf_out, long_row_of_both_sides)
 	opts.verbose = true;
 	opts.test[PERF_READ] = opts.test[PERF_SEND] = false;
 	cr_expect_str_eq(ROW,
-		"      1K write dat      10.25     11.00     12.50     11.12      110    2000.0      210\n"
-		"      1K write raw      11.25     12.00     13.50     12.12      111    4000.0      211\n");
+		"      1K write dat      10.25     11.00     12.50     11.12      "
+		"110    2000.0      210\n"
+		"      1K write raw      11.25     12.00     13.50     12.12      "
+		"111    4000.0      211\n");
 }
 
 /*

@@ -107,14 +107,16 @@ static int rdma(struct fake *f, unsigned char *to, const unsigned char *from, si
 	return rc;
 }
 
-static int fake_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
+static int fake_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff,
+			   uint64_t cookie)
 {
 	struct fake *f = to_fake(x);
 
 	return rdma(f, f->peer->x.mem + roff, x->mem + off, len, cookie);
 }
 
-static int fake_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
+static int fake_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff,
+			  uint64_t cookie)
 {
 	struct fake *f = to_fake(x);
 
@@ -320,8 +322,9 @@ Test(perf_run, invalid_requests_are_refused, .timeout = 60)
 {
 	const int read_check = PERF_KIND(PERF_READ, PERF_VERIFY);
 
-	cr_assert_eq(ask((struct perf_ctl){ .kind = PERF_NKINDS, .size = 1, .slots = 1, .iters = 1 }),
-		     -1);
+	cr_assert_eq(
+		ask((struct perf_ctl){ .kind = PERF_NKINDS, .size = 1, .slots = 1, .iters = 1 }),
+		-1);
 	cr_assert_eq(ask((struct perf_ctl){ .size = 4097, .slots = 1, .iters = 1 }), -1);
 	cr_assert_eq(ask((struct perf_ctl){ .size = 0, .slots = 1, .iters = 1 }), -1);
 	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 5, .iters = 1 }), -1);

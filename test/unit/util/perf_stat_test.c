@@ -170,7 +170,8 @@ Test(perf_pattern, every_byte_is_checked)
 		cr_assert_eq(perf_pattern_check(buf, len, 3, 4), -1);
 		for (i = 0; i < len; i++) {
 			buf[i] ^= 0x10;
-			cr_assert_eq(perf_pattern_check(buf, len, 3, 4), (long)i, "length %zu", len);
+			cr_assert_eq(perf_pattern_check(buf, len, 3, 4), (long)i, "length %zu",
+				     len);
 			buf[i] ^= 0x10;
 		}
 	}

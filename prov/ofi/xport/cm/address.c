@@ -51,7 +51,8 @@ bool dofi_cm_same_ip(const struct sockaddr_storage *a, const struct sockaddr_sto
 		return false;
 	if (a->ss_family == AF_INET6)
 		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-			       &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr));
+			       &((const struct sockaddr_in6 *)b)->sin6_addr,
+			       sizeof(struct in6_addr));
 	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
 	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
 }
@@ -111,8 +112,7 @@ void dofi_cm_name_socket(int fd, const struct sockaddr_storage *to)
 	for (i = 0; i < PORT_TRIES; i++) {
 		snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, FROM "%s:%u", ip,
 			 0x8000 | (dofi_random() & 0x7fff));
-		if (!bind(fd, (struct sockaddr *)&name, name_len(&name)) ||
-		    errno != EADDRINUSE)
+		if (!bind(fd, (struct sockaddr *)&name, name_len(&name)) || errno != EADDRINUSE)
 			return;
 	}
 }

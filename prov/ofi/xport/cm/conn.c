@@ -27,8 +27,10 @@
 enum state {
 	CONNECTING,
 	OPEN,
-	ENDED,				/* ended() was called, and the owner has to close the connection */
-	CLOSED,				/* the memory stays until no event of the connection can be pending */
+	/* ended() was called, and the owner has to close the connection */
+	ENDED,
+	/* the memory stays until no event of the connection can be pending */
+	CLOSED,
 };
 
 struct dofi_cm_conn {
@@ -40,8 +42,10 @@ struct dofi_cm_conn {
 	struct sockaddr_storage peer;
 	enum state state;
 
-	bool may_request;		/* nothing has arrived yet from a peer that connected to us */
-	unsigned char *in;		/* DOFI_CM_MAX bytes while a part of a message has arrived, else NULL */
+	/* nothing has arrived yet from a peer that connected to us */
+	bool may_request;
+	/* DOFI_CM_MAX bytes while a part of a message has arrived, else NULL */
+	unsigned char *in;
 	size_t in_len;
 	struct dofi_cm_fds in_fds;	/* received, for a message that is not complete */
 
@@ -49,7 +53,8 @@ struct dofi_cm_conn {
 	int fd;				/* -1 when closed */
 	int error;			/* a negative errno of connecting or writing */
 	bool has_sent;			/* the peer may not have taken all bytes that were sent */
-	unsigned char *out;		/* OUT_MAX bytes while the socket has not taken all, else NULL */
+	/* OUT_MAX bytes while the socket has not taken all, else NULL */
+	unsigned char *out;
 	size_t out_len;
 	struct dofi_cm_fds out_fds;	/* to be passed with the next bytes */
 };
@@ -96,7 +101,8 @@ static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n) DOFI
 	return n;
 }
 
-static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n) DOFI_NEEDS(s->lock)
+static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n)
+	DOFI_NEEDS(s->lock)
 {
 	size_t taken = s->out_len ? 0 : transmit(s, bytes, n);
 

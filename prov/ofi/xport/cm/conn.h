@@ -48,7 +48,8 @@ struct dofi_cm_ops {
 	 * -EPROTONOSUPPORT for a malformed message; -ENOBUFS for a peer that reads nothing.
 	 */
 	void (*ended)(struct dofi_cm_conn *conn, int err);
-	uint32_t patience_ms;		/* of strangers; 0 is DOFI_CM_PATIENCE_MS; others for tests */
+	/* of strangers; 0 is DOFI_CM_PATIENCE_MS; others for tests */
+	uint32_t patience_ms;
 };
 
 /*

@@ -43,7 +43,8 @@ static const struct {
 } offences[OFFENCES] = {
 	[LEFT] = { DOFI_INFO, "left without a request" },
 	[SILENT] = { DOFI_WARN, "sent no complete request in time" },
-	[CROWD] = { DOFI_WARN, "was closed, as the oldest of too many connections without a request" },
+	[CROWD] = { DOFI_WARN,
+		    "was closed, as the oldest of too many connections without a request" },
 	[FOREIGN] = { DOFI_WARN, "sent something other than a request" },
 	[VERSION] = { DOFI_WARN, "uses another version of the protocol" },
 	[USER] = { DOFI_INFO, "is another user's process" },
@@ -339,8 +340,7 @@ static unsigned strangers_most(void)
 }
 
 int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
-		   const struct dofi_cm_ops *ops, void *owner,
-		   struct dofi_cm_listener **listener)
+		   const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_listener **listener)
 {
 	struct dofi_cm_listener *l = calloc(1, sizeof(*l));
 	int ret;

@@ -18,8 +18,7 @@
  * -EACCES concern the port, other errors the system.
  */
 int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
-		   const struct dofi_cm_ops *ops, void *owner,
-		   struct dofi_cm_listener **listener);
+		   const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_listener **listener);
 /*
  * Closes the listener and its strangers, but no connection that was handed over by request(). See
  * dofi_cm_close() for when.

@@ -15,7 +15,8 @@
 static void listener_name(struct sockaddr_un *name, uint64_t conn_qual)
 {
 	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64, conn_qual);
+	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64,
+		 conn_qual);
 }
 
 /*

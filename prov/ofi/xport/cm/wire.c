@@ -41,8 +41,10 @@ enum tag {
 enum type {
 	NUMBER,				/* of @size bytes, from @min to @max */
 	BYTES,				/* exactly @size bytes, copied */
-	NAME,				/* @min to @max printable characters, copied and terminated */
-	SPAN,				/* @min to @max bytes, pointed to; the count is a uint16_t */
+	/* @min to @max printable characters, copied and terminated */
+	NAME,
+	/* @min to @max bytes, pointed to; the count is a uint16_t */
+	SPAN,
 };
 
 struct field {

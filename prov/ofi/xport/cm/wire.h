@@ -59,8 +59,10 @@ struct dofi_cm_msg {
 	uint64_t conn_id;		/* the id for frames to the sender; never 0 */
 	uint32_t secret;
 	uint32_t window;		/* credited frames that the sender keeps */
-	uint32_t frame_size;		/* largest frame that the sender takes; at least DOFI_CM_MIN_FRAME */
-	uint32_t last_frame;		/* frames that the sender had sent when it ended the connection */
+	/* largest frame that the sender takes; at least DOFI_CM_MIN_FRAME */
+	uint32_t frame_size;
+	/* frames that the sender had sent when it ended the connection */
+	uint32_t last_frame;
 	bool srq;			/* the sender receives from an SRQ */
 	uint64_t alive_addr;		/* address of a word: conn_id while the connection exists */
 	uint32_t addr_format;		/* as in fi_info */
@@ -68,7 +70,8 @@ struct dofi_cm_msg {
 	const void *addr;		/* address of the sender's fabric endpoint */
 	char fabric[DOFI_CM_NAME];	/* the fabric's provider */
 	struct dofi_host host;
-	char page[DOFI_CM_NAME];	/* the sender's file in /dev/shm: no path, and no leading dot */
+	/* the sender's file in /dev/shm: no path, and no leading dot */
+	char page[DOFI_CM_NAME];
 	unsigned char page_cookie[16];
 	uint16_t data_size;
 	const void *data;		/* private data of the consumer */

@@ -49,7 +49,8 @@ void msg_bye_send(struct dofi_ep *ep, struct fid_ep *fid)
 	dofi_cq_exit(ep->cq);
 
 	if (ret)
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: no goodbye: %s", (void *)ep, fi_strerror((int)-ret));
+		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: no goodbye: %s", (void *)ep,
+			 fi_strerror((int)-ret));
 }
 
 bool msg_bye_arrived(uint64_t data)

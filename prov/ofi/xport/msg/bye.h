@@ -4,11 +4,12 @@
  *
  * On stream fabrics the stream ends without a reason, whether the peer disconnects, is killed, or
  * refuses an RDMA operation. So an orderly end sends a goodbye last: an RDMA write of no bytes to
- * no memory. Its remote CQ data identifies the connection. It needs no receive and no key. A
- * stream that ends without a goodbye was broken.
+ * no memory. Its remote CQ data identifies the connection. It needs no receive and no key. A stream
+ * that ends without a goodbye was broken.
  *
- * The number of a mailbox reports that its owner sends a goodbye (MSG_SENDS_BYE). A peer of an older
- * version does not; its end counts as orderly, as in that version, and it ignores our goodbye.
+ * The number of a mailbox reports that its owner sends a goodbye (MSG_SENDS_BYE). A peer of an
+ * older version does not; its end counts as orderly, as in that version, and it ignores our
+ * goodbye.
  */
 #ifndef DOFI_XPORT_MSG_BYE_H
 #define DOFI_XPORT_MSG_BYE_H

@@ -20,7 +20,8 @@
 
 /* The active side */
 
-static struct fi_info *connect_info(struct dofi_ia *ia, const struct sockaddr_storage *peer, size_t len)
+static struct fi_info *connect_info(struct dofi_ia *ia, const struct sockaddr_storage *peer,
+				    size_t len)
 {
 	struct fi_info *info = fi_dupinfo(ia->fabric.info);
 
@@ -166,7 +167,8 @@ static bool requester_is_gone(const struct dofi_ep *ep, struct fid_ep *fid)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
-	return ia->fabric.quirk->blind_when_blocked && dofi_watch_requester_gone(&ia->progress, fid);
+	return ia->fabric.quirk->blind_when_blocked &&
+	       dofi_watch_requester_gone(&ia->progress, fid);
 }
 
 void msg_accept(struct dofi_ep *ep)

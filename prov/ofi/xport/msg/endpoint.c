@@ -64,7 +64,8 @@ static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
 		return -FI_ENOSPC;
 	}
 	*conn = (struct msg_conn){
-		.fid = &fid->fid, .ep = ep, .cq = cq, .shard = dofi_cq_enter_shard(cq), .reserved = reserved,
+		.fid = &fid->fid, .ep = ep, .cq = cq, .shard = dofi_cq_enter_shard(cq),
+		.reserved = reserved,
 	};
 	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
 		conn_free(conn);

@@ -22,7 +22,8 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 	if (!ep->local_port)
 		msg_show_port(ep);
 	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_ACCEPT) {
-		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the acceptor is not this provider", (void *)ep);
+		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the acceptor is not this provider",
+			 (void *)ep);
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 		return;
 	}
@@ -105,7 +106,8 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
  */
 static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
-	const bool specific = ep->obj.ia->fabric.quirk->reason_in_prov_errno && abs(e->err) == FI_ETIMEDOUT;
+	const bool specific = ep->obj.ia->fabric.quirk->reason_in_prov_errno &&
+			      abs(e->err) == FI_ETIMEDOUT;
 
 	return abs(specific && e->prov_errno ? e->prov_errno : e->err);
 }

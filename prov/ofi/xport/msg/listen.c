@@ -36,8 +36,8 @@ static bool ipv6_takes_ipv4(void)
 
 static bool listens_to_both(const struct dofi_ia *ia)
 {
-	return ia->fabric.wildcard && ia->address.ss_family == AF_INET && ia->fabric.quirk->joins_families &&
-	       ipv6_takes_ipv4();
+	return ia->fabric.wildcard && ia->address.ss_family == AF_INET &&
+	       ia->fabric.quirk->joins_families && ipv6_takes_ipv4();
 }
 
 /* The address of @ia, or the wildcard address for both families. */
@@ -57,7 +57,8 @@ static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port, bool both)
 	if (!info)
 		return NULL;
 	free(info->src_addr);
-	info->src_addrlen = dofi_port_address(&address, listen_base(ia, both), ia->fabric.wildcard, port);
+	info->src_addrlen =
+		dofi_port_address(&address, listen_base(ia, both), ia->fabric.wildcard, port);
 	info->src_addr = malloc(info->src_addrlen);
 	if (!info->src_addr) {
 		fi_freeinfo(info);
@@ -124,8 +125,8 @@ static int listener_find(struct msg_listener *l, struct dofi_ia *ia, uint16_t nu
 		return ret;
 	ret = listener_begin(l, ia, number, false);
 	if (!ret)
-		dofi_log(DOFI_WARN, DOFI_CM, "port %u: another program has it for IPv6; only IPv4 is served",
-			 number);
+		dofi_log(DOFI_WARN, DOFI_CM,
+			 "port %u: another program has it for IPv6; only IPv4 is served", number);
 	return ret;
 }
 

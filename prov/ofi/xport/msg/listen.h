@@ -34,7 +34,8 @@ extern const struct dofi_ports_ops msg_ports_ops;
 
 /* The transport's part of a connection request. */
 struct msg_request {
-	struct fi_info *info;		/* the endpoint that accepts the request is opened with it */
+	/* the endpoint that accepts the request is opened with it */
+	struct fi_info *info;
 	struct msg_listener *listener;	/* that the request came through */
 };
 
@@ -46,8 +47,7 @@ void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info,
 		 const void *data, size_t size);
 
 /* Rejects @request, and frees it. */
-void msg_refuse(struct msg_request *request, enum dofi_reject why, const void *data,
-		size_t size);
+void msg_refuse(struct msg_request *request, enum dofi_reject why, const void *data, size_t size);
 void msg_request_free(struct msg_request *request);
 
 #endif

@@ -40,7 +40,8 @@ struct msg_mail {
 
 	struct dofi_mr mr;		/* registration of the mailbox */
 	/* protected by the EP lock */
-	uint32_t asked, answered;	/* number of our last request, and of the last reply to us */
+	/* number of our last request, and of the last reply to us */
+	uint32_t asked, answered;
 	/* number of the peer's last request that was carried out, and of our last reply */
 	uint32_t served, replied;
 	struct dofi_dto *dto[MSG_MAIL_SLOTS];
@@ -96,11 +97,13 @@ void msg_mail_close(struct msg_mail *mail)
 }
 
 /* Writes to the peer's mailbox. The write is injected, and has no completion. */
-static int post(struct dofi_ep *ep, const void *letter, size_t size, size_t offset) DOFI_NEEDS(ep->lock)
+static int post(struct dofi_ep *ep, const void *letter, size_t size, size_t offset)
+	DOFI_NEEDS(ep->lock)
 {
 	const struct dofi_mailbox *to = &ep->mailbox;
 
-	return (int)fi_inject_writedata(ep->fid, letter, size, to->id, 0, to->addr + offset, to->key);
+	return (int)fi_inject_writedata(ep->fid, letter, size, to->id, 0, to->addr + offset,
+					to->key);
 }
 
 int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -137,7 +140,8 @@ void msg_mail_resume(struct dofi_ep *ep)
 	while (ep->sq.open && m->replied != m->served) {
 		unsigned p = slot(m->replied + 1);
 
-		if (post(ep, &m->reply[p], sizeof(m->reply[p]), offsetof(struct msg_mail, in.reply[p])))
+		if (post(ep, &m->reply[p], sizeof(m->reply[p]),
+			 offsetof(struct msg_mail, in.reply[p])))
 			break;
 		m->replied++;
 	}
@@ -159,7 +163,9 @@ static struct reply serve(struct dofi_ep *ep, const struct request *r) DOFI_NEED
 	uint64_t old = 0;
 	int ret = dofi_lmr_atomic(ep->pz, &atomic, &old);
 
-	return (struct reply){ .number = r->number, .refused = htobe32(ret != 0), .old = htobe64(old) };
+	return (struct reply){ .number = r->number,
+			       .refused = htobe32(ret != 0),
+			       .old = htobe64(old) };
 }
 
 static void take_requests(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)

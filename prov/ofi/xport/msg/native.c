@@ -70,29 +70,32 @@ static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
 /* The operand of an atomic as the fabric takes it. */
 static const void *operand(const struct dofi_ep *ep, const uint64_t *value)
 {
-	return ep->obj.ia->fabric.quirk->operand_is_address ? (const void *)(uintptr_t)*value : value;
+	return ep->obj.ia->fabric.quirk->operand_is_address ? (const void *)(uintptr_t)*value :
+							      value;
 }
 
 static int submit_fetch_add(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	return (int)fi_fetch_atomic(ep->fid, operand(ep, &dto->operand), 1, NULL, dto->iov->iov_base,
-				    *dto->desc, 0, dto->remote_addr, dofi_ep_remote_key(ep, dto),
-				    FI_UINT64, FI_SUM, dofi_dto_context(dto));
+	return (int)fi_fetch_atomic(ep->fid, operand(ep, &dto->operand), 1, NULL,
+				    dto->iov->iov_base, *dto->desc, 0, dto->remote_addr,
+				    dofi_ep_remote_key(ep, dto), FI_UINT64, FI_SUM,
+				    dofi_dto_context(dto));
 }
 
 static int submit_cmp_swap(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	return (int)fi_compare_atomic(ep->fid, operand(ep, &dto->operand), 1, NULL,
-				      operand(ep, &dto->compare), NULL, dto->iov->iov_base, *dto->desc,
-				      0, dto->remote_addr, dofi_ep_remote_key(ep, dto), FI_UINT64,
-				      FI_CSWAP, dofi_dto_context(dto));
+				      operand(ep, &dto->compare), NULL, dto->iov->iov_base,
+				      *dto->desc, 0, dto->remote_addr, dofi_ep_remote_key(ep, dto),
+				      FI_UINT64, FI_CSWAP, dofi_dto_context(dto));
 }
 
 /*
  * Operations with more than memory, or with a fence, and a write of no bytes. A peer with an SRQ
  * gets all messages in frames.
  */
-static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
+static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
+	DOFI_NEEDS(ep->lock)
 {
 	switch (dto->kind) {
 	case DOFI_DTO_FETCH_ADD:

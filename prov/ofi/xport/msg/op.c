@@ -40,8 +40,9 @@ static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
 	return write_segments(ep, dto->iov, dto->desc, dto->n_iov, &remote, dofi_dto_context(dto));
 }
 
-static __attribute__((noinline)) ssize_t write_flagged(struct dofi_ep *ep, void *buf, size_t len, void *desc,
-						       uint64_t addr, uint64_t key, void *context)
+static __attribute__((noinline)) ssize_t write_flagged(struct dofi_ep *ep, void *buf, size_t len,
+						       void *desc, uint64_t addr, uint64_t key,
+						       void *context)
 {
 	const struct iovec iov = { buf, len };
 	const struct fi_rma_iov remote = { .addr = addr, .len = len, .key = key };
@@ -49,8 +50,8 @@ static __attribute__((noinline)) ssize_t write_flagged(struct dofi_ep *ep, void 
 	return write_segments(ep, &iov, &desc, 1, &remote, context);
 }
 
-ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
-		  void *context)
+ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+		  uint64_t key, void *context)
 {
 	if (ep->obj.ia->fabric.write_flags)
 		return write_flagged(ep, buf, len, desc, addr, key, context);
@@ -80,7 +81,8 @@ static int send_message(struct dofi_ep *ep, struct dofi_dto *dto)
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
-		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0,
+			       context);
 	return dto->n_iov ? fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
 			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
 }
@@ -160,7 +162,8 @@ static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
-		return fi_recv(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+		return fi_recv(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0,
+			       context);
 	return dto->n_iov ? fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
 			    receive_nothing(ep, dto);
 }
@@ -171,9 +174,11 @@ static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
-		return msg_read(ep, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, addr, key, context);
-	return dto->n_iov ? fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, addr, key, context) :
-			    fi_read(ep->fid, NULL, 0, NULL, 0, addr, key, context);
+		return msg_read(ep, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, addr, key,
+				context);
+	return dto->n_iov ?
+		       fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, addr, key, context) :
+		       fi_read(ep->fid, NULL, 0, NULL, 0, addr, key, context);
 }
 
 /*

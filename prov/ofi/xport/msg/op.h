@@ -7,8 +7,8 @@
 
 /* dofi_xport.submit, .write and .read. */
 int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
-ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
-		  void *context);
+ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+		  uint64_t key, void *context);
 ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
 		 void *context);
 

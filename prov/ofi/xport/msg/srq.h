@@ -12,8 +12,8 @@
 int msg_srq_open(struct dofi_ep *ep);
 void msg_srq_close(struct dofi_ep *ep);
 void msg_srq_listen(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
-void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err, struct dofi_sink *sink)
-	DOFI_NEEDS(ep->lock);
+void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err,
+		     struct dofi_sink *sink) DOFI_NEEDS(ep->lock);
 void msg_srq_fed(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 void msg_srq_clear(struct dofi_ep *ep);
 

@@ -101,7 +101,8 @@ void rdm_direct_lost(struct rdm_conn *conn)
 	struct rdm_direct *direct = conn->direct;
 
 	if (direct && !direct->lost.at)
-		dofi_timer_start(progress_of(conn), &direct->lost, dofi_now() + LOST_MS * INT64_C(1000000));
+		dofi_timer_start(progress_of(conn), &direct->lost,
+				 dofi_now() + LOST_MS * INT64_C(1000000));
 }
 
 /*

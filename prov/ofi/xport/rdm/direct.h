@@ -8,11 +8,13 @@
 
 struct rdm_direct {
 	struct dofi_rdm rdm;
-	uint64_t tags;			/* the tag of receive n is tags + n; known to the peer alone */
+	/* the tag of receive n is tags + n; known to the peer alone */
+	uint64_t tags;
 	bool reached;			/* the address of the peer's direct endpoint is known */
 	fi_addr_t to;			/* the peer's direct endpoint */
 	struct rdm_conn *conn;
-	struct dofi_timer lost;		/* runs after a failure; used by the progress thread alone */
+	/* runs after a failure; used by the progress thread alone */
+	struct dofi_timer lost;
 };
 
 /*
@@ -39,6 +41,7 @@ void rdm_direct_close(struct rdm_conn *conn);
  * Sets the address of the peer's direct endpoint. Returns false if that cannot be reached. EP lock
  * held.
  */
-bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len) DOFI_NEEDS(conn->ep->lock);
+bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
+	DOFI_NEEDS(conn->ep->lock);
 
 #endif

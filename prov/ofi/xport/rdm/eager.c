@@ -16,7 +16,8 @@
 
 #include <rdma/fi_errno.h>
 
-static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data) DOFI_NEEDS(conn->ep->lock)
+static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t left = dto->length - dto->eager.sent;
 	struct rdm_frame f;

@@ -9,7 +9,8 @@
  * Sends @dto in several frames; returns what rdm_submit() returns. A message that is done uses no
  * memory of the program.
  */
-int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data) DOFI_NEEDS(conn->ep->lock);
+int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+	DOFI_NEEDS(conn->ep->lock);
 /*
  * Starts to fill the receive @dto with the message that begins with the frame @f. It must fit.
  */

@@ -33,7 +33,8 @@ static int endpoint_open(struct rdm_pz *rpz, struct rdm_endpoint *e)
 	if (ret)
 		return ret;
 	dofi_signals_save(&signals);
-	ret = dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), shm->page ? name : NULL, DOFI_RDM_BUFFERS);
+	ret = dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), shm->page ? name : NULL,
+			    DOFI_RDM_BUFFERS);
 	dofi_signals_restore(&signals);
 	return ret;
 }
@@ -78,13 +79,15 @@ static bool is_worn(const struct rdm_endpoint *e)
 	return atomic_load(&robust->repairs) - e->repairs >= REPAIRS_MAX;
 }
 
-static bool reserve(struct rdm_endpoint *e, struct dofi_reservation *reservation, const void *key, size_t len)
+static bool reserve(struct rdm_endpoint *e, struct dofi_reservation *reservation, const void *key,
+		    size_t len)
 {
-	return dofi_reserve(&e->reservations, reservation, dofi_rdm_free_entries(&e->rdm), key, len);
+	return dofi_reserve(&e->reservations, reservation, dofi_rdm_free_entries(&e->rdm), key,
+			    len);
 }
 
-int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, const void *key, size_t len,
-		     struct rdm_endpoint **out)
+int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, const void *key,
+		     size_t len, struct rdm_endpoint **out)
 {
 	struct rdm_endpoint *e = LIST_FIRST(&rpz->endpoints);
 	int ret;
@@ -200,7 +203,8 @@ void rdm_endpoints_renew(struct dofi_work *work)
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		n += conns_break(rpz);
 	if (n) {
-		dofi_log(DOFI_ERR, DOFI_FAB, "shared memory: a process died while it sent here, and "
+		dofi_log(DOFI_ERR, DOFI_FAB,
+			 "shared memory: a process died while it sent here, and "
 			 "its traces cannot be removed with libfabric %u.%u: %u connections end",
 			 FI_MAJOR(fi_version()), FI_MINOR(fi_version()), n);
 		return;

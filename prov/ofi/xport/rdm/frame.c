@@ -171,7 +171,8 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
 }
 
-static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST, RDM_FRAME_ACK };
+static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST,
+				      RDM_FRAME_ACK };
 
 static uint64_t bare_kind(uint8_t kind)
 {
@@ -191,8 +192,9 @@ static uint64_t bare_field(const struct rdm_frame *f)
 
 uint64_t rdm_bare_pack(const struct rdm_frame *f)
 {
-	return bare_kind(f->kind) | (uint64_t)f->credits << 2 | (uint64_t)(f->sequence & RDM_BARE_SEQUENCE) << 8 |
-	       bare_field(f) << 18 | (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
+	return bare_kind(f->kind) | (uint64_t)f->credits << 2 |
+	       (uint64_t)(f->sequence & RDM_BARE_SEQUENCE) << 8 | bare_field(f) << 18 |
+	       (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
 }
 
 /* The first number behind @seen with the low bits @low. */
@@ -201,7 +203,8 @@ static uint32_t next_number(uint32_t low, uint32_t seen)
 	return seen + 1 + ((low - (seen + 1)) & RDM_BARE_SEQUENCE);
 }
 
-int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen, struct rdm_frame *f)
+int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen,
+		    struct rdm_frame *f)
 {
 	rdm_frame_clear(f);
 	f->conn = conn;

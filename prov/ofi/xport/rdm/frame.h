@@ -55,7 +55,8 @@ enum rdm_frame_kind {
 	 * the message is to be sent there.
 	 */
 	RDM_FRAME_CTS,
-	RDM_FRAME_DATA,			/* the number of the CTS; data that belongs at address of the message */
+	/* the number of the CTS; data that belongs at address of the message */
+	RDM_FRAME_DATA,
 	/*
 	 * Key, address, length; data, or segments that the target reads. Value 1 is how many bytes
 	 * of the operation follow in other frames: the operation is refused as a whole.
@@ -138,8 +139,9 @@ static inline void rdm_frame_clear(struct rdm_frame *frame)
 /* The bytes before a frame's data. */
 static inline size_t rdm_frame_head(const struct rdm_frame *frame)
 {
-	return 1u << frame->kind & RDM_FRAME_SHORT ? RDM_FRAME_HEADER :
-						     RDM_FRAME_FULL + frame->n_segments * RDM_FRAME_SEGMENT;
+	return 1u << frame->kind & RDM_FRAME_SHORT ?
+		       RDM_FRAME_HEADER :
+		       RDM_FRAME_FULL + frame->n_segments * RDM_FRAME_SEGMENT;
 }
 
 /* Packs all but the data. Returns the size of the header. */
@@ -149,8 +151,8 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *frame);
 int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
 
 /*
- * A bare frame has no header: the fabric carries 64 bits of remote CQ data with it. So 4 KiB of data
- * fit what libfabric's shm injects, and leave from the program's memory.
+ * A bare frame has no header: the fabric carries 64 bits of remote CQ data with it. So 4 KiB of
+ * data fit what libfabric's shm injects, and leave from the program's memory.
  *
  *	bit 0-1    SEND, MORE, FIRST, or an ACK with data
  *	bit 2-7    credits
@@ -159,7 +161,8 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
  *	bit 32-43  low bits of the connection's number, which is the high half of its id
  *	bit 44-63  slot of the connection, which is the low half of its id
  */
-#define RDM_BARE_KINDS (1u << RDM_FRAME_SEND | 1u << RDM_FRAME_MORE | 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_ACK)
+#define RDM_BARE_KINDS (1u << RDM_FRAME_SEND | 1u << RDM_FRAME_MORE | 1u << RDM_FRAME_FIRST | \
+			1u << RDM_FRAME_ACK)
 #define RDM_BARE_CREDITS 63		/* largest values of the fields of a bare frame */
 #define RDM_BARE_SEQUENCE 1023
 #define RDM_BARE_LENGTH 16383
@@ -173,9 +176,11 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
  */
 static inline bool rdm_bare_fits(const struct rdm_frame *frame)
 {
-	return 1u << frame->kind & RDM_BARE_KINDS && !frame->cq_data && frame->credits <= RDM_BARE_CREDITS &&
+	return 1u << frame->kind & RDM_BARE_KINDS && !frame->cq_data &&
+	       frame->credits <= RDM_BARE_CREDITS &&
 	       (frame->kind != RDM_FRAME_FIRST || frame->length <= RDM_BARE_LENGTH) &&
-	       (frame->kind != RDM_FRAME_ACK || (frame->length && !frame->value[0] && !frame->key)) &&
+	       (frame->kind != RDM_FRAME_ACK ||
+		(frame->length && !frame->value[0] && !frame->key)) &&
 	       (uint32_t)frame->conn <= RDM_BARE_SLOT;
 }
 
@@ -186,7 +191,8 @@ static inline uint32_t rdm_bare_slot(uint64_t bits)
 
 static inline bool rdm_bare_is_for(uint64_t bits, uint64_t conn)
 {
-	return rdm_bare_slot(bits) == (uint32_t)conn && (bits >> 32 & RDM_BARE_NUMBER) == (conn >> 32 & RDM_BARE_NUMBER);
+	return rdm_bare_slot(bits) == (uint32_t)conn &&
+	       (bits >> 32 & RDM_BARE_NUMBER) == (conn >> 32 & RDM_BARE_NUMBER);
 }
 
 uint64_t rdm_bare_pack(const struct rdm_frame *frame);

@@ -17,7 +17,8 @@ static bool is_credited(uint8_t kind)
 /* Whether the peer sleeps, and this thread has to wake its progress thread. */
 static inline bool is_asleep(struct rdm_conn *conn)
 {
-	return conn->ring ? dofi_link_notify(conn->ring) : conn->page && dofi_shm_notify(conn->page);
+	return conn->ring ? dofi_link_notify(conn->ring) :
+			    conn->page && dofi_shm_notify(conn->page);
 }
 
 /*
@@ -32,7 +33,8 @@ static void wake(struct rdm_conn *conn)
 }
 
 /* Updates the counters for a frame for which the fabric returned @ret, and returns that. */
-static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret) DOFI_NEEDS(conn->ep->lock)
+static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	if (ret == -FI_EAGAIN) {
 		conn->untaken = f->sequence;
@@ -51,7 +53,8 @@ static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret
 }
 
 /* Like account(), for a caller without the robust lock: wakes the peer first. */
-static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret) DOFI_NEEDS(conn->ep->lock)
+static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	wake(conn);
 	return account(conn, f, ret);
@@ -66,7 +69,8 @@ static void address(const struct rdm_conn *conn, struct rdm_frame *f)
 
 /* Sends a frame that is too long to be injected from the copy in @op. */
 static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct rdm_frame *f,
-			 const struct iovec *from, size_t n, size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock)
+			 const struct iovec *from, size_t n, size_t offset, size_t size)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct iovec iov;
 	void *desc;
@@ -150,7 +154,9 @@ static bool is_bare(const struct rdm_conn *conn, const struct rdm_frame *f)
 
 size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *f)
 {
-	struct rdm_frame with = { .conn = conn->peer_id, .kind = f->kind, .cq_data = f->cq_data, .length = f->length };
+	struct rdm_frame with = {
+		.conn = conn->peer_id, .kind = f->kind, .cq_data = f->cq_data, .length = f->length
+	};
 
 	return is_bare(conn, &with) ? 0 : rdm_frame_head(f);
 }
@@ -160,14 +166,16 @@ static bool is_contiguous(const struct iovec *from, size_t n, size_t offset, siz
 	return n && offset + size <= from[0].iov_len;
 }
 
-static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
-			   size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock)
+static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f,
+			   const struct iovec *from, size_t n, size_t offset, size_t size)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const uint64_t bits = rdm_bare_pack(f);
 	unsigned char own[RDM_INJECT_MAX];
 
 	if (is_contiguous(from, n, offset, size))
-		return fi_injectdata(conn->ep->fid, (const char *)from[0].iov_base + offset, size, bits, conn->to);
+		return fi_injectdata(conn->ep->fid, (const char *)from[0].iov_base + offset, size,
+				     bits, conn->to);
 	dofi_iov_gather(own, from, n, offset, size);
 	return fi_injectdata(conn->ep->fid, own, size, bits, conn->to);
 }
@@ -179,8 +187,8 @@ static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f, con
  * Like gather_and_inject(), for data in one segment of the program's memory: only the fabric copies
  * it, before the call returns.
  */
-static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, const void *data, size_t size)
-	DOFI_NEEDS(conn->ep->lock)
+static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, const void *data,
+			  size_t size) DOFI_NEEDS(conn->ep->lock)
 {
 	unsigned char head[RDM_FRAME_FULL];
 	const struct iovec iov[2] = {
@@ -191,14 +199,16 @@ static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, cons
 	return fi_sendmsg(conn->ep->fid, &msg, FI_INJECT);
 }
 
-static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, size_t n, size_t offset, size_t size)
+static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, size_t n,
+		      size_t offset, size_t size)
 {
 	return size >= IOV_LEAST && conn->robust && is_contiguous(from, n, offset, size);
 }
 
 /* Call with the robust lock held. */
-static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
-			    size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock)
+static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f,
+			    const struct iovec *from, size_t n, size_t offset, size_t size)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	if (is_bare(conn, f))
 		return inject_bare(conn, f, from, n, offset, size);
@@ -217,7 +227,8 @@ bool rdm_batch_begin(struct rdm_conn *conn)
 	return false;
 }
 
-int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto, size_t offset, size_t size)
+int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto,
+		  size_t offset, size_t size)
 {
 	address(conn, f);
 	return account(conn, f, inject_frame(conn, f, dto->iov, dto->n_iov, offset, size));
@@ -245,8 +256,8 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 }
 
 /* DOFI_UNCHECKED_LOCKS: called with fast.lock held. */
-ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
-	DOFI_UNCHECKED_LOCKS
+ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
+		 void *context) DOFI_UNCHECKED_LOCKS
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));

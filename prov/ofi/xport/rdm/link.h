@@ -22,8 +22,8 @@ dofi_send rdm_send;
  * of @dto from @offset on, and returns what rdm_transmit() returns.
  */
 bool rdm_batch_begin(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
-int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t offset,
-		  size_t size) DOFI_NEEDS(conn->ep->lock);
+int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto,
+		  size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);
 void rdm_batch_end(struct rdm_conn *conn);
 /* Sends all of @dto in a frame that is too long to be injected, from the program's memory. */
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
@@ -32,8 +32,8 @@ int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct r
  * Sends a frame with @size bytes of @dto from @offset on, from a copy. @dto completes with the
  * fabric's completion of that.
  */
-int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *frame, size_t offset,
-		      size_t size) DOFI_NEEDS(conn->ep->lock);
+int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *frame,
+		      size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);
 /* Adds the memory of @dto to @frame, so that the peer can read it. */
 void rdm_name_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
 /* Ends the connection, because the peer violates the protocol. */

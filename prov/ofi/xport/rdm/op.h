@@ -11,14 +11,16 @@
  */
 struct rdm_op {
 	struct rdm_pz *rpz;
-	struct rdm_conn *conn;		/* NULL once the connection has ended; protected by the CQ lock */
+	/* NULL once the connection has ended; protected by the CQ lock */
+	struct rdm_conn *conn;
 	uint32_t number;		/* number of the DTO in its queue */
 	bool receives;			/* the DTO is in the queue of receives */
 	bool blocks;			/* requests behind it wait for its completion */
 	unsigned char *copy;		/* memory for a copy of a frame, or NULL */
 	bool ends;			/* its completion completes the DTO */
 	bool direct;			/* posted to the direct endpoint of the connection */
-	unsigned char header[RDM_FRAME_HEADER];	/* header of a message sent from the program's memory */
+	/* header of a message sent from the program's memory */
+	unsigned char header[RDM_FRAME_HEADER];
 	SLIST_ENTRY(rdm_op) free;
 	LIST_ENTRY(rdm_op) link;	/* in the connection's list */
 };
@@ -50,7 +52,8 @@ int rdm_ops_open(struct rdm_pz *rpz);
 void rdm_ops_close(struct rdm_pz *rpz);
 
 /* Returns an operation, or NULL if none is free. EP lock held. */
-struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives) DOFI_NEEDS(conn->ep->lock);
+struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives)
+	DOFI_NEEDS(conn->ep->lock);
 /* Returns an operation with memory for a copy of a frame, or NULL. EP lock held. */
 struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Releases an operation that was not handed to the fabric. EP lock held. */

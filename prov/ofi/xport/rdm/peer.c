@@ -122,8 +122,7 @@ static void show_page(const struct dofi_shm *shm, struct dofi_cm_msg *msg)
 	memcpy(msg->page_cookie, shm->page->cookie, sizeof(msg->page_cookie));
 }
 
-void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind,
-		   struct dofi_cm_msg *msg)
+void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg)
 {
 	const struct dofi_ep *ep = conn->ep;
 	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);

@@ -16,14 +16,17 @@ struct rdm_peer {
 	struct dofi_cm_conn *cm;
 	struct rdm_conn *conn;		/* NULL until the request is accepted */
 	struct dofi_port *port;		/* the port of its request, until that is answered */
-	struct dofi_reservation reservation;	/* reservation at our endpoint, until the request is answered */
-	bool gone;			/* the CM connection ended before the request was answered */
+	/* reservation at our endpoint, until the request is answered */
+	struct dofi_reservation reservation;
+	/* the CM connection ended before the request was answered */
+	bool gone;
 	bool ready;			/* our request has reached a service point of the peer */
 	uint64_t id;			/* goes into the frames to the peer */
 	uint32_t secret;
 	uint32_t window;		/* credited frames that the peer keeps */
 	size_t frame_size;		/* largest frame that the peer takes */
-	uint64_t alive_addr;		/* address of a word that is @id while the peer's memory may be read */
+	/* address of a word that is @id while the peer's memory may be read */
+	uint64_t alive_addr;
 	struct dofi_host host;
 	struct dofi_shm_peer *page;	/* NULL unless memory is shared */
 	struct dofi_link *ring;		/* NULL unless the fabric is rings */
@@ -53,7 +56,6 @@ void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_rea
  */
 int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
 /* Fills our request or answer, with pointers to the consumer's data. */
-void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind,
-		   struct dofi_cm_msg *msg);
+void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
 
 #endif

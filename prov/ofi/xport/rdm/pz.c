@@ -165,7 +165,8 @@ static uint32_t number_new(void)
 
 	if (!random)
 		return 0;
-	return (random & ~(uint32_t)RDM_BARE_NUMBER) | 1u << 31 | (atomic_fetch_add(&count, 1) & RDM_BARE_NUMBER);
+	return (random & ~(uint32_t)RDM_BARE_NUMBER) | 1u << 31 |
+	       (atomic_fetch_add(&count, 1) & RDM_BARE_NUMBER);
 }
 
 int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)

@@ -4,14 +4,15 @@
  *
  * The EPs of a PZ share one endpoint of the fabric, or a few. They exchange frames (frame.h), which
  * name the connection that they belong to. Messages are matched with an EP's receives here and not
- * in the fabric. Requests, answers and ends of connections go over a CM connection (xport/cm/conn.h).
+ * in the fabric. Requests, answers and ends of connections go over a CM connection
+ * (xport/cm/conn.h).
  *
- * A peer may have as many frames in flight as this end can keep while they are pending: its credits.
- * A message that does not fit a frame is sent eagerly in several frames if it is short enough.
- * Longer messages use rendezvous: an RTS frame announces the message; the receiver reads it from the
- * sender's memory, where both are on one host, or else answers with a CTS, and the message follows.
- * The fabric carries out RDMA where a request that the peer must refuse harms no other connection.
- * Elsewhere frames ask the peer to carry out RDMA.
+ * A peer may have as many frames in flight as this end can keep while they are pending: its
+ * credits. A message that does not fit a frame is sent eagerly in several frames if it is short
+ * enough. Longer messages use rendezvous: an RTS frame announces the message; the receiver reads it
+ * from the sender's memory, where both are on one host, or else answers with a CTS, and the message
+ * follows. The fabric carries out RDMA where a request that the peer must refuse harms no other
+ * connection. Elsewhere frames ask the peer to carry out RDMA.
  *
  * Each file calls files above it in this list, and none below it:
  *
@@ -104,7 +105,8 @@ struct rdm_pz {
 	/* direct endpoints of the connections; used by the progress thread alone */
 	unsigned n_directs;
 
-	struct dofi_mutex lock;		/* protects the fields below; no other lock is taken under it */
+	/* protects the fields below; no other lock is taken under it */
+	struct dofi_mutex lock;
 	/* connections with something that the fabric has not taken */
 	TAILQ_HEAD(rdm_conns, rdm_conn) stalled;
 	/* free operations: without and with memory for a copy of a frame */
@@ -124,7 +126,8 @@ struct rdm_pz {
 /* Work of the progress thread for a connection. */
 enum {
 	RDM_ESTABLISHED = 1 << 0,
-	RDM_OVER = 1 << 1,		/* the peer has left, and all its frames have been processed */
+	/* the peer has left, and all its frames have been processed */
+	RDM_OVER = 1 << 1,
 	RDM_FREE = 1 << 2,
 	RDM_DIRECT = 1 << 3,		/* open the direct endpoint */
 	RDM_DIRECT_LOST = 1 << 4,	/* an operation failed at the direct endpoint */
@@ -132,7 +135,8 @@ enum {
 
 /* A connection, in memory that is never unmapped. */
 struct rdm_conn {
-	_Atomic uint64_t id;		/* a peer that reads our memory reads the id behind it, in one call */
+	/* a peer that reads our memory reads the id behind it, in one call */
+	_Atomic uint64_t id;
 	struct dofi_ep *ep;
 	struct rdm_pz *rpz;
 	struct rdm_endpoint *endpoint;	/* one of the PZ's, or NULL if there is a ring */
@@ -146,7 +150,8 @@ struct rdm_conn {
 	fi_addr_t to;			/* the address of the peer's endpoint */
 	bool reached;			/* the peer is in the address vector */
 	LIST_ENTRY(rdm_conn) here;	/* in the list of this process's connections, see pz.c */
-	const _Atomic uint64_t *peer_here; /* the peer's id if the peer is in this process, else NULL */
+	/* the peer's id if the peer is in this process, else NULL */
+	const _Atomic uint64_t *peer_here;
 
 	/* protected by the EP lock */
 	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
@@ -158,9 +163,11 @@ struct rdm_conn {
 	size_t eager;			/* most bytes of a message that is sent eagerly */
 
 	pid_t pid;			/* the peer's process if its memory can be read, else 0 */
-	struct dofi_peer_word alive;	/* the peer's memory may be read while this word has its value */
+	/* the peer's memory may be read while this word has its value */
+	struct dofi_peer_word alive;
 	bool peer_reads;		/* the peer can read our memory */
-	bool bare;			/* the peer takes bare frames, and the fabric carries them */
+	/* the peer takes bare frames, and the fabric carries them */
+	bool bare;
 
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
 	bool stalled;			/* in the PZ's list; protected by the PZ's lock */
@@ -173,7 +180,8 @@ struct rdm_conn {
 	DAT_EVENT_NUMBER left_event;
 
 	uint32_t sent;			/* frames sent */
-	uint32_t untaken;		/* number of the last frame that the fabric did not take at once */
+	/* number of the last frame that the fabric did not take at once */
+	uint32_t untaken;
 	uint32_t seen;			/* frames received */
 	uint32_t credits, max_credits;	/* available credits, and their maximum */
 	uint32_t credits_owed;		/* credits to return to the peer */
@@ -236,7 +244,8 @@ static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn 
 /* Returns whether the fabric carries bare frames: their header is 64 bits of remote CQ data. */
 static inline bool rdm_takes_bare(const struct rdm_conn *conn)
 {
-	return conn->robust && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+	return conn->robust &&
+	       rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
 #endif

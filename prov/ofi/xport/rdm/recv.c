@@ -87,7 +87,8 @@ static bool too_long(struct rdm_conn *conn, struct rdm_task *task, struct dofi_d
 	return true;
 }
 
-static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_dto *dto = task->matched ? dofi_queue_at(&conn->ep->rq, task->receive) :
 					       receive_find(conn);
@@ -126,7 +127,8 @@ static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct do
 }
 
 /* Returns false if the frame is to be processed again later. */
-static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	if (conn->refused)
 		return true;
@@ -150,7 +152,8 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 	}
 }
 
-static void pending_add(struct rdm_conn *conn, const struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
+static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t size = task->frame.data_size;
 	struct rdm_pending *w = rdm_pending_get(conn->rpz, size);
@@ -243,7 +246,8 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
  * The request with @number that the peer may answer, or NULL. Includes the next request, of which a
  * part may have been sent.
  */
-static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number) DOFI_NEEDS(conn->ep->lock)
+static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_queue *q = &conn->ep->sq;
 	struct dofi_dto *dto = dofi_queue_at(q, number);

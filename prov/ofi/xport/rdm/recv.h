@@ -5,7 +5,8 @@
 
 #include "xport/rdm/op.h"
 
-void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock);
+void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock);
 /* Adds what a bare ACK lacks: the whole number of its request, and the offset of its data. */
 void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *frame);
 /* Processes pending frames, as far as that is possible now. */

@@ -58,8 +58,7 @@ static int cm_connect(struct dofi_ep *ep, struct rdm_peer *peer, const struct do
 	struct sockaddr_storage address;
 
 	if (!rdm_is_alone(ep->obj.ia))
-		return dofi_local_connect(p, r->conn_qual, &r->peer, &cm_ops, peer, msg,
-					  &peer->cm);
+		return dofi_local_connect(p, r->conn_qual, &r->peer, &cm_ops, peer, msg, &peer->cm);
 	dofi_port_address(&address, &r->peer, false, dofi_wire_port(r->conn_qual, ep->attempt));
 	return dofi_cm_connect(p, (struct sockaddr *)&address, &cm_ops, peer, msg, &peer->cm);
 }

@@ -42,7 +42,8 @@ static ssize_t rma_post(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_
  * A fabric that accepts operations after it refused one gets nothing more until that operation has
  * completed.
  */
-static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write) DOFI_NEEDS(conn->ep->lock)
+static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const bool alone = rdm_fabric(conn)->quirk->goes_on;
 	struct rdm_op *op;
@@ -87,7 +88,8 @@ int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 
 /* RDMA by the peer */
 
-static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
+static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;
@@ -109,8 +111,8 @@ static size_t read_max(const struct rdm_conn *conn, const struct dofi_dto *dto)
 }
 
 /* Requests or writes the bytes from dto->rma.asked on, at most @most of them. */
-static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t most, bool data)
-	DOFI_NEEDS(conn->ep->lock)
+static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t most,
+		    bool data) DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t left = dto->length - dto->rma.asked;
 	int ret;
@@ -172,7 +174,8 @@ static void begin(struct dofi_dto *dto)
 	dto->step = DOFI_STEP_ASKED;
 }
 
-static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data) DOFI_NEEDS(conn->ep->lock)
+static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .length = dto->length, .cq_data = cq_data };
 

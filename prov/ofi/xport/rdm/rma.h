@@ -18,7 +18,8 @@ int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_
  * Has the fabric carry out the write @dto, which a message follows. Returns 0 once the write has
  * completed, -FI_EAGAIN until then, or another negative errno.
  */
-int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock);
+int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
+	DOFI_NEEDS(conn->ep->lock);
 /* The remote CQ data of the message that follows the write @dto. */
 uint64_t rdm_write_cq_data(const struct dofi_dto *dto);
 

@@ -158,7 +158,8 @@ static void read_message(struct rdm_conn *conn, struct rdm_task *task, struct do
  */
 static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto, bool direct)
 {
-	return direct ? conn->direct->tags + dto->number : (uint64_t)(uint32_t)conn->id << 32 | dto->number;
+	return direct ? conn->direct->tags + dto->number :
+			(uint64_t)(uint32_t)conn->id << 32 | dto->number;
 }
 
 /* Has DATA frames fill the receive. */
@@ -174,8 +175,9 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 	const struct dofi_queue *q = &conn->ep->rq;
 	struct dofi_dto *dto = dofi_queue_at(q, f->number);
 
-	if (f->number - q->head >= q->next - q->head || dto->done || dto->step != DOFI_STEP_AWAITS_DATA ||
-	    f->addr != dto->got || f->data_size > dto->length - dto->got) {
+	if (f->number - q->head >= q->next - q->head || dto->done ||
+	    dto->step != DOFI_STEP_AWAITS_DATA || f->addr != dto->got ||
+	    f->data_size > dto->length - dto->got) {
 		rdm_peer_error(conn, "sent a part of no message");
 		return;
 	}
@@ -186,7 +188,8 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 }
 
 /* Has the fabric fill and complete the receive. */
-static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct) DOFI_NEEDS(conn->ep->lock)
+static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct fid_ep *fid = direct ? conn->direct->rdm.fid : conn->ep->fid;
 	struct rdm_op *op = rdm_op_get(conn, dto, true);
@@ -220,7 +223,8 @@ static bool send_cts(struct rdm_conn *conn, const struct rdm_task *task, const s
 	};
 
 	if (task->direct)
-		address = (struct iovec){ conn->direct->rdm.address, conn->direct->rdm.address_len };
+		address =
+			(struct iovec){ conn->direct->rdm.address, conn->direct->rdm.address_len };
 	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
 }
 
@@ -253,7 +257,8 @@ static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct
 	return send_cts(conn, task, dto);
 }
 
-bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, struct dofi_sink *sink)
+bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
+		   struct dofi_sink *sink)
 {
 	if (!task->frame.n_segments)
 		return ask_for_message(conn, task, dto, sink);

@@ -6,9 +6,11 @@
 #include "xport/rdm/op.h"
 
 /* Sends an RTS for @dto in @frame. Set its cq_data before. Returns what rdm_submit() returns. */
-int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame) DOFI_NEEDS(conn->ep->lock);
+int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
+	DOFI_NEEDS(conn->ep->lock);
 /* Processes a CTS for the message @dto. */
-void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct) DOFI_NEEDS(conn->ep->lock);
+void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct)
+	DOFI_NEEDS(conn->ep->lock);
 /* Sends messages after their CTS arrived, as far as the fabric takes them. */
 void rdm_rndv_go_on(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 
@@ -16,8 +18,8 @@ void rdm_rndv_go_on(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
  * Processes an RTS after its message was matched with @dto: reads the message from the sender's
  * memory, or sends a CTS. Returns false if that is to be repeated.
  */
-bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, struct dofi_sink *sink)
-	DOFI_NEEDS(conn->ep->lock);
+bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
+		   struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock);
 /* Processes a DATA frame. */
 void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *frame, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock);

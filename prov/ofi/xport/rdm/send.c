@@ -26,8 +26,8 @@ static bool suits_zero_copy(const struct rdm_conn *conn, const struct dofi_dto *
 }
 
 /* Sends a message of @length bytes: none, or all of @dto. */
-static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length, uint64_t cq_data)
-	DOFI_NEEDS(conn->ep->lock)
+static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length,
+			uint64_t cq_data) DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f;
 	size_t size;
@@ -54,7 +54,8 @@ static uint64_t cq_data_of(const struct dofi_dto *dto, enum dofi_cq_data_kind ki
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	const uint32_t value = kind == DOFI_CQ_DATA_PLAIN ? 0 : dto->immed;
 
-	return kind == DOFI_CQ_DATA_PLAIN && !solicited ? 0 : dofi_cq_data(kind, solicited, 0, value);
+	return kind == DOFI_CQ_DATA_PLAIN && !solicited ? 0 :
+							  dofi_cq_data(kind, solicited, 0, value);
 }
 
 static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_cq_data_kind kind)
@@ -105,7 +106,8 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_UNCHECKED_LOCKS
  */
 static bool is_announced(const struct dofi_dto *dto)
 {
-	return dto->step == DOFI_STEP_RTS || dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT;
+	return dto->step == DOFI_STEP_RTS || dto->step == DOFI_STEP_CTS ||
+	       dto->step == DOFI_STEP_CTS_DIRECT;
 }
 
 static bool is_in_part(const struct dofi_dto *dto)

@@ -33,7 +33,8 @@ static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_fram
 }
 
 /* Reads the peer's memory in two pieces, because Linux copies the pieces in order. */
-static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
+static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t tail = dofi_iov_tail(to, f->length);
 	const struct iovec pieces[] = {
@@ -44,7 +45,8 @@ static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame
 	return rdm_pull(conn, pieces, 2, f);
 }
 
-static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
+static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_use use = use_of(conn, f, FI_REMOTE_WRITE);
 	void *to;

@@ -151,7 +151,9 @@ static struct rdm_conn *bare_find(const struct rdm_pz *rpz, uint64_t bits)
 	const uint32_t slot = rdm_bare_slot(bits);
 	struct rdm_conn *conn = slot < rpz->n_conns ? rpz->conn[slot] : NULL;
 
-	return conn && rdm_bare_is_for(bits, atomic_load_explicit(&conn->id, memory_order_relaxed)) ? conn : NULL;
+	if (!conn || !rdm_bare_is_for(bits, atomic_load_explicit(&conn->id, memory_order_relaxed)))
+		return NULL;
+	return conn;
 }
 
 static void bare_take(struct rdm_pz *rpz, const struct fi_cq_data_entry *entry, const void *data,

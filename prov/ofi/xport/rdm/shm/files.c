@@ -89,7 +89,10 @@ static int page_open(int dir, const char *name)
 	return ret;
 }
 
-/* Removes the page if its owner is dead. Returns 0, -EBUSY if the owner is alive, or an error of page_open(). */
+/*
+ * Removes the page if its owner is dead. Returns 0, -EBUSY if the owner is alive, or an error of
+ * page_open().
+ */
 static int page_remove_stale(int dir, const char *name)
 {
 	int fd = page_open(dir, name), ret = -EBUSY;
@@ -222,8 +225,9 @@ static int link_by_random(const char *file, char name[DOFI_SHM_NAME])
 }
 
 /*
- * Locks the file @made, then gives it a name. Returns a descriptor that holds the lock: a new description, as the
- * mapping keeps the description of @made open, and with it its locks, also in a forked child.
+ * Locks the file @made, then gives it a name. Returns a descriptor that holds the lock: a new
+ * description, as the mapping keeps the description of @made open, and with it its locks, also in a
+ * forked child.
  */
 static int publish(int made, char name[DOFI_SHM_NAME])
 {

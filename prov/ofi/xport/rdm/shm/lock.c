@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A robust lock: exclusive access to the memory of an IA's shm endpoints, among all threads of all processes. */
+/*
+ * A robust lock: exclusive access to the memory of an IA's shm endpoints, among all threads of all
+ * processes.
+ */
 
 #include "xport/rdm/shm/lock.h"
 
@@ -16,8 +19,9 @@
 #define WAIT_NS 100000000L
 
 /*
- * Returns whether the owner of page @number has died. A missing file proves that only while the caller's own file is
- * there: the program may have changed its root, or an administrator may have removed all files.
+ * Returns whether the owner of page @number has died. A missing file proves that only while the
+ * caller's own file is there: the program may have changed its root, or an administrator may have
+ * removed all files.
  */
 static bool is_dead(uint64_t number, uint64_t self)
 {
@@ -42,8 +46,8 @@ static bool died_in_there(struct dofi_robust *robust, uint64_t holder)
 }
 
 /*
- * Call after taking the lock from a dead holder. Returns false if the memory cannot be repaired: the lock is
- * disabled.
+ * Call after taking the lock from a dead holder. Returns false if the memory cannot be repaired:
+ * the lock is disabled.
  */
 static bool repair(struct dofi_robust *robust)
 {
@@ -71,7 +75,8 @@ static bool try_again(struct dofi_cq_guard *guard)
 		    dofi_cq_guard_take(guard, 0))
 			return true;
 	holder = atomic_load(guard->holder);
-	if (!robust->damaged || !holder || atomic_load(&robust->disabled) || !died_in_there(robust, holder))
+	if (!robust->damaged || !holder || atomic_load(&robust->disabled) ||
+	    !died_in_there(robust, holder))
 		return false;
 	return dofi_cq_guard_take(guard, holder) && repair(robust);
 }
@@ -105,4 +110,5 @@ static int guard_lock(struct dofi_cq_guard *guard)
 	return atomic_load(&robust->disabled) ? -ENOTRECOVERABLE : -ETIMEDOUT;
 }
 
-const struct dofi_cq_guard_ops dofi_robust_guard_ops = { .try_again = try_again, .lock = guard_lock };
+const struct dofi_cq_guard_ops dofi_robust_guard_ops = { .try_again = try_again,
+							 .lock = guard_lock };

@@ -35,7 +35,8 @@ static void robust_init(struct dofi_robust *robust, struct dofi_shm_page *page, 
 		      uint64_t self)
 {
 	robust->guard = (struct dofi_cq_guard){
-		.ops = &dofi_robust_guard_ops, .holder = &page->holder, .self = self, .sent = &page->sent,
+		.ops = &dofi_robust_guard_ops, .holder = &page->holder, .self = self,
+		.sent = &page->sent,
 	};
 	strcpy(robust->name, name);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A page of an IA in /dev/shm. Peers map it to see that the IA is alive, whether it sleeps, and to lock its
- * endpoints.
+ * A page of an IA in /dev/shm. Peers map it to see that the IA is alive, whether it sleeps, and to
+ * lock its endpoints.
  *
- * A lock of the kernel on the file proves that the owner is alive: xport/rdm/shm/files.h. A peer that maps the page
- * and finds the cookie there that the owner sent it knows that the two processes share memory.
+ * A lock of the kernel on the file proves that the owner is alive: xport/rdm/shm/files.h. A peer
+ * that maps the page and finds the cookie there that the owner sent it knows that the two processes
+ * share memory.
  */
 #ifndef DOFI_SHM_PAGE_H
 #define DOFI_SHM_PAGE_H
@@ -32,8 +33,8 @@ struct dofi_shm_page {
 	/* incremented by a peer after it sent something to the owner; in a cache line of its own */
 	_Alignas(64) _Atomic uint32_t sent;
 	/*
-	 * DOFI_SHM_THREAD, DOFI_SHM_LEADER; a peer that has sent something sets it to 0, and wakes the owner if it
-	 * was not 0
+	 * DOFI_SHM_THREAD, DOFI_SHM_LEADER; a peer that has sent something sets it to 0, and wakes
+	 * the owner if it was not 0
 	 */
 	_Atomic uint32_t asleep;
 	/* of the robust lock of the owner's endpoints: the number of the holder's page, or 0 */
@@ -58,17 +59,21 @@ struct dofi_shm {
 int dofi_shm_open(struct dofi_shm *shm);
 
 /*
- * Removes the page, and files that the fabric has left. Call after the endpoints are closed; @shm may be all zero. A
- * forked child removes nothing of its parent.
+ * Removes the page, and files that the fabric has left. Call after the endpoints are closed; @shm
+ * may be all zero. A forked child removes nothing of its parent.
  */
 void dofi_shm_close(struct dofi_shm *shm);
 
-/* Returns the address of the next endpoint for libfabric, "fi_shm://NAME.NUMBER". 0 or a negative errno. */
+/*
+ * Returns the address of the next endpoint for libfabric, "fi_shm://NAME.NUMBER". 0 or a negative
+ * errno.
+ */
 int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size);
 
 /*
- * Checks @address, which may be any @len bytes: 0 if the owner of page @name has an endpoint of that address, -EPROTO
- * if it is no address of that owner, -ENOENT if the owner has no such endpoint, or no longer has it.
+ * Checks @address, which may be any @len bytes: 0 if the owner of page @name has an endpoint of
+ * that address, -EPROTO if it is no address of that owner, -ENOENT if the owner has no such
+ * endpoint, or no longer has it.
  */
 int dofi_shm_endpoint_check(const char *name, const void *address, size_t len);
 
@@ -116,15 +121,19 @@ static inline bool dofi_shm_wake(struct dofi_shm_peer *peer)
 	return asleep & ~DOFI_SHM_LEADER;
 }
 
-/* Call after sending something to the peer. Returns whether the caller has to wake the peer's progress thread. */
+/*
+ * Call after sending something to the peer. Returns whether the caller has to wake the peer's
+ * progress thread.
+ */
 static inline bool dofi_shm_notify(struct dofi_shm_peer *peer)
 {
 	/*
-	 * a full barrier: either this sees that the peer sleeps, or the peer finds what was sent, see
-	 * dofi_shm_sleep_begin()
+	 * a full barrier: either this sees that the peer sleeps, or the peer finds what was sent,
+	 * see dofi_shm_sleep_begin()
 	 */
 	atomic_fetch_add(&peer->page->sent, 1);
-	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) && dofi_shm_wake(peer);
+	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) &&
+	       dofi_shm_wake(peer);
 }
 
 #endif

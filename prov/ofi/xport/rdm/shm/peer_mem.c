@@ -78,7 +78,10 @@ int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iov
 
 	if (ret != -EFAULT)
 		return ret;
-	/* the peer may have unmapped the memory after it ended the grant; then the word was not read */
+	/*
+	 * the peer may have unmapped the memory after it ended the grant; then the word was not
+	 * read
+	 */
 	stale = dofi_peer_probe(pid, word);
 	return stale ? stale : ret;
 }

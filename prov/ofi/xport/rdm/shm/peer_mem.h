@@ -2,9 +2,10 @@
 /*
  * Reads the memory of another process, and checks in the same call that it still may.
  *
- * A process that grants access keeps a word for the grant, of a value that is never used again, and changes the word
- * when the grant ends. process_vm_readv() reads the word after the data: if the word has its value, the data were
- * read while the grant stood. That also proves that the process number is the peer's.
+ * A process that grants access keeps a word for the grant, of a value that is never used again, and
+ * changes the word when the grant ends. process_vm_readv() reads the word after the data: if the
+ * word has its value, the data were read while the grant stood. That also proves that the process
+ * number is the peer's.
  */
 #ifndef DOFI_SHM_PEER_MEM_H
 #define DOFI_SHM_PEER_MEM_H
@@ -23,10 +24,11 @@ struct dofi_peer_word {
 };
 
 /*
- * Copies @m segments of the memory of process @pid into @n segments of ours, of equal total length; @m and @n are at
- * most DOFI_PEER_SEGMENTS. @from may be anything that the peer sent. Returns 0; -ESTALE if the word has another
- * value; -EINVAL for impossible lengths or numbers; or an error of the kernel, as -EFAULT, -EPERM, -ESRCH. After an
- * error @to may have been written to, never beyond its bounds.
+ * Copies @m segments of the memory of process @pid into @n segments of ours, of equal total length;
+ * @m and @n are at most DOFI_PEER_SEGMENTS. @from may be anything that the peer sent. Returns 0;
+ * -ESTALE if the word has another value; -EINVAL for impossible lengths or numbers; or an error of
+ * the kernel, as -EFAULT, -EPERM, -ESRCH. After an error @to may have been written to, never beyond
+ * its bounds.
  */
 int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iovec *from, size_t m,
 		   const struct dofi_peer_word *word);

@@ -18,7 +18,8 @@
 struct layout {
 	uint8_t version;
 	uint16_t lock;			/* of the spin lock */
-	uint16_t queue;			/* of the word with the offset of the command queue; 0: no such queue */
+	/* of the word with the offset of the command queue; 0: no such queue */
+	uint16_t queue;
 	uint16_t entry;			/* the size of an entry of the command queue */
 };
 
@@ -43,7 +44,8 @@ struct queue {
 };
 
 struct entry {
-	_Atomic int64_t seq;		/* the position it is free for; one more once it is committed */
+	/* the position it is free for; one more once it is committed */
+	_Atomic int64_t seq;
 	bool noop;			/* the reader skips it */
 };
 
@@ -79,14 +81,17 @@ static struct queue *queue_find(unsigned char *region, size_t len, const struct 
 	return is_queue(q, len - at, layout) ? q : NULL;
 }
 
-/* Turns claimed entries into commands that do nothing: the process that would commit them is dead. */
+/*
+ * Turns claimed entries into commands that do nothing: the process that would commit them is dead.
+ */
 static unsigned queue_repair(struct queue *q, const struct layout *layout)
 {
 	unsigned repaired = 0;
 	int64_t pos;
 
 	for (pos = q->read_pos; pos < q->write_pos; pos++) {
-		struct entry *e = (struct entry *)(q->entries + (size_t)(pos & q->mask) * layout->entry);
+		struct entry *e =
+			(struct entry *)(q->entries + (size_t)(pos & q->mask) * layout->entry);
 
 		if (atomic_load(&e->seq) != pos)
 			continue;
@@ -116,8 +121,10 @@ int dofi_region_repair(void *at, size_t len)
 	if (layout && layout->queue)
 		q = queue_find(region, len, layout);
 	if (!layout || (layout->queue && !q)) {
-		dofi_log(DOFI_ERR, DOFI_FAB, "a process died within an endpoint's memory, whose layout "
-			 "(version %u) is not known", len ? region[0] : 0);
+		dofi_log(DOFI_ERR, DOFI_FAB,
+			 "a process died within an endpoint's memory, whose layout "
+			 "(version %u) is not known",
+			 len ? region[0] : 0);
 		return -ENOTSUP;
 	}
 	was_taken = lock_open((pthread_spinlock_t *)(region + layout->lock));
@@ -142,8 +149,8 @@ int dofi_regions_repair(const char *name)
 	/* the files may have been removed, but the mappings still have their names */
 	len = snprintf(want, sizeof(want), "%s/%s.", DOFI_SHM_FOLDER, name);
 	while (fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx rw-s %lx %*s %*s %255s", &begin, &end, &offset, path) == 4 &&
-		    !offset && !strncmp(path, want, len) &&
+		if (sscanf(line, "%lx-%lx rw-s %lx %*s %*s %255s", &begin, &end, &offset, path)
+		    == 4 && !offset && !strncmp(path, want, len) &&
 		    dofi_region_repair((void *)begin, end - begin))
 			ret = -ENOTSUP;
 	fclose(maps);

@@ -2,9 +2,10 @@
 /*
  * Repairs the memory of libfabric's shm endpoints after a process died while it sent to them.
  *
- * Such a process leaves a spin lock locked, and, since libfabric 1.18, an entry of the command queue claimed but not
- * committed, behind which the owner of the queue reads nothing. Both can be undone while no other process accesses
- * the memory, which the robust lock ensures (xport/rdm/shm/lock.h).
+ * Such a process leaves a spin lock locked, and, since libfabric 1.18, an entry of the command
+ * queue claimed but not committed, behind which the owner of the queue reads nothing. Both can be
+ * undone while no other process accesses the memory, which the robust lock ensures
+ * (xport/rdm/shm/lock.h).
  */
 #ifndef DOFI_SHM_REGION_H
 #define DOFI_SHM_REGION_H

@@ -11,7 +11,8 @@ void dofi_reservations_init(struct dofi_reservations *reservations)
 	reservations->reserved = 0;
 }
 
-static struct dofi_reservation *reservation_find(struct dofi_reservations *reservations, const void *key, size_t len)
+static struct dofi_reservation *reservation_find(struct dofi_reservations *reservations,
+						 const void *key, size_t len)
 {
 	struct dofi_reservation *reservation;
 
@@ -21,8 +22,8 @@ static struct dofi_reservation *reservation_find(struct dofi_reservations *reser
 	return NULL;
 }
 
-bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned entries,
-		      const void *key, size_t len)
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation,
+		  unsigned entries, const void *key, size_t len)
 {
 	reservation->counts = !reservation_find(reservations, key, len);
 	if (reservation->counts && reservations->reserved >= entries)
@@ -44,7 +45,9 @@ void dofi_release(struct dofi_reservation *reservation)
 		return;
 	reservation->of = NULL;
 	TAILQ_REMOVE(&reservations->list, reservation, link);
-	other = reservation->counts ? reservation_find(reservations, reservation->key, reservation->key_len) : NULL;
+	other = reservation->counts ?
+			reservation_find(reservations, reservation->key, reservation->key_len) :
+			NULL;
 	if (other)
 		other->counts = true;
 	else

@@ -2,8 +2,9 @@
 /*
  * Reservations of an endpoint's entries for peers, where a fabric has few of them.
  *
- * A connection request names the local endpoint that the peer has to use, before the peer is known to the fabric. So
- * an entry for it is reserved before. Reservations with equal keys share an entry.
+ * A connection request names the local endpoint that the peer has to use, before the peer is known
+ * to the fabric. So an entry for it is reserved before. Reservations with equal keys share an
+ * entry.
  */
 #ifndef DOFI_SHM_RESERVE_H
 #define DOFI_SHM_RESERVE_H
@@ -33,11 +34,11 @@ struct dofi_reservations {
 void dofi_reservations_init(struct dofi_reservations *reservations);
 
 /*
- * Reserves an entry. Returns false if @entries of them are reserved already. @key, of at most DOFI_RESERVATION_KEY
- * bytes, identifies the peer.
+ * Reserves an entry. Returns false if @entries of them are reserved already. @key, of at most
+ * DOFI_RESERVATION_KEY bytes, identifies the peer.
  */
-bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned entries,
-		      const void *key, size_t len);
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation,
+		  unsigned entries, const void *key, size_t len);
 
 /* Releases the entry; does nothing if none is reserved. */
 void dofi_release(struct dofi_reservation *reservation);

@@ -15,7 +15,10 @@ static struct dofi_mutex lock;
 
 static const int taken[DOFI_SIGNALS] = { SIGINT, SIGTERM, SIGBUS, SIGSEGV };
 
-/* Returns whether the handler is in libfabric, or in a provider of it that is a library of its own (fabric(7)). */
+/*
+ * Returns whether the handler is in libfabric, or in a provider of it that is a library of its own
+ * (fabric(7)).
+ */
 static bool is_libfabrics(const struct sigaction *action)
 {
 	Dl_info handler, libfabric;

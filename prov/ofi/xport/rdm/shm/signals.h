@@ -2,9 +2,10 @@
 /*
  * Restores the signal handlers that libfabric's shm replaces.
  *
- * When it opens an endpoint, it installs a handler for SIGINT, SIGTERM, SIGBUS and SIGSEGV that removes the files of
- * this process's endpoints (seen in 1.17 and 2.1). A signal that the program ignores is no longer ignored then. And a
- * forked child that is ended by such a signal removes the files of its parent, which new peers then cannot reach.
+ * When it opens an endpoint, it installs a handler for SIGINT, SIGTERM, SIGBUS and SIGSEGV that
+ * removes the files of this process's endpoints (seen in 1.17 and 2.1). A signal that the program
+ * ignores is no longer ignored then. And a forked child that is ended by such a signal removes the
+ * files of its parent, which new peers then cannot reach.
  */
 #ifndef DOFI_SHM_SIGNALS_H
 #define DOFI_SHM_SIGNALS_H
@@ -18,8 +19,9 @@ struct dofi_signals {
 };
 
 /*
- * Call around opening an endpoint, of any fabric: some have shm within. Another thread that saves waits for the
- * restore, or it would take libfabric's for the program's. What the program changes meanwhile stays.
+ * Call around opening an endpoint, of any fabric: some have shm within. Another thread that saves
+ * waits for the restore, or it would take libfabric's for the program's. What the program changes
+ * meanwhile stays.
  */
 void dofi_signals_save(struct dofi_signals *signals);
 void dofi_signals_restore(const struct dofi_signals *signals);
