@@ -6,6 +6,7 @@
 prov_unit_tests = \
 	test/unit/base_test \
 	test/unit/fab_test \
+	test/unit/wq_test \
 	test/unit/obj1_test \
 	test/unit/obj2_test
 
@@ -112,6 +113,18 @@ test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=ioctl -Wl,--wrap=getsockopt \
 	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=process_vm_readv $(nomem_ldflags)
 test_unit_fab_test_LDADD = test/unit/libplain.la libdofi_core.la
+
+# The owner of a ring is the test's own.
+test_unit_wq_test_SOURCES = \
+	test/unit/wq/dto_test.c \
+	test/unit/wq/queue_state_test.c \
+	test/unit/wq/queue_test.c \
+	test/unit/wq/ring.c \
+	test/unit/wq/ring.h \
+	test/unit/wq/unread_test.c
+test_unit_wq_test_CPPFLAGS = $(prov_test_cppflags)
+test_unit_wq_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put
+test_unit_wq_test_LDADD = test/unit/libplain.la libdofi_core.la
 
 EXTRA_DIST += \
 	test/data/topo/clusters.xml \
