@@ -75,6 +75,11 @@ test_unit_fab_test_SOURCES = \
 	test/unit/loop/progress_test.c \
 	test/unit/loop/source_test.c \
 	test/unit/loop/counter_server_test.c \
+	test/unit/fab/cq_guard_test.c \
+	test/unit/fab/cq_one.h \
+	test/unit/fab/cq_order_test.c \
+	test/unit/fab/cq_read_test.c \
+	test/unit/fab/cq_serve_test.c \
 	test/unit/fab/cq_test.c \
 	test/unit/fab/device_test.c \
 	test/unit/fab/domain_test.c \
