@@ -22,10 +22,16 @@ xport_test_sources = \
 	test/unit/xport/fabric.h \
 	test/unit/xport/rdm/rings_fault.h \
 	test/unit/xport/msg/bye_test.c \
+	test/unit/xport/msg/connect_test.c \
+	test/unit/xport/msg/endpoint_test.c \
+	test/unit/xport/msg/event_test.c \
 	test/unit/xport/msg/listen_test.c \
 	test/unit/xport/msg/mail_test.c \
-	test/unit/xport/msg/native_test.c \
 	test/unit/xport/msg/msg_test.c \
+	test/unit/xport/msg/native_test.c \
+	test/unit/xport/msg/one.h \
+	test/unit/xport/msg/op_test.c \
+	test/unit/xport/msg/open_test.c \
 	test/unit/xport/peer.c \
 	test/unit/xport/peer.h \
 	test/unit/xport/ports_test.c \
