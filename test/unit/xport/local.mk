@@ -39,12 +39,16 @@ xport_test_sources = \
 	test/unit/xport/rdm/direct_test.c \
 	test/unit/xport/rdm/eager_test.c \
 	test/unit/xport/rdm/endpoint_test.c \
-	test/unit/xport/rdm/rings_test.c \
+	test/unit/xport/rdm/link_test.c \
 	test/unit/xport/rdm/op_test.c \
+	test/unit/xport/rdm/parts.h \
 	test/unit/xport/rdm/peer_test.c \
+	test/unit/xport/rdm/pz_test.c \
 	test/unit/xport/rdm/recv_test.c \
 	test/unit/xport/rdm/request_test.c \
+	test/unit/xport/rdm/rings_test.c \
 	test/unit/xport/rdm/rma_test.c \
+	test/unit/xport/rdm/rndv_test.c \
 	test/unit/xport/rdm/send_test.c \
 	test/unit/xport/rdm/target_test.c \
 	test/unit/xport/rdm/xport_test.c \
