@@ -76,6 +76,8 @@ test_unit_cm_test_SOURCES = \
 	test/unit/xport/cm/listen_test.c \
 	test/unit/xport/cm/address_test.c \
 	test/unit/xport/cm/conn_test.c \
+	test/unit/xport/cm/fds_test.c \
+	test/unit/xport/cm/local_test.c \
 	test/unit/xport/cm/wire_test.c
 test_unit_cm_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_cm_test_LDFLAGS = $(xport_test_ldflags) \
