@@ -156,6 +156,7 @@ obj_test_sources = \
 	test/unit/obj/csp_test.c \
 	test/unit/obj/dequeue_test.c \
 	test/unit/obj/ep_attr_test.c \
+	test/unit/obj/ep_bind_test.c \
 	test/unit/obj/ep_cm_test.c \
 	test/unit/obj/ep_connect_test.c \
 	test/unit/obj/ep_create_test.c \
@@ -178,6 +179,7 @@ obj_test_sources = \
 	test/unit/obj/ops.h \
 	test/unit/obj/psp_test.c \
 	test/unit/obj/pz_test.c \
+	test/unit/obj/rmr_one.h \
 	test/unit/obj/rmr_test.c \
 	test/unit/obj/rsp_test.c \
 	test/unit/obj/srq_test.c \
