@@ -160,6 +160,7 @@ obj_test_sources = \
 	test/unit/obj/ep_cm_test.c \
 	test/unit/obj/ep_connect_test.c \
 	test/unit/obj/ep_create_test.c \
+	test/unit/obj/ep_done_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \
 	test/unit/obj/ep_one.h \
