@@ -90,7 +90,9 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
 	test/unit/fab/named_test.c \
+	test/unit/fab/offer.h \
 	test/unit/fab/params_test.c \
+	test/unit/fab/query_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/shards_test.c \
 	test/unit/fab/start_test.c \
