@@ -152,10 +152,12 @@ endif
 obj_test_sources = \
 	test/unit/obj/caps_test.c \
 	test/unit/obj/caps_use_test.c \
+	test/unit/obj/child_test.c \
 	test/unit/obj/cno_test.c \
 	test/unit/obj/counters_test.c \
 	test/unit/obj/cr_test.c \
 	test/unit/obj/csp_test.c \
+	test/unit/obj/dat_test.c \
 	test/unit/obj/dequeue_test.c \
 	test/unit/obj/ep_attr_test.c \
 	test/unit/obj/ep_bind_test.c \
@@ -177,10 +179,10 @@ obj_test_sources = \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
 	test/unit/obj/fast_test.c \
+	test/unit/obj/handle_test.c \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
-	test/unit/obj/obj_test.c \
 	test/unit/obj/ops.c \
 	test/unit/obj/ops.h \
 	test/unit/obj/psp_test.c \
