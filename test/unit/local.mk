@@ -190,6 +190,7 @@ obj_test_sources = \
 	test/unit/obj/rmr_one.h \
 	test/unit/obj/rmr_test.c \
 	test/unit/obj/rsp_test.c \
+	test/unit/obj/segments_test.c \
 	test/unit/obj/srq_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h \
