@@ -82,6 +82,55 @@ Test(rdm_pz_state, has_room_for_many_connections)
 	cr_expect_eq(rpz_of(pz)->n_conns, 64);
 }
 
+static uint64_t id_of(DAT_EP_HANDLE handle)
+{
+	return atomic_load(&rdm_conn_of(handle)->id);
+}
+
+/* A sender asks whether its peer is in this process, and still there. */
+Test(rdm_pz_state, a_connection_of_this_process_is_found_by_its_id_until_it_ends)
+{
+	DAT_EP_HANDLE other = ep_make();
+	const _Atomic uint64_t *word;
+	uint64_t id;
+
+	pair_connect(ep, other);
+	id = id_of(ep);
+	word = rdm_conn_here(id);
+	cr_assert(word && word != rdm_conn_here(id_of(other)));
+	cr_expect_eq(atomic_load(word), id);
+	cr_expect(!rdm_conn_here(id ^ 1ULL << 40));
+	cr_expect(!rdm_conn_here(0));
+	succeed(dofi_ep_free(ep));
+	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	settle();
+	cr_expect(!rdm_conn_here(id));
+}
+
+/* A late frame for an earlier connection of the entry, bare or not, must not find the next one. */
+Test(rdm_pz_state, an_entry_has_another_id_for_each_connection)
+{
+	DAT_EP_HANDLE other = ep_make();
+	uint64_t id[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		pair_connect(ep, other);
+		id[i] = id_of(ep);
+		cr_expect(id[i] >> 63, "no id is a small number");
+		succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+		event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		settle();
+		succeed(dofi_ep_reset(ep));
+		succeed(dofi_ep_reset(other));
+	}
+	for (i = 1; i < 3; i++) {
+		cr_expect_eq((uint32_t)id[i], (uint32_t)id[0], "the entry is used again");
+		cr_expect((id[i] >> 32 & RDM_BARE_NUMBER) != (id[i - 1] >> 32 & RDM_BARE_NUMBER));
+	}
+}
+
 /* Connections of two PZs use two endpoints. The IA is its own peer. */
 Test(rdm_pz_state, reaches_another)
 {
