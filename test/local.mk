@@ -101,6 +101,7 @@ brief_programs = \
 	test/unit/xport2_test \
 	test/unit/obj2_test \
 	test/unit/base_test \
+	test/unit/wq_test \
 	test/unit/cm_test \
 	test/unit/prov2_test \
 	test/examples/examples1 \

@@ -6,6 +6,7 @@
 prov_unit_tests = \
 	test/unit/base_test \
 	test/unit/fab_test \
+	test/unit/wq_test \
 	test/unit/obj1_test \
 	test/unit/obj2_test
 
@@ -74,6 +75,11 @@ test_unit_fab_test_SOURCES = \
 	test/unit/loop/progress_test.c \
 	test/unit/loop/source_test.c \
 	test/unit/loop/counter_server_test.c \
+	test/unit/fab/cq_guard_test.c \
+	test/unit/fab/cq_one.h \
+	test/unit/fab/cq_order_test.c \
+	test/unit/fab/cq_read_test.c \
+	test/unit/fab/cq_serve_test.c \
 	test/unit/fab/cq_test.c \
 	test/unit/fab/device_test.c \
 	test/unit/fab/domain_test.c \
@@ -84,7 +90,9 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
 	test/unit/fab/named_test.c \
+	test/unit/fab/offer.h \
 	test/unit/fab/params_test.c \
+	test/unit/fab/query_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/shards_test.c \
 	test/unit/fab/start_test.c \
@@ -113,6 +121,18 @@ test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=process_vm_readv $(nomem_ldflags)
 test_unit_fab_test_LDADD = test/unit/libplain.la libdofi_core.la
 
+# The owner of a ring is the test's own.
+test_unit_wq_test_SOURCES = \
+	test/unit/wq/dto_test.c \
+	test/unit/wq/queue_state_test.c \
+	test/unit/wq/queue_test.c \
+	test/unit/wq/ring.c \
+	test/unit/wq/ring.h \
+	test/unit/wq/unread_test.c
+test_unit_wq_test_CPPFLAGS = $(prov_test_cppflags)
+test_unit_wq_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put
+test_unit_wq_test_LDADD = test/unit/libplain.la libdofi_core.la
+
 EXTRA_DIST += \
 	test/data/topo/clusters.xml \
 	test/data/topo/no-distances.xml \
@@ -132,15 +152,19 @@ endif
 obj_test_sources = \
 	test/unit/obj/caps_test.c \
 	test/unit/obj/caps_use_test.c \
+	test/unit/obj/child_test.c \
 	test/unit/obj/cno_test.c \
 	test/unit/obj/counters_test.c \
 	test/unit/obj/cr_test.c \
 	test/unit/obj/csp_test.c \
+	test/unit/obj/dat_test.c \
 	test/unit/obj/dequeue_test.c \
 	test/unit/obj/ep_attr_test.c \
+	test/unit/obj/ep_bind_test.c \
 	test/unit/obj/ep_cm_test.c \
 	test/unit/obj/ep_connect_test.c \
 	test/unit/obj/ep_create_test.c \
+	test/unit/obj/ep_done_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \
 	test/unit/obj/ep_one.h \
@@ -149,19 +173,25 @@ obj_test_sources = \
 	test/unit/obj/ep_revoke_test.c \
 	test/unit/obj/ep_srq_test.c \
 	test/unit/obj/ep_state_test.c \
+	test/unit/obj/ep_test.c \
+	test/unit/obj/evd_feed_test.c \
+	test/unit/obj/evd_one.h \
+	test/unit/obj/evd_queue_test.c \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
 	test/unit/obj/fast_test.c \
+	test/unit/obj/handle_test.c \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
-	test/unit/obj/obj_test.c \
 	test/unit/obj/ops.c \
 	test/unit/obj/ops.h \
 	test/unit/obj/psp_test.c \
 	test/unit/obj/pz_test.c \
+	test/unit/obj/rmr_one.h \
 	test/unit/obj/rmr_test.c \
 	test/unit/obj/rsp_test.c \
+	test/unit/obj/segments_test.c \
 	test/unit/obj/srq_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h \

@@ -123,7 +123,7 @@ static DAT_RETURN bind_post(struct dofi_ep *ep, struct dofi_bind *bind, const st
 		/* stored now, as its completion may be seen before this returns */
 		if (c->context)
 			*c->context = bind->context;
-		dofi_queue_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
+		dofi_dto_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
 	}
 	dofi_ep_unlock(ep);
 	return ret;

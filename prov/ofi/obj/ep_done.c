@@ -226,13 +226,11 @@ static DOFI_INTO_CALLER void queue_retire(struct dofi_ep *ep, struct dofi_queue 
 					  struct dofi_evd *evd, struct dofi_sink *sink)
 	DOFI_NEEDS(ep->lock)
 {
-	while (q->head != q->next) {
-		struct dofi_dto *dto = dofi_queue_at(q, q->head);
+	const struct dofi_dto *dto;
 
-		if (!dto->done)
-			return;
+	while ((dto = dofi_queue_ended(q))) {
 		deliver(ep, evd, dto, sink);
-		q->head++;
+		dofi_queue_retire(q);
 	}
 }
 
@@ -255,33 +253,27 @@ void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 		dofi_ep_request_done(ep);
 }
 
-static void queue_flush(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep->lock)
+/* Before the flush, so that a grant has ended when the event of its bind is read. */
+static void binds_drop(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
+	const struct dofi_queue *q = &ep->sq;
 	uint32_t i;
 
 	for (i = q->head; i != q->tail; i++) {
-		struct dofi_dto *dto = dofi_queue_at(q, i);
+		const struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		if (dto->done)
-			continue;
-		/* first, so that the grant has ended when the event is read */
-		if (dto->kind == DOFI_DTO_BIND)
+		if (!dto->done && dto->kind == DOFI_DTO_BIND)
 			dofi_bind_drop(dto->bind);
-		dto->done = true;
-		dto->at_fabric = false;
-		dto->status = DAT_DTO_ERR_FLUSHED;
 	}
-	q->next = q->tail;
-	if (q == &ep->sq)
-		dofi_requests_retire(ep, NULL);
-	else
-		dofi_receives_retire(ep, NULL);
 }
 
 void dofi_dto_flush(struct dofi_ep *ep)
 {
-	queue_flush(ep, &ep->sq);
-	queue_flush(ep, &ep->rq);
+	binds_drop(ep);
+	dofi_queue_flush(&ep->sq, DAT_DTO_ERR_FLUSHED);
+	dofi_requests_retire(ep, NULL);
+	dofi_queue_flush(&ep->rq, DAT_DTO_ERR_FLUSHED);
+	dofi_receives_retire(ep, NULL);
 	if (ep->srq) {
 		dofi_srq_leave(ep->srq, &ep->srq_user);
 		if (ep->obj.ia->xport->srq_clear)

@@ -14,9 +14,7 @@ void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS
 static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 	DOFI_NEEDS(ep->lock)
 {
-	dto->done = true;
-	dto->at_fabric = false;
-	dto->status = DAT_DTO_SUCCESS;
+	dofi_dto_set_done(dto, DAT_DTO_SUCCESS);
 	if (__builtin_expect(ep->reads, 0))
 		ep->reads -= dofi_dto_is(dto->kind, DOFI_DTO_READS);
 	if (__builtin_expect(err, 0))

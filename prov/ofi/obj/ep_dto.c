@@ -14,7 +14,7 @@
 
 static inline bool waiting(const struct dofi_ep *ep)
 {
-	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail || ep->owes;
+	return dofi_queue_waits(&ep->sq) || dofi_queue_waits(&ep->rq) || ep->owes;
 }
 
 static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int err,
@@ -160,9 +160,7 @@ static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi
 
 	if (status == DAT_DTO_ERR_FLUSHED)
 		return;
-	dto->done = true;
-	dto->at_fabric = false;
-	dto->status = status;
+	dofi_dto_set_done(dto, status);
 	ep->failed_early = true;
 }
 

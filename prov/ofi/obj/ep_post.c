@@ -155,7 +155,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 		ret = fill(ep, dto, kind, p);
 		if (!ret) {
 			dofi_tally_add(&ep->posted[kind], dto->length);
-			dofi_queue_commit(ep, &ep->sq, dto, kind);
+			dofi_dto_commit(ep, &ep->sq, dto, kind);
 		}
 	}
 	dofi_ep_unlock(ep);
@@ -296,13 +296,13 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 		ret = DOFI_NO_RESOURCE(TEP);
 	} else {
 		ret = fill(ep, dto, DOFI_DTO_RECV, &p);
-		if (!ret && ep->rq.open && ep->rq.head == ep->rq.tail) {
+		if (!ret && ep->rq.open && dofi_queue_empty(&ep->rq)) {
 			first = ep->cq;
 			shard = ep->shard;
 		}
 		if (!ret) {
 			dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
-			dofi_queue_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
+			dofi_dto_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
 		}
 	}
 	if (__builtin_expect(marked | ep->owes, 0))

@@ -48,7 +48,7 @@ static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dt
 /* Carries out a bind that is next in its queue, so operations behind it find it done. */
 static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
-	ep->sq.next++;
+	dofi_queue_advance(&ep->sq);
 	dofi_dto_finish(ep, dto, -dofi_bind_execute(dto->bind));
 	dofi_dto_retire(ep, NULL);
 }
@@ -56,7 +56,7 @@ static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep
 /* The next request may not use its memory: it fails without reaching the fabric. */
 static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
-	ep->sq.next++;
+	dofi_queue_advance(&ep->sq);
 	dofi_dto_finish(ep, dto, EFAULT);
 	dofi_dto_retire(ep, NULL);
 }
@@ -106,43 +106,46 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 		dto->at_fabric = dto->parts;
 		return false;
 	}
-	if (__builtin_expect(q->head == q->next++ && dofi_dto_is(kind, DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME), 0))
+	if (__builtin_expect(!dofi_queue_has_flight(q) &&
+			     dofi_dto_is(kind, DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME), 0))
 		dofi_cq_ask(ep->cq, ep->shard);
+	dofi_queue_advance(q);
 	ep->reads += dofi_dto_is(kind, DOFI_DTO_READS);
 	if (__builtin_expect(ret, 0))
 		ended(ep, dto, ret);
 	return true;
 }
 
-static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep->lock)
+/* Starts @dto, the next operation of @q. Returns false if it has to wait. */
+static bool start(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
+	DOFI_NEEDS(ep->lock)
 {
-	while (dofi_queue_waits(q) && q->open && !q->held) {
-		struct dofi_dto *dto = dofi_queue_at(q, q->next);
-
-		if (held_back(ep, dto))
-			return;
-		if (__builtin_expect(dto->marks & DOFI_DTO_REVOKED, 0))
-			fail_here(ep, dto);
-		else if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0))
-			special_execute(ep, dto);
-		else if (!submit(ep, q, dto, dto->kind))
-			return;
-	}
+	if (held_back(ep, dto))
+		return false;
+	if (__builtin_expect(dto->marks & DOFI_DTO_REVOKED, 0))
+		fail_here(ep, dto);
+	else if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0))
+		special_execute(ep, dto);
+	else
+		return submit(ep, q, dto, dto->kind);
+	return true;
 }
 
-void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+void dofi_dto_pump_queue(struct dofi_ep *ep, struct dofi_queue *q)
 {
-	queue_pump(ep, q);
+	struct dofi_dto *dto;
+
+	while ((dto = dofi_queue_ready(q)) && start(ep, q, dto))
+		;
 	dofi_fast_renew(ep);
 }
 
 /* A disconnected EP accepts operations and flushes them at once. */
-void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		       uint8_t kind)
+void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind)
 {
 	const bool first = !dofi_queue_waits(q);
 
-	q->tail++;
+	dofi_queue_push(q);
 	if (__builtin_expect(!q->open, 0)) {
 		if (ep->state == DAT_EP_STATE_DISCONNECTED)
 			dofi_dto_flush(ep);
@@ -151,15 +154,15 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 	dofi_cq_posted(ep->cq);
 	/* no operation is before it, and it need not wait for any */
 	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads || q->held, 0))
-		dofi_queue_pump(ep, q);
+		dofi_dto_pump_queue(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
 		dofi_fast_renew(ep);
 }
 
 void dofi_dto_pump(struct dofi_ep *ep)
 {
-	dofi_queue_pump(ep, &ep->rq);
-	dofi_queue_pump(ep, &ep->sq);
+	dofi_dto_pump_queue(ep, &ep->rq);
+	dofi_dto_pump_queue(ep, &ep->sq);
 	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq_listen)
 		ep->xport->srq_listen(ep);
 	if (__builtin_expect(ep->owes, 0))
@@ -168,16 +171,7 @@ void dofi_dto_pump(struct dofi_ep *ep)
 
 void dofi_dto_recall(struct dofi_ep *ep)
 {
-	struct dofi_queue *q = &ep->rq;
-	uint32_t i;
-
-	for (i = q->head; i != q->next; i++) {
-		struct dofi_dto *dto = dofi_queue_at(q, i);
-
-		dofi_dto_renew(dto);
-		dto->at_fabric = false;
-	}
-	q->next = q->head;
+	dofi_queue_recall(&ep->rq);
 	if (ep->srq && ep->obj.ia->xport->srq_clear)
 		ep->obj.ia->xport->srq_clear(ep);
 }

@@ -12,11 +12,11 @@
 void dofi_dto_recall(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Queues @dto, of @kind: the slot of @q that was reserved and is filled in. EP lock held. */
-void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		       uint8_t kind) DOFI_NEEDS(ep->lock);
+void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind)
+	DOFI_NEEDS(ep->lock);
 
 /* Submits pending operations of @q, a queue of @ep, in order. EP lock held. */
-void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep->lock);
+void dofi_dto_pump_queue(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep->lock);
 
 /*
  * Submits pending operations of @ep, as far as the fabric and the rules of order allow. EP lock

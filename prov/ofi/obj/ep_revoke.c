@@ -196,7 +196,7 @@ static void receives_give_back(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 		dofi_dto_renew(dto);
 		dto->marks &= ~DOFI_DTO_RECALLED;
 	}
-	q->next = i;
+	dofi_queue_rewind(q, i);
 	for (; i != q->head; i--)
 		dofi_queue_at(q, i - 1)->marks &= ~DOFI_DTO_RECALLED;
 }

@@ -45,7 +45,7 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 		return NULL;
 	dto->flags = DOFI_DTO_SHARED;
 	dto->cq_data = 0;
-	ep->rq.tail++;
+	dofi_queue_push(&ep->rq);
 	dofi_dto_watermarks(ep);
 	return dto;
 }
@@ -58,7 +58,7 @@ struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep)
 	/* what ends the connection flushes the buffer */
 	if (!dto || !ep->rq.open)
 		return NULL;
-	ep->rq.next++;
+	dofi_queue_advance(&ep->rq);
 	err = dofi_srq_buffer_check(ep, dto);
 	if (err) {
 		dofi_dto_finish(ep, dto, err);

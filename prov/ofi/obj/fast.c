@@ -123,8 +123,8 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 {
 	struct dofi_queue *q = queue_of(ep, kind);
 
-	q->tail++;
-	q->next++;
+	dofi_queue_push(q);
+	dofi_queue_advance(q);
 	if (kind == DOFI_DTO_READ)
 		ep->reads++;
 	dofi_tally_add(&ep->posted[kind], dto->length);
@@ -336,7 +336,7 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT 
  */
 static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
 {
-	if (q->head + 1 == q->tail)
+	if (dofi_queue_has_one(q))
 		return true;
 	if (cq)
 		dofi_cq_expect(cq);
@@ -363,10 +363,10 @@ static DOFI_INTO_CALLER bool fast_requested(struct dofi_ep *ep, struct dofi_dto 
 						  struct dofi_cq *cq, struct dofi_evd *evd,
 						  DAT_EVENT *event)
 {
-	if (__builtin_expect(dto->number != ep->sq.head || !next_is_pending(&ep->sq, cq) ||
+	if (__builtin_expect(!dofi_queue_is_oldest(&ep->sq, dto) || !next_is_pending(&ep->sq, cq) ||
 			     ep->fast.request_evd != evd, 0))
 		return false;
-	ep->sq.head++;
+	dofi_queue_retire(&ep->sq);
 	dto->at_fabric = false;
 	if (dto->kind == DOFI_DTO_READ)
 		ep->reads--;
@@ -379,10 +379,11 @@ static DOFI_INTO_CALLER bool fast_received(const struct fi_cq_data_entry *entry,
 						 struct dofi_ep *ep, struct dofi_dto *dto,
 						 struct dofi_evd *evd, DAT_EVENT *event)
 {
-	if (__builtin_expect(dto->number != ep->rq.head || !next_is_pending(&ep->rq, NULL) ||
-			     ep->fast.recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA, 0))
+	if (__builtin_expect(!dofi_queue_is_oldest(&ep->rq, dto) ||
+			     !next_is_pending(&ep->rq, NULL) || ep->fast.recv_evd != evd ||
+			     entry->flags & FI_REMOTE_CQ_DATA, 0))
 		return false;
-	ep->rq.head++;
+	dofi_queue_retire(&ep->rq);
 	dto->at_fabric = false;
 	dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], entry->len);
 	fast_event(event, evd, ep, dto, entry->len);

@@ -76,7 +76,7 @@ bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi
 	if (got) {
 		line_leave(srq, user);
 		dofi_dto_copy(dto, dofi_queue_oldest(&srq->queue), srq->queue.max_iov);
-		srq->queue.head++;
+		dofi_queue_retire(&srq->queue);
 		dofi_unread_add(&srq->given);
 		low = falls_low(srq);
 	} else {
@@ -148,7 +148,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TR
 	dto = dofi_queue_reserve(&srq->queue);
 	ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
 	if (!ret)
-		srq->queue.tail++;
+		dofi_queue_push(&srq->queue);
 	dofi_mutex_unlock(&srq->lock);
 	if (!ret)
 		serve_line(srq);

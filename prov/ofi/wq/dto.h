@@ -216,6 +216,14 @@ static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
 	dto->step = DOFI_STEP_NONE;
 }
 
+/* The operation has ended, with @status: it is not at the fabric any more. */
+static inline void dofi_dto_set_done(struct dofi_dto *dto, uint8_t status)
+{
+	dto->done = true;
+	dto->at_fabric = false;
+	dto->status = status;
+}
+
 /* Like dofi_dto_renew(), for a plain operation. Returns the context. */
 static inline void *dofi_dto_renew_plain(struct dofi_dto *dto)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A ring of slots: how it is made, and how it grows. */
+/* A ring of slots: how it is made, how it grows, and what concerns all of its operations. */
 
 #include "wq/queue.h"
 
@@ -178,6 +178,34 @@ void dofi_queue_fini(struct dofi_queue *q)
 		dofi_block_put(q->memory[i], ((size_t)q->first << (i - 1)) * q->stride);
 	q->slots = NULL;
 	q->steps = 0;
+}
+
+void dofi_queue_recall(struct dofi_queue *q)
+{
+	uint32_t i;
+
+	for (i = q->head; i != q->next; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		dofi_dto_renew(dto);
+		dto->at_fabric = false;
+	}
+	dofi_queue_rewind(q, q->head);
+}
+
+void dofi_queue_flush(struct dofi_queue *q, uint8_t status)
+{
+	uint32_t i;
+
+	for (i = q->head; i != q->tail; i++)
+		if (!dofi_queue_at(q, i)->done)
+			dofi_dto_set_done(dofi_queue_at(q, i), status);
+	q->next = q->tail;
+}
+
+void dofi_queue_clear(struct dofi_queue *q)
+{
+	q->head = q->next = q->tail;
 }
 
 void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id)

@@ -17,9 +17,21 @@ struct dofi_lmr;
 
 /*
  * A ring of slots. Operations enter at tail, go to the fabric at next, leave at head: head <= next
- * <= tail, as counters that wrap. The ring begins small and doubles when more operations are
- * outstanding than it has slots, until it has as many as its limit requires. A slot never moves:
- * the fabric has its address.
+ * <= tail, as counters that wrap. Only the functions below change these. The owner decides when an
+ * operation goes to the fabric and what its end means:
+ *
+ *	dofi_queue_reserve()	a slot, which the owner fills in
+ *	dofi_queue_push()	the operation is posted
+ *	dofi_queue_ready()	the next operation for the fabric; the owner submits it
+ *	dofi_queue_advance()	it is in flight, or has ended without the fabric
+ *	dofi_dto_set_done()	it has ended, in any order
+ *	dofi_queue_ended()	the oldest operation, once it has ended; the owner reports it
+ *	dofi_queue_retire()	its slot is free
+ *
+ * The queue of an SRQ has no fabric: it does not use next.
+ *
+ * The ring begins small and doubles when more operations are outstanding than it has slots, until
+ * it has as many as its limit requires. A slot never moves: the fabric has its address.
  */
 struct dofi_queue {
 	struct dofi_dto **slots;	/* operation i has the slot at i & mask */
@@ -34,8 +46,9 @@ struct dofi_queue {
 	uint32_t head, next, tail;
 	const struct dofi_lmr *lmr;	/* the LMR of the last plain operation, or dofi_lmr_none: obj/fast.h */
 	struct dofi_unread *unread;	/* its owner's: events that are not dequeued */
-	bool open;			/* operations may go to the fabric: dofi_ep_open_queues() */
-	bool held;			/* they wait although open: receives are being cancelled at the fabric */
+	/* set by the owner: */
+	bool open;			/* operations may go to the fabric */
+	bool held;			/* they wait although open: the owner cancels some */
 };
 
 /*
@@ -119,10 +132,65 @@ static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 	return dto;
 }
 
+/* The operation in the reserved slot is the newest one. */
+static inline void dofi_queue_push(struct dofi_queue *q)
+{
+	q->tail++;
+}
+
 /* Whether operations of @q have yet to go to the fabric. */
 static inline bool dofi_queue_waits(const struct dofi_queue *q)
 {
 	return q->next != q->tail;
+}
+
+/* The next operation for the fabric, or NULL if there is none or the queue is closed or held. */
+static inline struct dofi_dto *dofi_queue_ready(const struct dofi_queue *q)
+{
+	return dofi_queue_waits(q) && q->open && !q->held ? dofi_queue_at(q, q->next) : NULL;
+}
+
+/* The next operation is in flight, or has ended without the fabric. */
+static inline void dofi_queue_advance(struct dofi_queue *q)
+{
+	q->next++;
+}
+
+/* Whether an operation is between head and next. */
+static inline bool dofi_queue_has_flight(const struct dofi_queue *q)
+{
+	return q->head != q->next;
+}
+
+/*
+ * The oldest operation if it has ended, or NULL: an operation that ended before an older one stays
+ * behind it.
+ */
+static inline struct dofi_dto *dofi_queue_ended(const struct dofi_queue *q)
+{
+	struct dofi_dto *dto;
+
+	if (!dofi_queue_has_flight(q))
+		return NULL;
+	dto = dofi_queue_oldest(q);
+	return dto->done ? dto : NULL;
+}
+
+/* The oldest operation leaves the queue. */
+static inline void dofi_queue_retire(struct dofi_queue *q)
+{
+	q->head++;
+}
+
+static inline bool dofi_queue_is_oldest(const struct dofi_queue *q, const struct dofi_dto *dto)
+{
+	return dto->number == q->head;
+}
+
+/* Whether operation @number, which may be any number, is between head and next. */
+static inline bool dofi_queue_in_flight(const struct dofi_queue *q, uint32_t number)
+{
+	return number - q->head < q->next - q->head;
 }
 
 /* Operations outstanding. */
@@ -131,10 +199,31 @@ static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
 	return q->tail - q->head;
 }
 
+static inline bool dofi_queue_has_one(const struct dofi_queue *q)
+{
+	return q->head + 1 == q->tail;
+}
+
 static inline bool dofi_queue_empty(const struct dofi_queue *q)
 {
 	return q->head == q->tail;
 }
+
+/* The operations from @number on are pending again. None of them is at the fabric. */
+static inline void dofi_queue_rewind(struct dofi_queue *q, uint32_t number)
+{
+	q->next = number;
+}
+
+/*
+ * All operations in flight are pending again: the fabric endpoint that had them is gone. Their late
+ * completions match no operation.
+ */
+void dofi_queue_recall(struct dofi_queue *q);
+/* Ends the operations that have not ended, with @status. None of them is at the fabric any more. */
+void dofi_queue_flush(struct dofi_queue *q, uint8_t status);
+/* Drops all operations. */
+void dofi_queue_clear(struct dofi_queue *q);
 
 /* Makes @to, of another queue, the operation @from; the slots have room for @max_iov segments. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov);

@@ -1,414 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The choice of a fabric, and what is read from its fi_info. */
+/* What is read from the fi_info of the chosen fabric. */
 
-#include "fab/info.h"
+#include "fab/offer.h"
 
-#include "base/log.h"
-#include "capture.h"
-#include "fab/fake.h"
 #include "fab/quirks.h"
 
-#include <arpa/inet.h>
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-static struct capture capture;
-/*
- * The choice. fi_getinfo() returns copies of the entries in this list that have the requested
- * endpoint type.
- */
-
-static struct fi_info *offered, **offered_end = &offered;
-static struct fi_info *asked;		/* a copy of the first hints */
-static char asked_node[64];
-static uint64_t asked_flags;
-static int answer;			/* returned for every query if not 0 */
-static int order_answer;		/* returned for a query with FI_ORDER_SAW */
-static int delivery_answer;		/* returned for a query with FI_DELIVERY_COMPLETE */
-static int atomics_answer;		/* returned for a query with FI_ATOMIC */
-
-static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
-		   struct fi_info **info)
-{
-	struct fi_info **end = info;
-	const struct fi_info *i;
-
-	if (answer)
-		return answer;
-	if (!asked) {
-		asked = fi_dupinfo(hints);
-		strncpy(asked_node, node ? node : "", sizeof(asked_node) - 1);
-		asked_flags = flags;
-	}
-	if (hints->tx_attr->msg_order & FI_ORDER_SAW && order_answer)
-		return order_answer;
-	if (hints->tx_attr->op_flags & FI_DELIVERY_COMPLETE && delivery_answer)
-		return delivery_answer;
-	if (hints->caps & FI_ATOMIC && atomics_answer)
-		return atomics_answer;
-	*info = NULL;
-	for (i = offered; i; i = i->next) {
-		if (i->ep_attr->type != hints->ep_attr->type)
-			continue;
-		*end = fi_dupinfo(i);
-		end = &(*end)->next;
-	}
-	return *info ? 0 : -FI_ENODATA;
-}
-
-static struct fi_info *offer(const char *provider, const char *ip)
-{
-	struct fi_info *info = fake_info(provider, ip);
-
-	fake.getinfo = getinfo;
-	*offered_end = info;
-	offered_end = &info->next;
-	return info;
-}
-
-static struct dofi_fabric_choice choice;
-
-/* Chooses with ia_params @text. The log is in capture.text. */
-static int choose(const char *text)
-{
-	struct dofi_params params;
-	char why[160];
-	int ret;
-
-	cr_assert_eq(dofi_params_parse(text, &params, why, sizeof(why)), 0);
-	dofi_log_max = DOFI_WARN;
-	capture_begin(&capture);
-	ret = dofi_fabric_choose(&params, &choice);
-	capture_end(&capture);
-	return ret;
-}
-
-static const char *chosen(void)
-{
-	return choice.info->fabric_attr->prov_name;
-}
-
-static void done(void)
-{
-	fi_freeinfo(offered);
-	fi_freeinfo(asked);
-	if (choice.info)
-		dofi_fabric_release(&choice);
-	offered = asked = NULL;
-}
-
-TestSuite(choose, .fini = done);
-
-Test(choose, hardware_before_software)
-{
-	offer("nosuch", "10.0.0.1");
-	offer("sockets", "10.0.0.1");
-	offer("net", "10.0.0.1");
-	offer("tcp", "10.0.0.1");
-	offer("verbs", "10.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen(), "verbs");
-}
-
-Test(choose, better_software_before_worse)
-{
-	offer("nosuch", "10.0.0.1");
-	offer("sockets", "10.0.0.1");
-	offer("tcp", "10.0.0.1");
-	offer("net", "10.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen(), "tcp");
-}
-
-Test(choose, an_unknown_fabric_serves_if_alone)
-{
-	offer("nosuch", "10.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen(), "nosuch");
-}
-
-Test(choose, the_first_of_equals)
-{
-	offer("tcp", "10.0.0.1");
-	free(offer("tcp", "10.0.0.2")->domain_attr->name);
-	offered->next->domain_attr->name = strdup("second");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(choice.info->domain_attr->name, "fake0");
-}
-
-static const char *chosen_address(void)
-{
-	return inet_ntoa(((struct sockaddr_in *)choice.info->src_addr)->sin_addr);
-}
-
-Test(choose, loopback_comes_after_interfaces)
-{
-	offer("tcp", "127.0.0.1");
-	offer("tcp", "10.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen_address(), "10.0.0.1");
-}
-
-Test(choose, all_of_network_127_is_loopback)
-{
-	offer("tcp", "127.3.2.1");
-	offer("tcp", "10.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen_address(), "10.0.0.1");
-}
-
-Test(choose, loopback_of_the_better_fabric_wins)
-{
-	offer("sockets", "10.0.0.1");
-	offer("tcp", "127.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen(), "tcp");
-}
-
-/* Distances of domains, set by the test, by the linker's --wrap. */
-
-static struct {
-	const char *domain;
-	unsigned distance;		/* 0: unknown */
-} locality_of[4];
-static bool located;
-
-bool __real_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
-bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
-bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality)
-{
-	size_t i;
-
-	if (!located)
-		return __real_dofi_topo_locate(info, locality);
-	for (i = 0; locality_of[i].domain; i++)
-		if (!strcmp(locality_of[i].domain, info->domain_attr->name) && locality_of[i].distance) {
-			locality->distance = locality_of[i].distance;
-			return true;
-		}
-	return false;
-}
-
-static void offer_located(const char *provider, const char *ip, const char *domain,
-			 unsigned distance, uint64_t speed)
-{
-	struct fi_info *info = offer(provider, ip);
-	size_t i = 0;
-
-	while (locality_of[i].domain)
-		i++;
-	located = true;
-	locality_of[i].domain = domain;
-	locality_of[i].distance = distance;
-	free(info->domain_attr->name);
-	info->domain_attr->name = strdup(domain);
-	if (speed)
-		fake_nic(info, 0, speed);
-}
-
-static void expect_domain(const char *domain)
-{
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(choice.info->domain_attr->name, domain);
-}
-
-Test(choose, the_nearest_of_equals)
-{
-	offer_located("tcp", "10.0.0.1", "far0", 21, 0);
-	offer_located("tcp", "10.0.0.2", "near0", 10, 0);
-	offer_located("tcp", "10.0.0.3", "farther0", 31, 0);
-	expect_domain("near0");
-	cr_expect(choice.located);
-	cr_expect_eq(choice.locality.distance, 10);
-}
-
-Test(choose, the_first_of_equally_near)
-{
-	offer_located("tcp", "10.0.0.1", "a0", 10, 0);
-	offer_located("tcp", "10.0.0.2", "b0", 10, 0);
-	expect_domain("a0");
-}
-
-Test(choose, a_better_fabric_before_a_nearer)
-{
-	offer_located("tcp", "10.0.0.1", "near0", 10, 0);
-	offer_located("verbs", "10.0.0.2", "far0", 31, 0);
-	expect_domain("far0");
-}
-
-Test(choose, an_interface_before_loopback_however_far)
-{
-	offer_located("tcp", "127.0.0.1", "near0", 10, 0);
-	offer_located("tcp", "10.0.0.2", "far0", 31, 0);
-	expect_domain("far0");
-}
-
-/* libfabric lists the fastest first. */
-Test(choose, a_faster_device_before_a_nearer)
-{
-	offer_located("verbs", "10.0.0.1", "fast0", 21, 200000000000);
-	offer_located("verbs", "10.0.0.2", "slow0", 10, 100000000000);
-	expect_domain("fast0");
-}
-
-Test(choose, the_nearest_of_the_equally_fast)
-{
-	offer_located("verbs", "10.0.0.1", "fast0", 21, 200000000000);
-	offer_located("verbs", "10.0.0.2", "fast1", 10, 200000000000);
-	expect_domain("fast1");
-}
-
-Test(choose, what_is_at_no_known_place_keeps_its_turn)
-{
-	offer_located("tcp", "10.0.0.1", "bond0", 0, 0);
-	offer_located("tcp", "10.0.0.2", "near0", 10, 0);
-	expect_domain("bond0");
-	cr_expect(!choice.located);
-}
-
-Test(choose, a_known_place_is_no_worse_than_an_unknown)
-{
-	offer_located("tcp", "10.0.0.1", "far0", 31, 0);
-	offer_located("tcp", "10.0.0.2", "bond0", 0, 0);
-	expect_domain("far0");
-}
-
-static void make_ipv6(struct fi_info *info)
-{
-	struct sockaddr_in6 *in6 = calloc(1, sizeof(*in6));
-
-	in6->sin6_family = AF_INET6;
-	in6->sin6_port = htons(7);
-	in6->sin6_addr = in6addr_loopback;
-	free(info->src_addr);
-	info->src_addr = in6;
-	info->src_addrlen = sizeof(*in6);
-	info->addr_format = FI_SOCKADDR_IN6;
-}
-
-Test(choose, ipv4_before_ipv6)
-{
-	make_ipv6(offer("tcp", ""));
-	offer("tcp", "127.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen_address(), "127.0.0.1");
-}
-
-Test(choose, ipv6_serves_if_alone)
-{
-	make_ipv6(offer("tcp", ""));
-	cr_assert_eq(choose(""), 0);
-	cr_expect_eq(((struct sockaddr *)choice.info->src_addr)->sa_family, AF_INET6);
-}
-
-Test(choose, a_fabric_without_address_serves_if_alone)
-{
-	offer("tcp", "");
-	cr_expect_eq(choose(""), 0);
-}
-
-Test(choose, layered_fabrics_are_not_used)
-{
-	offer("tcp;ofi_rxm", "10.0.0.1");
-	cr_expect_eq(choose(""), -FI_ENODATA);
-}
-
-Test(choose, endpoints_of_other_kinds_are_not_used)
-{
-	offer("tcp", "10.0.0.1")->ep_attr->type = FI_EP_DGRAM;
-	cr_expect_eq(choose(""), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "no usable fabric"), "%s", capture.text);
-}
+TestSuite(info, .fini = done);
 
 /* Endpoints that do not connect */
 
-static struct fi_info *offer_rdm(const char *provider)
-{
-	struct fi_info *info = offer(provider, "10.0.0.1");
-
-	info->ep_attr->type = FI_EP_RDM;
-	info->ep_attr->max_msg_size = SIZE_MAX;
-	info->tx_attr->inject_size = 4096;
-	return info;
-}
-
-Test(choose, connected_endpoints_come_first)
-{
-	offer_rdm("efa");
-	offer("sockets", "127.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen(), "sockets");
-	cr_expect(!choice.rdm && !choice.target_rdma && choice.write_ordered);
-}
-
-Test(choose, without_them_the_others_serve)
-{
-	offer_rdm("tcp");
-	cr_assert_eq(choose(""), 0);
-	cr_expect(choice.rdm);
-}
-
-Test(choose, connected_ones_alone_if_asked_for)
-{
-	offer_rdm("tcp");
-	cr_expect_eq(choose("endpoint=msg"), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "no connected fabric"), "%s", capture.text);
-}
-
-Test(choose, the_others_alone_if_asked_for)
-{
-	offer("tcp", "10.0.0.1");
-	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "no connectionless fabric"), "%s", capture.text);
-	offer_rdm("net");
-	cr_assert_eq(choose("endpoint=rdm"), 0);
-	cr_expect(choice.rdm);
-}
-
-Test(choose, of_those_the_best)
-{
-	offer_rdm("nosuch");	/* unknown whether it checks keys */
-	offer_rdm("tcp;ofi_rxm");
-	offer_rdm("shm");
-	offer_rdm("sockets");
-	offer_rdm("tcp");
-	cr_assert_eq(choose("endpoint=rdm"), 0);
-	cr_expect_str_eq(chosen(), "tcp");
-}
-
-Test(choose, an_unmeasured_one_is_not_used)
-{
-	offer_rdm("nosuch");
-	cr_expect_eq(choose("provider=nosuch endpoint=rdm"), -FI_ENODATA);
-}
-
-Test(choose, a_layer_is_used_if_named)
-{
-	offer_rdm("tcp;ofi_rxm");
-	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
-	cr_assert_eq(choose("provider=tcp;ofi_rxm"), 0);
-	cr_expect(choice.rdm);
-	dofi_fabric_release(&choice);
-	setenv("FI_PROVIDER", "^tcp;ofi_rxm", 1);
-	cr_expect_eq(choose(""), -FI_ENODATA);
-	setenv("FI_PROVIDER", "tcp;ofi_rxm", 1);
-	cr_expect_eq(choose(""), 0);
-}
-
-Test(choose, a_refused_layer_has_one_line)
-{
-	offer_rdm("udp;ofi_rxd");
-	cr_expect_eq(choose("provider=udp;ofi_rxd"), -FI_EOPNOTSUPP);
-	cr_expect(strstr(capture.text, "udp;ofi_rxd is not used: a refused RDMA operation"), "%s",
-		  capture.text);
-	cr_expect(!strstr(capture.text, "no usable"), "%s", capture.text);
-	cr_expect(!choice.info);
-}
-
-Test(choose, without_writes_ordered_it_says_so)
+Test(info, without_writes_ordered_it_says_so)
 {
 	offer_rdm("efa")->tx_attr->msg_order = FI_ORDER_SAS;
 	order_answer = -FI_ENODATA;
@@ -430,7 +33,7 @@ static bool has_long_rxm_frames(void)
 	return FI_VERSION_GE(FI_VERSION(1, 17), fi_version());
 }
 
-Test(choose, frames_are_no_longer_than_the_fabric_keeps_in_order)
+Test(info, frames_are_no_longer_than_the_fabric_keeps_in_order)
 {
 	offer_rdm("net");
 	cr_assert_eq(choose("provider=net"), 0);
@@ -472,12 +75,12 @@ static void expect_frames(const char *layer, const char *variable, size_t most)
 	cr_expect(!choice.info);
 }
 
-Test(choose, frames_fit_the_buffers_that_the_user_gave_a_layer)
+Test(info, frames_fit_the_buffers_that_the_user_gave_a_layer)
 {
 	expect_frames("net;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 16384);
 }
 
-Test(choose, frames_fit_the_limit_where_a_layer_needs_no_buffers)
+Test(info, frames_fit_the_limit_where_a_layer_needs_no_buffers)
 {
 	if (has_long_rxm_frames())
 		expect_frames("tcp;ofi_rxm", "FI_OFI_RXM_EAGER_LIMIT", LONG_FRAME);
@@ -495,7 +98,7 @@ static void name_endpoint(struct fi_info *info)
 	info->addr_format = FI_ADDR_STR;
 }
 
-Test(choose, a_fabric_of_names_has_the_address_that_was_given)
+Test(info, a_fabric_of_names_has_the_address_that_was_given)
 {
 	struct sockaddr_storage address;
 
@@ -516,93 +119,14 @@ Test(choose, a_fabric_of_names_has_the_address_that_was_given)
 	cr_expect(IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&address)->sin6_addr));
 }
 
-Test(choose, a_named_domain_is_taken)
-{
-	offer("verbs", "10.0.0.1");
-	free(offer("sockets", "10.0.0.2")->domain_attr->name);
-	offered->next->domain_attr->name = strdup("mlx5_0");
-	cr_assert_eq(choose("domain=mlx5_0"), 0);
-	cr_expect_str_eq(chosen(), "sockets");
-}
-
-Test(choose, a_domain_that_is_not_there_is_logged)
-{
-	offer("tcp", "10.0.0.1");
-	cr_expect_eq(choose("domain=mlx5_9"), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "domain=mlx5_9"), "%s", capture.text);
-	cr_expect(!choice.info);
-}
-
-Test(choose, fi_getinfo_failing_is_passed_on)
-{
-	offer("tcp", "10.0.0.1");
-	answer = -FI_ENOMEM;
-	cr_expect_eq(choose(""), -FI_ENOMEM);
-}
-
-Test(choose, the_provider_is_asked_for)
-{
-	offer("tcp", "10.0.0.1");
-	cr_assert_eq(choose("provider=tcp"), 0);
-	cr_expect_str_eq(asked->fabric_attr->prov_name, "tcp");
-	cr_expect_eq(asked_flags, 0);
-}
-
-Test(choose, any_provider_is_not_asked_for)
-{
-	offer("tcp", "10.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect(!asked->fabric_attr->prov_name);
-}
-
-Test(choose, the_address_is_asked_for_as_source)
-{
-	offer("tcp", "127.0.0.1");
-	cr_assert_eq(choose("address=127.0.0.1"), 0);
-	cr_expect_str_eq(asked_node, "127.0.0.1");
-	cr_expect_eq(asked_flags, FI_SOURCE);
-}
-
-Test(choose, what_a_connection_needs_is_asked_for)
-{
-	offer("tcp", "10.0.0.1");
-	cr_assert_eq(choose(""), 0);
-	cr_expect_eq(asked->ep_attr->type, FI_EP_MSG);
-	cr_expect_eq(asked->caps, FI_MSG | FI_RMA);
-	cr_expect_eq(asked->domain_attr->threading, FI_THREAD_SAFE);
-	cr_expect(asked->tx_attr->msg_order & FI_ORDER_SAW);
-}
-
-Test(choose, delivery_complete_where_it_is_offered)
+Test(info, delivery_complete_where_it_is_offered)
 {
 	offer("tcp", "10.0.0.1");
 	cr_assert_eq(choose(""), 0);
 	cr_expect_eq(choice.write_flags, FI_DELIVERY_COMPLETE);
 }
 
-/* Such as rxm of libfabric 2.7 with several connections to a peer. */
-Test(choose, a_fabric_that_does_not_keep_messages_in_order_is_refused)
-{
-	offer_rdm("shm")->rx_attr->msg_order = 0;
-	cr_expect_eq(choose("provider=shm endpoint=rdm"), -FI_EOPNOTSUPP);
-	cr_expect(strstr(capture.text, "shm is not used: it does not keep messages in order"), "%s",
-		  capture.text);
-	cr_expect(asked->tx_attr->msg_order & asked->rx_attr->msg_order & FI_ORDER_SAS);
-	offered->rx_attr->msg_order = FI_ORDER_SAS;
-	offered->tx_attr->msg_order = FI_ORDER_SAW;
-	cr_expect_eq(choose("provider=shm endpoint=rdm"), -FI_EOPNOTSUPP);
-	offered->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
-	cr_expect_eq(choose("provider=shm endpoint=rdm"), 0);
-}
-
-/* Connected endpoints have the order of their connection, so they need not report any. */
-Test(choose, connected_endpoints_need_not_say_what_they_keep)
-{
-	offer("tcp", "10.0.0.1")->tx_attr->msg_order = 0;
-	cr_expect_eq(choose(""), 0);
-}
-
-Test(choose, no_delivery_complete_where_it_is_refused)
+Test(info, no_delivery_complete_where_it_is_refused)
 {
 	offer("verbs", "10.0.0.1");
 	delivery_answer = -FI_ENODATA;
@@ -611,7 +135,7 @@ Test(choose, no_delivery_complete_where_it_is_refused)
 }
 
 /* All 64 bits are used, and a write with remote CQ data must not consume a receive. */
-Test(choose, cq_data_where_there_are_64_bits)
+Test(info, cq_data_where_there_are_64_bits)
 {
 	struct fi_info *info = offer("tcp", "10.0.0.1");
 
@@ -633,7 +157,7 @@ Test(choose, cq_data_where_there_are_64_bits)
  * Remote CQ data of a write completes a receive, so immediate data and atomics are left to the
  * fabric.
  */
-Test(choose, hardware_does_by_itself_what_it_can)
+Test(info, hardware_does_by_itself_what_it_can)
 {
 	struct fi_info *info = offer("verbs", "10.0.0.1");
 
@@ -660,7 +184,7 @@ Test(choose, hardware_does_by_itself_what_it_can)
 	cr_expect(!choice.immed && !dofi_fabric_has_immed(&choice));
 }
 
-Test(choose, a_fabric_of_virtual_addresses_keeps_its_mode)
+Test(info, a_fabric_of_virtual_addresses_keeps_its_mode)
 {
 	offer("verbs", "10.0.0.1")->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
 	cr_assert_eq(choose(""), 0);
@@ -668,7 +192,7 @@ Test(choose, a_fabric_of_virtual_addresses_keeps_its_mode)
 	cr_expect_eq(choice.info->domain_attr->mr_mode, FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
 }
 
-Test(choose, a_fabric_of_offsets_is_asked_to_take_addresses)
+Test(info, a_fabric_of_offsets_is_asked_to_take_addresses)
 {
 	offer("tcp", "10.0.0.1")->domain_attr->mr_mode = 0;
 	cr_assert_eq(choose(""), 0);
@@ -676,7 +200,7 @@ Test(choose, a_fabric_of_offsets_is_asked_to_take_addresses)
 	cr_expect_eq(choice.info->domain_attr->mr_mode, FI_MR_VIRT_ADDR);
 }
 
-Test(choose, what_keys_and_addresses_can_do_follows_from_their_style)
+Test(info, what_keys_and_addresses_can_do_follows_from_their_style)
 {
 	struct fi_info *info = offer("tcp", "10.0.0.1");
 
@@ -695,7 +219,7 @@ Test(choose, what_keys_and_addresses_can_do_follows_from_their_style)
 }
 
 /* Only for measured fabrics is it known that they add the offset. */
-Test(choose, an_unknown_fabric_counts_by_addresses)
+Test(info, an_unknown_fabric_counts_by_addresses)
 {
 	offer("nosuch", "10.0.0.1");
 	cr_assert_eq(choose(""), 0);
@@ -703,28 +227,28 @@ Test(choose, an_unknown_fabric_counts_by_addresses)
 	cr_expect(!choice.zero_based);
 }
 
-Test(choose, software_listens_everywhere)
+Test(info, software_listens_everywhere)
 {
 	offer("tcp", "10.0.0.1");
 	cr_assert_eq(choose(""), 0);
 	cr_expect(choice.wildcard);
 }
 
-Test(choose, a_named_domain_listens_for_itself)
+Test(info, a_named_domain_listens_for_itself)
 {
 	offer("tcp", "10.0.0.1");
 	cr_assert_eq(choose("domain=fake0"), 0);
 	cr_expect(!choice.wildcard);
 }
 
-Test(choose, a_named_address_listens_for_itself)
+Test(info, a_named_address_listens_for_itself)
 {
 	offer("tcp", "127.0.0.1");
 	cr_assert_eq(choose("address=127.0.0.1"), 0);
 	cr_expect(!choice.wildcard);
 }
 
-Test(choose, the_quirk_of_the_chosen_comes_along)
+Test(info, the_quirk_of_the_chosen_comes_along)
 {
 	offer("sockets", "10.0.0.1");
 	cr_assert_eq(choose(""), 0);
@@ -732,63 +256,6 @@ Test(choose, the_quirk_of_the_chosen_comes_along)
 }
 
 /* With the real libfabric. */
-
-Test(choose, an_unknown_provider_is_logged)
-{
-	cr_expect_eq(choose("provider=nosuch"), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "provider=nosuch"), "%s", capture.text);
-}
-
-Test(choose, fi_provider_filters)
-{
-	setenv("FI_PROVIDER", "sockets", 1);
-	cr_assert_eq(choose(""), 0);
-	cr_expect_str_eq(chosen(), "sockets");
-}
-
-Test(choose, a_filter_that_leaves_nothing_is_logged)
-{
-	setenv("FI_PROVIDER", "nosuch", 1);
-	cr_expect(choose("") < 0);
-	cr_expect(strstr(capture.text, "FI_PROVIDER=nosuch"), "%s", capture.text);
-}
-
-Test(choose, the_filter_and_the_entry_may_contradict)
-{
-	setenv("FI_PROVIDER", "sockets", 1);
-	cr_expect(choose("provider=tcp") < 0);
-}
-
-Test(choose, a_foreign_address_is_no_interface)
-{
-	setenv("FI_PROVIDER", "tcp", 1);
-	cr_expect(choose("address=203.0.113.7") < 0);
-	cr_expect(strstr(capture.text, "address=203.0.113.7"), "%s", capture.text);
-}
-
-/* verbs does so for the loopback address. */
-Test(choose, a_device_of_another_address_is_not_taken)
-{
-	offer("verbs", "10.0.0.1");
-	cr_expect_eq(choose("address=127.0.0.1"), -FI_ENODATA);
-	offer("tcp", "127.0.0.1");
-	cr_assert_eq(choose("address=127.0.0.1"), 0);
-	cr_expect_str_eq(chosen(), "tcp");
-}
-
-Test(choose, an_address_that_is_none_is_logged)
-{
-	offer("tcp", "10.0.0.1");
-	cr_expect_eq(choose("address=eth0"), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "address=eth0"), "%s", capture.text);
-}
-
-Test(choose, loopback_can_be_asked_for)
-{
-	setenv("FI_PROVIDER", "tcp", 1);
-	cr_assert_eq(choose("address=127.0.0.1"), 0);
-	cr_expect_str_eq(chosen_address(), "127.0.0.1");
-}
 
 /*
  * What is expected of each connectionless fabric of libfabric. A fabric that this libfabric lacks
@@ -809,7 +276,7 @@ static const struct {
 	{ "sockets", false, false, false, DOFI_MR_VIRTUAL, FI_DELIVERY_COMPLETE, FI_MR_VIRT_ADDR, 16384 },
 };
 
-Test(choose, real_fabrics_are_what_they_are)
+Test(info, real_fabrics_are_what_they_are)
 {
 	struct sockaddr_storage address;
 	struct dofi_limits l;
@@ -845,7 +312,7 @@ Test(choose, real_fabrics_are_what_they_are)
 	}
 }
 
-Test(choose, the_real_shm_has_no_need_of_its_own_address)
+Test(info, the_real_shm_has_no_need_of_its_own_address)
 {
 	if (choose("provider=shm"))
 		return;		/* the test above logs that */
@@ -855,86 +322,13 @@ Test(choose, the_real_shm_has_no_need_of_its_own_address)
 	cr_expect_eq(((struct sockaddr *)choice.info->src_addr)->sa_family, AF_INET);
 }
 
-Test(choose, the_real_rxd_is_refused)
+Test(info, the_real_rxd_is_refused)
 {
 	int ret = choose("provider=udp;ofi_rxd");
 
 	cr_expect(ret == -FI_EOPNOTSUPP || ret == -FI_ENODATA, "%d", ret);
 	cr_expect(strstr(capture.text, ret == -FI_ENODATA ? "no usable" : "is not used"), "%s",
 		  capture.text);
-}
-
-/* The list of fabrics */
-
-TestSuite(list, .fini = done);
-
-Test(list, names_each_fabric_once)
-{
-	char names[64];
-
-	offer("tcp", "10.0.0.1");
-	offer("tcp", "127.0.0.1");
-	offer("sockets", "10.0.0.1");
-	dofi_fabric_list(false, names, sizeof(names));
-	cr_expect_str_eq(names, "tcp sockets");
-}
-
-Test(list, a_name_within_another_counts)
-{
-	char names[64];
-
-	offer("tcpx", "10.0.0.1");
-	offer("xtcp", "10.0.0.1");
-	offer("tcp", "10.0.0.1");
-	dofi_fabric_list(false, names, sizeof(names));
-	cr_expect_str_eq(names, "tcpx xtcp tcp");
-}
-
-Test(list, what_cannot_be_used_is_left_out)
-{
-	char names[64];
-
-	offer("tcp;ofi_rxm", "10.0.0.1");
-	offer_rdm("udp;ofi_rxd");
-	offer_rdm("nosuch");
-	dofi_fabric_list(false, names, sizeof(names));
-	cr_expect_str_eq(names, "");
-	dofi_fabric_list(true, names, sizeof(names));
-	cr_expect_str_eq(names, "");
-}
-
-Test(list, connectionless_and_connected_ones_are_listed_apart)
-{
-	char names[64];
-
-	offer("tcp", "10.0.0.1");
-	offer_rdm("tcp");
-	offer_rdm("tcp;ofi_rxm");
-	offer_rdm("shm");
-	dofi_fabric_list(true, names, sizeof(names));
-	cr_expect_str_eq(names, "tcp tcp;ofi_rxm shm");
-	dofi_fabric_list(false, names, sizeof(names));
-	cr_expect_str_eq(names, "tcp");
-}
-
-Test(list, nothing_is_an_empty_text)
-{
-	char names[64] = "old";
-
-	fake.getinfo = getinfo;
-	dofi_fabric_list(false, names, sizeof(names));
-	cr_expect_str_eq(names, "");
-}
-
-Test(list, is_cut_to_its_buffer)
-{
-	char names[8] = "";
-
-	offer("tcp", "10.0.0.1");
-	offer("sockets", "10.0.0.1");
-	dofi_fabric_list(false, names, 7);
-	cr_expect(strlen(names) <= 6);
-	cr_expect(!strncmp(names, "tcp", 3));
 }
 
 /* Addresses */

@@ -1,218 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion of operations: each completes once, the contents of its event, and failures. */
+/* Completions from the fabric: each counts once, remote CQ data, and reads into an RMR. */
+
+#include "obj/ops.h"
 
 #include "obj/cq_data.h"
-#include "obj/cno.h"
 #include "obj/ep_bind.h"
-#include "obj/ops.h"
 
 #include <rdma/fi_errno.h>
 
-TestSuite(ep_dto, .init = ops_init, .fini = ia_fini);
-
 /* Completing */
-
-Test(ep_dto, events_report_what_ended)
-{
-	DAT_DTO_COMPLETION_EVENT_DATA d;
-
-	succeed(post_send(1));
-	succeed(post_recv(2));
-	succeed(post_write(3, 8, 8));
-	complete(0);
-	d = take(1, DAT_DTO_SUCCESS);
-	cr_expect_eq(d.transfered_length, 8);
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(d.operation, DAT_DTO_SEND);
-#endif
-	complete_with(1, 0, 5);
-	d = take(2, DAT_DTO_SUCCESS);
-	cr_expect_eq(d.transfered_length, 5);	/* as the fabric reports */
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(d.operation, DAT_DTO_RECEIVE);
-#endif
-	complete(2);
-	d = take(3, DAT_DTO_SUCCESS);
-	cr_expect_eq(d.transfered_length, 8);
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(d.operation, DAT_DTO_RDMA_WRITE);
-#endif
-}
-
-Test(ep_dto, requests_end_in_the_order_of_their_posting)
-{
-	succeed(post_read(1, 8, 8, 0));
-	succeed(post_send(2));
-	succeed(post_write(3, 8, 8));
-	complete(2);
-	complete(1);
-	cr_expect(event_none(evd));
-	complete(0);
-	take(1, DAT_DTO_SUCCESS);
-	take(2, DAT_DTO_SUCCESS);
-	take(3, DAT_DTO_SUCCESS);
-}
-
-Test(ep_dto, receives_do_not_wait_for_requests)
-{
-	succeed(post_send(1));
-	succeed(post_recv(2));
-	complete_with(1, 0, 8);
-	take(2, DAT_DTO_SUCCESS);
-}
-
-Test(ep_dto, a_suppressed_success_is_silent)
-{
-	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
-	succeed(post_send(2));
-	complete(0);
-	cr_expect(event_none(evd));
-	complete(1);
-	take(2, DAT_DTO_SUCCESS);
-}
-
-Test(ep_dto, a_suppressed_failure_is_not)
-{
-	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
-	complete_with(0, FI_EIO, 0);
-	take(1, DAT_DTO_ERR_TRANSPORT);
-}
-
-static bool cno_triggered(DAT_CNO_HANDLE cno)
-{
-	DAT_EVD_HANDLE from;
-
-	return dofi_cno_wait(cno, 0, &from) == DAT_SUCCESS;
-}
-
-Test(ep_dto, only_an_unsignalled_success_wakes_no_thread)
-{
-	DAT_EVD_HANDLE out = evd_make(8, DAT_EVD_DTO_FLAG);
-	DAT_EP_ATTR attr = attr_of_depth(8);
-	DAT_CNO_HANDLE cno;
-
-	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	make_with(evd, out, &attr);
-	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
-	succeed(dofi_evd_modify_cno(out, cno));
-	succeed(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG));
-	succeed(send_flags(2, 0));
-	complete(0);
-	cr_expect(!cno_triggered(cno));
-	complete(1);
-	cr_expect(cno_triggered(cno));
-	event_take(out, DAT_DTO_COMPLETION_EVENT);
-	event_take(out, DAT_DTO_COMPLETION_EVENT);
-	while (cno_triggered(cno))
-		;
-	succeed(send_flags(3, DAT_COMPLETION_UNSIGNALLED_FLAG));
-	complete_with(2, FI_EIO, 0);
-	cr_expect(cno_triggered(cno));
-}
-
-static void arrive_as(unsigned i, bool solicited)
-{
-	const struct fi_cq_data_entry entry = { .op_context = transport.context[i], .len = 8 };
-	const struct dofi_arrived arrived = {
-		.kind = DOFI_DTO_RECV, .solicited = solicited, .length = 8,
-	};
-
-	dofi_dto_complete_as(&entry, &arrived, NULL);
-}
-
-/* The sender decides which messages notify, but failures always do. */
-Test(ep_dto, a_solicited_receive_wakes_when_its_sender_says_so)
-{
-	DAT_EVD_HANDLE in = evd_make(8, DAT_EVD_DTO_FLAG);
-	DAT_EP_ATTR attr = attr_of_depth(8);
-	DAT_CNO_HANDLE cno;
-	int i;
-
-	ia->fabric.cq_data = true;
-	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
-	make_with(in, evd, &attr);
-	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
-	succeed(dofi_evd_modify_cno(in, cno));
-	for (i = 0; i < 4; i++)
-		succeed(post_recv(i));
-	complete(0);
-	arrive_as(1, false);
-	cr_expect(!cno_triggered(cno));
-	arrive_as(2, true);
-	cr_expect(cno_triggered(cno));
-	for (i = 0; i < 3; i++)
-		cr_expect_eq(event_take(in, DAT_DTO_COMPLETION_EVENT)
-			     .event_data.dto_completion_event_data.user_cookie.as_64, (DAT_UINT64)i);
-	while (cno_triggered(cno))
-		;
-	complete_with(3, FI_EIO, 0);
-	cr_expect(cno_triggered(cno));
-}
-
-Test(ep_dto, without_the_solicited_flag_each_receive_notifies)
-{
-	DAT_CNO_HANDLE cno;
-
-	succeed(post_recv(1));
-	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
-	succeed(dofi_evd_modify_cno(evd, cno));
-	arrive_as(0, false);
-	cr_expect(cno_triggered(cno));
-	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 8);
-}
-
-Test(ep_dto, unsignalled_is_agreed_for_each_stream)
-{
-	DAT_EP_ATTR attr = attr_of_depth(8);
-	DAT_LMR_TRIPLET s = segment(0, 8);
-
-	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	make_with(evd_make(8, DAT_EVD_DTO_FLAG), evd, &attr);
-	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_UNSIGNALLED_FLAG));
-	expect_arg(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG), 5);
-}
-
-Test(ep_dto, each_stream_has_its_own_event_queue)
-{
-	DAT_EVD_HANDLE in = evd_make(4, DAT_EVD_DTO_FLAG), out = evd_make(4, DAT_EVD_DTO_FLAG);
-
-	make_with(in, out, NULL);
-	succeed(post_recv(1));
-	succeed(post_send(2));
-	complete(0);
-	cr_expect(event_none(out));
-	complete(1);
-	event_take(in, DAT_DTO_COMPLETION_EVENT);
-	event_take(out, DAT_DTO_COMPLETION_EVENT);
-	cr_expect(event_none(in) && event_none(out) && event_none(evd));
-}
-
-Test(ep_dto, an_event_that_finds_no_room_still_gives_its_slot_back)
-{
-	DAT_EVD_HANDLE small = evd_make(1, DAT_EVD_DTO_FLAG);
-	DAT_EP_ATTR attr = attr_of_depth(4);
-	unsigned i;
-
-	make_with(small, small, &attr);
-	for (i = 0; i < 4; i++)
-		succeed(post_send(i));
-	for (i = 0; i < 4; i++)
-		complete(i);
-	event_take(small, DAT_DTO_COMPLETION_EVENT);
-	cr_expect(event_none(small));
-	for (i = 0; i < 4; i++)
-		succeed(post_send(i));
-}
-
-Test(ep_dto, without_an_event_queue_there_is_no_event)
-{
-	succeed(dofi_ep_create(ia, pz, NULL, NULL, evd, NULL, &ep));
-	make_connected(ep);
-	succeed(post_send(1));
-	complete(0);
-	cr_expect(event_none(evd));
-	cr_expect(dofi_queue_empty(&inside()->sq));
-}
 
 Test(ep_dto, a_completion_counts_once)
 {
@@ -277,121 +73,7 @@ Test(ep_dto, a_completion_of_nothing_is_dropped)
 	cr_expect(event_none(evd));
 }
 
-/* The polling thread takes the event itself. */
-static DAT_EVENT taken;
-
-static bool complete_into_sink(unsigned i, DAT_EVD_HANDLE of)
-{
-	const struct fi_cq_data_entry entry = { .op_context = transport.context[i] };
-	struct dofi_sink sink = { .evd = of, .event = &taken };
-
-	dofi_dto_complete(&entry, 0, &sink);
-	return !sink.evd;
-}
-
-Test(ep_dto, a_polling_thread_gets_the_event_at_once)
-{
-	succeed(post_send(7));
-	cr_expect(complete_into_sink(0, evd));
-	cr_expect_eq(taken.event_number, DAT_DTO_COMPLETION_EVENT);
-	cr_expect_eq(taken.evd_handle, evd);
-	cr_expect_eq(taken.event_data.dto_completion_event_data.user_cookie.as_64, 7);
-	cr_expect(event_none(evd));
-}
-
-Test(ep_dto, a_polling_thread_does_not_overtake)
-{
-	succeed(post_send(1));
-	succeed(post_send(2));
-	complete(0);
-	cr_expect(!complete_into_sink(1, evd));
-	take(1, DAT_DTO_SUCCESS);
-	take(2, DAT_DTO_SUCCESS);
-}
-
-Test(ep_dto, a_polling_thread_gets_only_what_it_polls_for)
-{
-	succeed(post_send(1));
-	cr_expect(!complete_into_sink(0, evd_make(4, EVD_ALL_FLAGS)));
-	take(1, DAT_DTO_SUCCESS);
-}
-
-Test(ep_dto, a_polling_thread_gets_one_of_several)
-{
-	succeed(post_send(1));
-	succeed(post_send(2));
-	complete(1);
-	cr_expect(complete_into_sink(0, evd));
-	cr_expect_eq(taken.event_data.dto_completion_event_data.user_cookie.as_64, 1);
-	take(2, DAT_DTO_SUCCESS);
-}
-
 /* Failing */
-
-static const struct {
-	int err;
-	DAT_DTO_COMPLETION_STATUS of_send, of_write, of_recv;
-	DAT_EVENT_NUMBER end;
-} errors[] = {
-	{ FI_ECANCELED, DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_FLUSHED,
-	  DAT_CONNECTION_EVENT_DISCONNECTED },
-	{ FI_ECONNRESET, DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_FLUSHED,
-	  DAT_CONNECTION_EVENT_DISCONNECTED },
-	{ FI_ETRUNC, DAT_DTO_ERR_REMOTE_RESPONDER, DAT_DTO_ERR_REMOTE_RESPONDER,
-	  DAT_DTO_ERR_LOCAL_LENGTH, DAT_CONNECTION_EVENT_BROKEN },
-	{ FI_EACCES, DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_REMOTE_ACCESS,
-	  DAT_DTO_ERR_LOCAL_PROTECTION, DAT_CONNECTION_EVENT_BROKEN },
-	{ FI_ENOKEY, DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_REMOTE_ACCESS,
-	  DAT_DTO_ERR_LOCAL_PROTECTION, DAT_CONNECTION_EVENT_BROKEN },
-	{ EREMOTEIO, DAT_DTO_ERR_REMOTE_RESPONDER, DAT_DTO_ERR_REMOTE_RESPONDER,
-	  DAT_DTO_ERR_LOCAL_LENGTH, DAT_CONNECTION_EVENT_BROKEN },
-	{ EMSGSIZE, DAT_DTO_ERR_LOCAL_LENGTH, DAT_DTO_ERR_LOCAL_LENGTH, DAT_DTO_ERR_LOCAL_LENGTH,
-	  DAT_CONNECTION_EVENT_BROKEN },
-	{ EFAULT, DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_LOCAL_PROTECTION,
-	  DAT_DTO_ERR_LOCAL_PROTECTION, DAT_CONNECTION_EVENT_BROKEN },
-	{ EBADFD, DAT_DTO_ERR_LOCAL_EP, DAT_DTO_ERR_LOCAL_EP, DAT_DTO_ERR_LOCAL_LENGTH,
-	  DAT_CONNECTION_EVENT_BROKEN },
-	{ EBADMSG, DAT_DTO_ERR_BAD_RESPONSE, DAT_DTO_ERR_BAD_RESPONSE, DAT_DTO_ERR_BAD_RESPONSE,
-	  DAT_CONNECTION_EVENT_BROKEN },
-	{ FI_ETIMEDOUT, DAT_DTO_ERR_TRANSPORT, DAT_DTO_ERR_TRANSPORT, DAT_DTO_ERR_TRANSPORT,
-	  DAT_CONNECTION_EVENT_BROKEN },
-	{ FI_EIO, DAT_DTO_ERR_TRANSPORT, DAT_DTO_ERR_TRANSPORT, DAT_DTO_ERR_TRANSPORT,
-	  DAT_CONNECTION_EVENT_BROKEN },
-};
-
-static void fail_with(int err, DAT_DTO_COMPLETION_STATUS status, DAT_EVENT_NUMBER end)
-{
-	complete_with(transport.n - 1, err, 0);
-	settle();
-	take(1, status);
-	event_take(evd, end);
-	cr_expect(event_none(evd));
-	succeed(dofi_ep_reset(ep));
-	make_connected(ep);
-}
-
-Test(ep_dto, a_failure_has_its_status_and_ends_the_connection)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		succeed(post_send(1));
-		fail_with(errors[i].err, errors[i].of_send, errors[i].end);
-		succeed(post_write(1, 8, 8));
-		fail_with(errors[i].err, errors[i].of_write, errors[i].end);
-		succeed(post_recv(1));
-		fail_with(errors[i].err, errors[i].of_recv, errors[i].end);
-	}
-}
-
-/* soft-RoCE completes a receive with this error if the peer's bad write had data for it. */
-Test(ep_dto, a_write_that_is_refused_leaves_its_receive_to_be_flushed)
-{
-	succeed(post_recv(1));
-	fail_with(FI_EKEYREJECTED, DAT_DTO_ERR_FLUSHED, DAT_CONNECTION_EVENT_DISCONNECTED);
-	succeed(post_write(1, 8, 8));
-	fail_with(FI_EKEYREJECTED, DAT_DTO_ERR_REMOTE_ACCESS, DAT_CONNECTION_EVENT_BROKEN);
-}
 
 /* The transport may give the fabric one byte for a receive of zero bytes. */
 Test(ep_dto, a_byte_for_a_receive_of_none_is_too_long)
@@ -415,24 +97,6 @@ Test(ep_dto, a_byte_for_a_receive_of_none_is_too_long)
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-Test(ep_dto, after_a_failure_the_rest_is_flushed)
-{
-	int i;
-
-	for (i = 0; i < 4; i++)
-		succeed(post_send(i));
-	succeed(post_recv(4));
-	complete_with(1, FI_EIO, 0);
-	settle();
-	take(0, DAT_DTO_ERR_FLUSHED);
-	take(1, DAT_DTO_ERR_TRANSPORT);
-	take(2, DAT_DTO_ERR_FLUSHED);
-	take(3, DAT_DTO_ERR_FLUSHED);
-	take(4, DAT_DTO_ERR_FLUSHED);
-	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
-	cr_expect(event_none(evd));
-}
-
 Test(ep_dto, what_the_fabric_refuses_has_failed)
 {
 	transport.fail = -FI_EIO;
@@ -452,26 +116,6 @@ Test(ep_dto, what_the_fabric_refuses_waits_for_its_elders)
 	take(1, DAT_DTO_ERR_FLUSHED);
 	take(2, DAT_DTO_ERR_TRANSPORT);
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
-}
-
-/*
- * After the connection has ended, an error that the fabric cannot name is no failure of the
- * operation.
- */
-Test(ep_dto, an_unknown_error_at_the_end_is_a_flush)
-{
-	struct dofi_ep *e = inside();
-
-	succeed(post_send(1));
-	succeed(post_send(2));
-	dofi_mutex_lock(&e->lock);
-	e->closing = true;
-	dofi_ep_open_queues(e);
-	dofi_mutex_unlock(&e->lock);
-	complete_with(0, FI_EIO, 0);
-	complete_with(1, FI_EACCES, 0);
-	take(1, DAT_DTO_ERR_FLUSHED);
-	take(2, DAT_DTO_ERR_LOCAL_PROTECTION);
 }
 
 Test(ep_dto, the_next_connection_knows_nothing_of_the_last_ones_operations)
@@ -544,6 +188,7 @@ static void init_granted(void)
 	bind_with(DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_COMPLETION_SUPPRESS_FLAG, 64, &granted);
 }
 
+TestSuite(ep_dto, .init = ops_init, .fini = ia_fini);
 TestSuite(ep_data, .init = init_granted, .fini = ia_fini);
 
 /* A message of 8 bytes that invalidates @context completes the @i-th operation. */

@@ -22,10 +22,16 @@ xport_test_sources = \
 	test/unit/xport/fabric.h \
 	test/unit/xport/rdm/rings_fault.h \
 	test/unit/xport/msg/bye_test.c \
+	test/unit/xport/msg/connect_test.c \
+	test/unit/xport/msg/endpoint_test.c \
+	test/unit/xport/msg/event_test.c \
 	test/unit/xport/msg/listen_test.c \
 	test/unit/xport/msg/mail_test.c \
-	test/unit/xport/msg/native_test.c \
 	test/unit/xport/msg/msg_test.c \
+	test/unit/xport/msg/native_test.c \
+	test/unit/xport/msg/one.h \
+	test/unit/xport/msg/op_test.c \
+	test/unit/xport/msg/open_test.c \
 	test/unit/xport/peer.c \
 	test/unit/xport/peer.h \
 	test/unit/xport/ports_test.c \
@@ -33,12 +39,16 @@ xport_test_sources = \
 	test/unit/xport/rdm/direct_test.c \
 	test/unit/xport/rdm/eager_test.c \
 	test/unit/xport/rdm/endpoint_test.c \
-	test/unit/xport/rdm/rings_test.c \
+	test/unit/xport/rdm/link_test.c \
 	test/unit/xport/rdm/op_test.c \
+	test/unit/xport/rdm/parts.h \
 	test/unit/xport/rdm/peer_test.c \
+	test/unit/xport/rdm/pz_test.c \
 	test/unit/xport/rdm/recv_test.c \
 	test/unit/xport/rdm/request_test.c \
+	test/unit/xport/rdm/rings_test.c \
 	test/unit/xport/rdm/rma_test.c \
+	test/unit/xport/rdm/rndv_test.c \
 	test/unit/xport/rdm/send_test.c \
 	test/unit/xport/rdm/target_test.c \
 	test/unit/xport/rdm/xport_test.c \
@@ -66,6 +76,8 @@ test_unit_cm_test_SOURCES = \
 	test/unit/xport/cm/listen_test.c \
 	test/unit/xport/cm/address_test.c \
 	test/unit/xport/cm/conn_test.c \
+	test/unit/xport/cm/fds_test.c \
+	test/unit/xport/cm/local_test.c \
 	test/unit/xport/cm/wire_test.c
 test_unit_cm_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_cm_test_LDFLAGS = $(xport_test_ldflags) \

@@ -37,7 +37,7 @@ void msg_srq_listen(struct dofi_ep *ep)
 	struct dofi_dto *dto;
 
 	/* the message of the last frame comes before the next frame */
-	if (!ep->rq.open || in->arrived || ep->rq.next != ep->rq.tail)
+	if (!ep->rq.open || in->arrived || dofi_queue_waits(&ep->rq))
 		return;
 	/* the EP must be able to take the next message as well */
 	if (dofi_queue_used(&ep->rq) >= (uint32_t)ep->attr.max_recv_dtos)
@@ -49,9 +49,9 @@ void msg_srq_listen(struct dofi_ep *ep)
 		dto->n_iov = 1;
 		dto->iov[0] = (struct iovec){ in->buf, MSG_FRAME_MAX };
 		dto->desc[0] = in->mr.desc;
-		in->frames.tail++;
+		dofi_queue_push(&in->frames);
 	}
-	dofi_queue_pump(ep, &in->frames);
+	dofi_dto_pump_queue(ep, &in->frames);
 }
 
 /* Messages */
@@ -68,14 +68,14 @@ static void receive(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->loc
 	if (!err) {
 		dofi_dto_trim(dto, frame->length);
 		if (!frame->whole) {
-			dofi_queue_pump(ep, &ep->rq);
+			dofi_dto_pump_queue(ep, &ep->rq);
 			return;
 		}
 		dofi_iov_scatter(dto->iov, dto->n_iov, 0, in->buf + MSG_FRAME_HEADER,
 				 frame->length);
 		err = dofi_dto_received(ep, dto);
 	}
-	ep->rq.next++;
+	dofi_queue_advance(&ep->rq);
 	dofi_dto_finish(ep, dto, err);
 }
 
@@ -109,7 +109,7 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 	struct msg_inbox *in = inbox_of(ep);
 
 	dofi_dto_finish(ep, dto, err);
-	in->frames.head++;
+	dofi_queue_retire(&in->frames);
 	if (err || !ep->rq.open)
 		return;
 	if (msg_frame_unpack(in->buf, len, &in->frame)) {
@@ -128,7 +128,7 @@ void msg_srq_clear(struct dofi_ep *ep)
 	struct msg_inbox *in = inbox_of(ep);
 
 	in->arrived = false;
-	in->frames.head = in->frames.next = in->frames.tail;
+	dofi_queue_clear(&in->frames);
 }
 
 int msg_srq_open(struct dofi_ep *ep)

@@ -253,7 +253,7 @@ static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 	struct dofi_dto *dto = dofi_queue_at(q, number);
 	const bool begun = number == q->next && number != q->tail && dto->step == DOFI_STEP_ASKED;
 
-	return (number - q->head < q->next - q->head || begun) && !dto->done ? dto : NULL;
+	return (dofi_queue_in_flight(q, number) || begun) && !dto->done ? dto : NULL;
 }
 
 /*

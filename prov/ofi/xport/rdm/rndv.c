@@ -175,7 +175,7 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 	const struct dofi_queue *q = &conn->ep->rq;
 	struct dofi_dto *dto = dofi_queue_at(q, f->number);
 
-	if (f->number - q->head >= q->next - q->head || dto->done ||
+	if (!dofi_queue_in_flight(q, f->number) || dto->done ||
 	    dto->step != DOFI_STEP_AWAITS_DATA || f->addr != dto->got ||
 	    f->data_size > dto->length - dto->got) {
 		rdm_peer_error(conn, "sent a part of no message");

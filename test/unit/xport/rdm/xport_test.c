@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport's part of an IA and of a PZ, and completions there. */
+/* The connectionless transport's part of an IA, and completions there. */
 
 #include "xport/peer.h"
 
@@ -7,127 +7,25 @@
 #include "capture.h"
 #include "nomem.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 
 static struct peer peer;
 static DAT_EP_HANDLE ep, pair[2];
 
-static void init(void)
+/* A connection in the tests' PZ must not be disturbed. */
+static void init_pair(void)
 {
 	rdm_init();
 	ep = ep_make();
-}
-
-/* init(), and a connection in the tests' PZ that must not be disturbed. */
-static void init_pair(void)
-{
-	init();
 	pair[0] = ep_make();
 	pair[1] = ep_make();
 	pair_connect(pair[0], pair[1]);
 }
 
-TestSuite(rdm_pz_state, .init = init, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_ia_state, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_stray, .init = init_pair, .fini = rdm_fini, .timeout = 60);
 
-static const struct rdm_pz *rpz_of(DAT_PZ_HANDLE handle)
-{
-	const struct dofi_pz *of = handle;
-
-	return of->xport_pz;
-}
-
-/* Counts the files of this IA in /dev/shm. */
-static int files(void)
-{
-	DIR *folder = opendir(DOFI_SHM_FOLDER);
-	const struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
-	const struct dirent *e;
-	int n = 0;
-
-	while ((e = readdir(folder)))
-		n += !strncmp(e->d_name, shm->name, strlen(shm->name));
-	closedir(folder);
-	return n;
-}
-
-Test(rdm_pz_state, is_made_with_its_first_connection)
-{
-	DAT_EP_HANDLE other = ep_make();
-	const struct rdm_pz *rpz;
-
-	cr_expect(!rpz_of(pz));
-	cr_expect_eq(files(), 1, "the IA's page");
-	pair_connect(ep, other);
-	rpz = rpz_of(pz);
-	cr_assert(rpz && LIST_FIRST(&rpz->endpoints)->rdm.fid);
-	cr_expect_eq(files(), 2, "and the PZ's endpoint");
-	succeed(dofi_ep_free(ep));
-	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	succeed(dofi_ep_free(other));
-	cr_expect_eq(rpz_of(pz), rpz, "it stays for the next");
-	ep = ep_make();
-	other = ep_make();
-	pair_connect(ep, other);
-	pair_works(ep, other);
-	cr_expect_eq(files(), 2);
-}
-
-Test(rdm_pz_state, has_room_for_many_connections)
-{
-	enum { N = 40 };		/* more than the first table has entries */
-	DAT_EP_HANDLE many[N];
-	int i;
-
-	for (i = 0; i < N; i++)
-		many[i] = ep_make();
-	for (i = 0; i < N; i += 2)
-		pair_connect(many[i], many[i + 1]);
-	cr_expect_eq(rpz_of(pz)->n_conns, 64);
-	for (i = 0; i < N; i += 2)
-		pair_works(many[i], many[i + 1]);
-	/* entries are reused, and the old id does not find the new connection */
-	succeed(dofi_ep_free(many[2]));
-	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	succeed(dofi_ep_reset(many[3]));
-	many[2] = ep_make();
-	pair_connect(many[3], many[2]);
-	pair_works(many[2], many[3]);
-	pair_works(many[0], many[1]);
-	cr_expect_eq(rpz_of(pz)->n_conns, 64);
-}
-
-/* Connections of two PZs use two endpoints. The IA is its own peer. */
-Test(rdm_pz_state, reaches_another)
-{
-	DAT_PZ_HANDLE other_pz;
-	DAT_EP_HANDLE other;
-	DAT_LMR_HANDLE handle;
-	DAT_LMR_CONTEXT local;
-	DAT_RMR_CONTEXT remote;
-	static char bytes[10];
-	DAT_LMR_TRIPLET in = { .virtual_address = (uintptr_t)bytes, .segment_length = sizeof(bytes) };
-	DAT_LMR_TRIPLET out = segment(0, 5);
-	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
-
-	succeed(dofi_pz_create(ia, &other_pz));
-	succeed(dofi_ep_create(ia, other_pz, evd, evd, evd, NULL, &other));
-	succeed(lmr_make(other_pz, bytes, sizeof(bytes), DAT_MEM_PRIV_ALL_FLAG, &handle, &local,
-			 &remote));
-	in.lmr_context = local;
-	pair_connect(ep, other);
-	cr_expect(rpz_of(other_pz) && rpz_of(other_pz) != rpz_of(pz));
-	memcpy(memory, "hello", 5);
-	succeed(dofi_ep_post_recv(other, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
-	succeed(dofi_ep_post_send(ep, 1, &out, cookie, DAT_COMPLETION_DEFAULT_FLAG));
-	done_await(evd, DAT_DTO_SUCCESS);
-	done_await(evd, DAT_DTO_SUCCESS);
-	cr_expect(!memcmp(bytes, "hello", 5));
-}
-
-Test(rdm_pz_state, an_ia_opens_as_far_as_there_is_memory, .init = fabric_init, .fini = NULL)
+Test(rdm_ia_state, an_ia_opens_as_far_as_there_is_memory, .init = fabric_init, .fini = NULL)
 {
 	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
 	static const struct dofi_xports xports = { .connectionless = &dofi_rdm_xport };

@@ -3,11 +3,8 @@
 
 #include "obj/fixture.h"
 
-#include "obj/caps.h"
-#include "obj/child.h"
+#include "obj/cno.h"
 #include "obj/csp.h"
-
-#include <errno.h>
 
 /* One object of each kind. */
 static struct {
@@ -54,6 +51,8 @@ static void init(void)
 		 DAT_HANDLE_TYPE_CR);
 }
 
+TestSuite(handle, .init = init, .fini = ia_fini);
+
 /* Whether no kind of object is at @h. */
 static bool refused(DAT_HANDLE h)
 {
@@ -64,14 +63,12 @@ static bool refused(DAT_HANDLE h)
 	       !dofi_cr_check(h) && DAT_GET_TYPE(dofi_get_handle_type(h, &type)) == DAT_INVALID_HANDLE;
 }
 
-TestSuite(obj, .init = init, .fini = ia_fini);
-
-Test(obj, null_is_no_handle)
+Test(handle, null_is_no_handle)
 {
 	cr_expect(refused(DAT_HANDLE_NULL));
 }
 
-Test(obj, small_numbers_are_no_handles)
+Test(handle, small_numbers_are_no_handles)
 {
 	uintptr_t n;
 
@@ -79,7 +76,7 @@ Test(obj, small_numbers_are_no_handles)
 		cr_assert(refused((DAT_HANDLE)n));
 }
 
-Test(obj, wild_pointers_are_no_handles)
+Test(handle, wild_pointers_are_no_handles)
 {
 	int here;
 
@@ -89,7 +86,7 @@ Test(obj, wild_pointers_are_no_handles)
 	cr_expect(refused(&refused));
 }
 
-Test(obj, addresses_inside_objects_are_no_handles)
+Test(handle, addresses_inside_objects_are_no_handles)
 {
 	unsigned i, off;
 
@@ -101,7 +98,7 @@ Test(obj, addresses_inside_objects_are_no_handles)
 		}
 }
 
-Test(obj, every_handle_has_its_type)
+Test(handle, every_handle_has_its_type)
 {
 	DAT_HANDLE_TYPE type;
 	unsigned i;
@@ -112,7 +109,7 @@ Test(obj, every_handle_has_its_type)
 	}
 }
 
-Test(obj, a_handle_of_one_kind_is_none_of_another)
+Test(handle, a_handle_of_one_kind_is_none_of_another)
 {
 	unsigned i;
 
@@ -131,7 +128,7 @@ Test(obj, a_handle_of_one_kind_is_none_of_another)
 	}
 }
 
-Test(obj, every_handle_is_dead_after_the_ia)
+Test(handle, every_handle_is_dead_after_the_ia)
 {
 	unsigned i;
 
@@ -140,7 +137,7 @@ Test(obj, every_handle_is_dead_after_the_ia)
 		cr_expect(refused(each[i].handle), "%u", i);
 }
 
-Test(obj, a_freed_handle_is_dead_though_its_neighbour_lives)
+Test(handle, a_freed_handle_is_dead_though_its_neighbour_lives)
 {
 	DAT_EP_HANDLE a = ep_make(), b = ep_make();
 
@@ -150,7 +147,7 @@ Test(obj, a_freed_handle_is_dead_though_its_neighbour_lives)
 	cr_expect(!refused(b));
 }
 
-Test(obj, the_consumers_context_is_kept_for_each)
+Test(handle, the_consumers_context_is_kept_for_each)
 {
 	DAT_CONTEXT context;
 	unsigned i;
@@ -167,7 +164,7 @@ Test(obj, the_consumers_context_is_kept_for_each)
 	}
 }
 
-Test(obj, a_new_object_has_no_old_context)
+Test(handle, a_new_object_has_no_old_context)
 {
 	DAT_CONTEXT context = { .as_64 = 5 };
 	DAT_PZ_HANDLE h;
@@ -183,7 +180,7 @@ Test(obj, a_new_object_has_no_old_context)
 	}
 }
 
-Test(obj, context_calls_check_their_arguments)
+Test(handle, context_calls_check_their_arguments)
 {
 	DAT_CONTEXT context = { .as_64 = 0 };
 
@@ -191,87 +188,4 @@ Test(obj, context_calls_check_their_arguments)
 	expect_type(dofi_get_consumer_context(DAT_HANDLE_NULL, &context), DAT_INVALID_HANDLE);
 	expect_arg(dofi_get_consumer_context(ia, NULL), 2);
 	expect_arg(dofi_get_handle_type(ia, NULL), 2);
-}
-
-Test(obj, the_ia_makes_as_many_as_it_promises)
-{
-	DAT_COUNT most = dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_EVD), n;
-	DAT_EVD_HANDLE h = NULL, last;
-	DAT_IA_ATTR attr;
-
-	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
-	cr_expect_eq(attr.max_evds, most);
-	for (n = 1; n < most; n++)	/* one exists already */
-		h = evd_make(1, DAT_EVD_DTO_FLAG);
-	last = h;
-	expect_type(dofi_evd_create(ia, 1, NULL, DAT_EVD_DTO_FLAG, &h), DAT_INSUFFICIENT_RESOURCES);
-	cr_expect_eq(h, last);
-	succeed(dofi_evd_free(last));
-	succeed(dofi_evd_create(ia, 1, NULL, DAT_EVD_DTO_FLAG, &h));
-}
-
-Test(obj, failed_creations_do_not_use_up_the_limit)
-{
-	DAT_COUNT most = dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_PZ), n;
-	DAT_PZ_HANDLE h;
-
-	fake.fault.domain = -FI_ENOMEM;
-	for (n = 0; n < 2 * most; n++)
-		cr_assert(dofi_pz_create(ia, &h) != DAT_SUCCESS);
-	fake.fault.domain = 0;
-	succeed(dofi_pz_create(ia, &h));
-}
-
-Test(obj, retiring_is_for_one_caller)
-{
-	struct dofi_obj *o = ep_make();
-	void (*destroy)(struct dofi_obj *) = o->destroy;
-
-	destroy(o);
-	cr_expect(!dofi_obj_retire(o));
-	destroy(o);		/* does nothing; the pools' counts are checked at the end */
-}
-
-enum { THREADS = 4, ROUNDS = 300 };
-
-static void *make_and_free(void *arg)
-{
-	DAT_EP_HANDLE h;
-	int i;
-
-	(void)arg;
-	for (i = 0; i < ROUNDS; i++) {
-		h = ep_make();
-		cr_assert(dofi_ep_check(h));
-		succeed(dofi_ep_free(h));
-	}
-	return NULL;
-}
-
-Test(obj, threads_make_and_free_at_once)
-{
-	pthread_t thread[THREADS];
-	int i;
-
-	for (i = 0; i < THREADS; i++)
-		pthread_create(&thread[i], NULL, make_and_free, NULL);
-	for (i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
-	cr_expect_eq(dofi_ep_pool.used, 1);
-}
-
-Test(obj, errors_of_the_system_have_return_codes)
-{
-	cr_expect_eq(dofi_ret(0), DAT_SUCCESS);
-	expect_ret(dofi_ret(-ENOMEM), DOFI_NO_RESOURCE(MEMORY));
-	expect_ret(dofi_ret(-ENOSPC), DOFI_NO_RESOURCE(MEMORY));
-	expect_ret(dofi_ret(-EMFILE), DOFI_NO_RESOURCE(DEVICE));
-	expect_ret(dofi_ret(-EAGAIN), DOFI_NO_RESOURCE(DEVICE));
-	expect_ret(dofi_ret(-EROFS), DOFI_NO_RESOURCE(DEVICE));
-	expect_ret(dofi_ret_short(-EMFILE), DOFI_NO_RESOURCE(DEVICE));
-	expect_ret(dofi_ret_short(-EIO), DOFI_NO_RESOURCE(MEMORY));
-	expect_type(dofi_ret(-ENODATA), DAT_PROVIDER_NOT_FOUND);
-	expect_type(dofi_ret(EINVAL), DAT_INVALID_PARAMETER);
-	expect_type(dofi_ret(-EIO), DAT_INTERNAL_ERROR);
-	cr_expect(dofi_ret(-EIO) & DAT_CLASS_ERROR);
 }

@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which thread reads a completion queue, and that no completion is lost. */
+
+#include "fab/cq_one.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+
+TestSuite(cq_serve, .init = init);
+TestSuite(cq_serve_shards, .init = init_shards);
+
+Test(cq_serve, is_armed_in_the_first_round)
+{
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect(!epoll_fires());
+	complete(1);
+	cr_expect(epoll_fires());
+}
+
+Test(cq_serve, what_came_before_arming_is_delivered)
+{
+	complete(3);
+	serve();
+	cr_expect_eq(delivered, 3);
+}
+
+Test(cq_serve, idle_and_armed_is_left_alone)
+{
+	serve();
+	fake.cq_reads = 0;
+	serve();
+	serve();
+	cr_expect_eq(fake.cq_reads, 0);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
+}
+
+Test(cq_serve, epoll_reports_once_until_armed_again)
+{
+	serve();
+	complete(1);
+	cr_expect(epoll_fires());
+	cr_expect(!epoll_fires());
+	serve();
+	complete(1);
+	cr_expect(epoll_fires());
+}
+
+Test(cq_serve, served_at_once_when_no_thread_polls)
+{
+	serve();
+	complete(1);
+	epoll_fires();
+	serve();
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq_serve, left_for_a_moment_when_the_program_polled)
+{
+	make_probed();
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(cq.due_at, now + 100 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 100 * US);
+}
+
+Test(cq_serve, a_poll_long_ago_does_not_keep_it)
+{
+	make_probed();
+	now += 100 * US;
+	serve();
+	cr_expect_eq(delivered, 2);
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq_serve, probed_waits_its_moment)
+{
+	make_probed();
+	now += 100 * US - 1;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect_eq(delivered, 1);
+}
+
+Test(cq_serve, owned_while_the_program_still_polls)
+{
+	make_owned();
+	cr_expect_eq(cq.due_at, now + 125 * US);
+}
+
+Test(cq_serve, a_read_that_lasts_is_a_poll)
+{
+	make_probed();
+	now = cq.due_at;
+	dofi_mutex_lock(&cq.lock);		/* another thread is in dofi_cq_poll() */
+	serve();
+	dofi_mutex_unlock(&cq.lock);
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(delivered, 1);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+/* The program takes events that the progress thread has read, so it need not poll. */
+Test(cq_serve, a_program_that_takes_events_is_at_work)
+{
+	serve();
+	complete(1);
+	cr_assert(epoll_fires());
+	dofi_cq_taken(&cq);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	dofi_cq_taken(&cq);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(cq.due_at, now + 125 * US);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq_serve, a_program_that_only_posts_is_read_for)
+{
+	make_owned();
+	complete(2);
+	dofi_cq_posted(&cq);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0);
+	cr_expect_eq(delivered, next_context - 1);
+}
+
+/* One look after a poll. Returns the next pause in us. */
+static long pause_after_poll(void)
+{
+	poll_once();
+	now = cq.due_at;
+	serve();
+	return (cq.due_at - now) / US;
+}
+
+Test(cq_serve, checks_become_rarer_while_the_program_polls)
+{
+	long pause, last = 125;
+	int i;
+
+	make_owned();
+	for (i = 0; (pause = pause_after_poll()) < 4000; i++) {
+		cr_assert(pause > last && pause <= last * 5 / 4 + 1, "%ld after %ld", pause, last);
+		last = pause;
+	}
+	cr_expect(i > 10);
+	cr_expect_eq(pause_after_poll(), 4000);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	complete(1);
+	poll_once();
+	complete(1);
+	epoll_fires();
+	serve();
+	cr_expect_eq(cq.due_at, now + 2000 * US);	/* half of the last pause */
+	cr_expect_eq(pause_after_poll(), 2500);
+}
+
+Test(cq_serve, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
+{
+	cq.offloaded = true;
+	make_owned();
+	cr_expect_eq(pause_after_poll(), 64000);
+	cr_expect_eq(pause_after_poll(), 64000);
+}
+
+/* A look that finds posts, but no poll since the previous look. */
+static void check_after_post(void)
+{
+	dofi_cq_posted(&cq);
+	now = cq.due_at;
+	serve();
+}
+
+/* Looks until the CQ is served as for a program that sleeps. Returns the number of looks. */
+static int checks_until_armed(void)
+{
+	int looks = 0;
+
+	while (mode() != DOFI_CQ_ARMED && looks < 20) {
+		check_after_post();
+		looks++;
+	}
+	return looks;
+}
+
+/* The program waits for its peer by reading memory. */
+Test(cq_serve, a_program_that_posts_and_never_polls_is_served_at_once)
+{
+	make_owned();
+	cr_expect_eq(checks_until_armed(), 4);
+	complete(1);
+	cr_assert(epoll_fires());
+	dofi_cq_posted(&cq);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+}
+
+Test(cq_serve, while_it_may_poll_again_checks_after_posts_come_soon)
+{
+	make_owned();
+	while (pause_after_poll() < 1000)
+		;
+	check_after_post();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(cq.due_at, now + 100 * US);
+}
+
+Test(cq_serve, a_poll_now_and_then_does_not_change_that_it_is_served)
+{
+	int i;
+
+	make_owned();
+	checks_until_armed();
+	for (i = 0; i < 20; i++) {
+		complete(1);
+		cr_assert(epoll_fires());
+		dofi_cq_posted(&cq);
+		if (i > 3 && i % 4 == 0)
+			poll_once();
+		serve();
+		cr_assert_eq(mode(), DOFI_CQ_ARMED, "%d", i);
+	}
+}
+
+Test(cq_serve, a_program_that_polls_again_gets_it_back)
+{
+	int i;
+
+	make_owned();
+	checks_until_armed();
+	for (i = 0; i < 20 && mode() == DOFI_CQ_ARMED; i++) {
+		complete(1);
+		cr_assert(epoll_fires());
+		poll_once();
+		serve();
+	}
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect(i < 8);
+}
+
+/* The leader reads what arrives next, so the CQ is not armed at once. */
+Test(cq_serve, a_cq_that_had_a_leader_is_left_for_a_tick)
+{
+	serve();
+	complete(1);
+	cr_assert(epoll_fires());
+	cq.led = true;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect_eq(cq.due_at, now + 1000 * US);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq_serve, where_hardware_moves_the_data_posts_alone_need_no_checks)
+{
+	cq.offloaded = true;
+	make_owned();
+	check_after_post();
+	cr_expect_eq(cq.due_at, now + 64000 * US);
+	check_after_post();
+	check_after_post();
+	check_after_post();
+	check_after_post();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+}
+
+Test(cq_serve, with_a_sleeper_uses_do_not_count)
+{
+	make_owned();
+	dofi_cq_sleep_begin(&cq);
+	dofi_cq_posted(&cq);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq_serve, owned_costs_no_read)
+{
+	int i;
+
+	make_owned();
+	fake.cq_reads = 0;
+	for (i = 0; i < 10; i++) {
+		poll_once();
+		now = cq.due_at;
+		serve();
+		cr_assert_eq(mode(), DOFI_CQ_OWNED);
+	}
+	cr_expect_eq(fake.cq_reads, 10);	/* all of them are the program's */
+}
+
+/* Otherwise every packet would wake epoll, only to be ignored. */
+Test(cq_serve, what_the_program_owns_epoll_does_not_know)
+{
+	struct epoll_event ev = { .events = 0 };
+
+	serve();
+	cr_expect_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), -1);
+	cr_expect_eq(errno, EEXIST);
+	make_owned();
+	cr_expect_eq(epoll_ctl(progress.epfd, EPOLL_CTL_DEL, cq.fd, NULL), -1);
+	cr_expect_eq(errno, ENOENT);
+	dofi_cq_close(&cq);
+}
+
+Test(cq_serve, without_memory_to_watch_with_it_is_checked_again)
+{
+	struct epoll_event ev = { .events = 0 };
+
+	make_owned();
+	complete(1);
+	/* Makes the next ADD fail. */
+	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), 0);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0);
+	cr_expect_eq(cq.due_at, now + 1000 * US);
+	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_DEL, cq.fd, NULL), 0);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	complete(1);
+	cr_expect(epoll_fires());
+}
+
+Test(cq_serve, comes_back_when_the_program_stops_polling)
+{
+	make_owned();
+	complete(5);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+	complete(1);
+	cr_expect(epoll_fires());
+}
+
+Test(cq_serve, a_sleeper_takes_it_from_a_poller)
+{
+	make_owned();
+	complete(1);
+	poll_once();
+	complete(1);
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(doorbell_rang());
+	serve();	/* long before look_at */
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+}
+
+Test(cq_serve, a_sleeper_takes_it_from_a_probe)
+{
+	make_probed();
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(doorbell_rang());
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+Test(cq_serve, an_armed_queue_needs_no_wakeup)
+{
+	serve();
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(!doorbell_rang());
+}
+
+Test(cq_serve, with_a_sleeper_polls_do_not_count)
+{
+	serve();
+	dofi_cq_sleep_begin(&cq);
+	complete(1);
+	poll_once();
+	complete(1);
+	epoll_fires();
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+Test(cq_serve, polls_count_again_after_the_last_sleeper)
+{
+	serve();
+	dofi_cq_sleep_begin(&cq);
+	dofi_cq_sleep_begin(&cq);
+	dofi_cq_sleep_end(&cq);
+	dofi_cq_sleep_end(&cq);
+	make_probed();
+}
+
+Test(cq_serve, does_not_sleep_on_what_it_did_not_see)
+{
+	complete(3);
+	fake.fault.trywait = 2;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 3);
+	cr_expect_eq(fake.trywaits, 3);
+}
+
+Test(cq_serve, traffic_that_outruns_it_is_read_again_at_once)
+{
+	fake.fault.trywait = 1000;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect(dofi_cq_due(&cq) <= now);
+	cr_expect(fake.trywaits < 100);
+	fake.fault.trywait = 0;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+/* With net of libfabric 1.17 the progress thread would spin forever if the signal stayed. */
+Test(cq_serve, a_stale_signal_is_cleared)
+{
+	fake.fault.stale_signal = true;
+	progress.traits.stale_signal = true;
+	serve();
+	complete(3);
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect_eq(delivered, 3);
+	cr_assert(epoll_fires());	/* with nothing to read */
+	serve();
+	cr_expect(!epoll_fires());
+	complete(1);
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect_eq(delivered, 4);
+}
+
+Test(cq_serve, a_probe_ends_the_programs_time_early)
+{
+	serve();
+	dofi_settings.tick_us = 1000000;
+	make_owned();
+	cr_assert_eq(mode(), DOFI_CQ_OWNED);
+	cr_assert(dofi_cq_due(&cq) > now + 100 * US);
+	dofi_cq_probe(&cq, now);
+	cr_expect_eq(dofi_cq_due(&cq), now + 100 * US);
+	now += 100 * US;
+	poll_once();
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED, "it still polls");
+	dofi_cq_probe(&cq, now);
+	now += 100 * US;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	dofi_cq_probe(&cq, now);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
+}
+
+/* epoll is not used because it would not report the error. */
+Test(cq_serve, silent_errors_reach_sleepers)
+{
+	cq.silent_errors = true;
+	serve();
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);	/* no thread waits */
+	dofi_cq_sleep_begin(&cq);
+	complete(1);
+	cr_assert(dofi_cq_due(&cq) != DOFI_NEVER);
+	now = dofi_cq_due(&cq) - 1;
+	serve();
+	cr_expect_eq(delivered, 0);
+	now++;
+	serve();
+	cr_expect_eq(delivered, 1);
+	cr_expect(dofi_cq_due(&cq) > now);		/* another look is due */
+	dofi_cq_sleep_end(&cq);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
+}
+
+Test(cq_serve, a_signal_of_a_completion_costs_no_wait)
+{
+	progress.traits.stale_signal = true;
+	serve();
+	complete(1);
+	fake.cq_sreads = 0;
+	serve();
+	cr_expect_eq(fake.cq_sreads, 0);	/* armed, and nothing fired */
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(fake.cq_sreads, 0);	/* found a completion, so no wait is needed */
+}
+
+Test(cq_serve, other_fabrics_never_wait_in_a_read)
+{
+	serve();
+	complete(1);
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect_eq(fake.cq_sreads, 0);
+}
+
+/* Without a descriptor */
+
+static void open_without_fd(void)
+{
+	dofi_cq_close(&cq);
+	fake.fault.no_cq_fd = true;
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_expect_eq(cq.fd, -1);
+}
+
+Test(cq_serve, without_a_descriptor_it_is_armed_all_the_same)
+{
+	open_without_fd();
+	complete(3);
+	serve();
+	cr_expect_eq(delivered, 3);
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
+	cr_expect_eq(fake.trywaits, 0);
+	cr_expect(dofi_poller_relies_on_peer(&cq.poller));
+	dofi_cq_close(&cq);
+	cr_expect_eq(fake.open, 0);
+}
+
+Test(cq_serve, without_a_descriptor_the_program_owns_it_when_it_polls)
+{
+	open_without_fd();
+	serve();
+	poll_once();
+	cq.poller.fired = true;	/* as after the progress thread slept */
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect(!dofi_poller_relies_on_peer(&cq.poller));
+	now = cq.due_at;
+	complete(2);
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(doorbell_rang());
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+/* A thread that polls once, and then spins or sleeps until the test ends it. */
+static sem_t has_polled;
+static _Atomic bool poller_may_end;
+static sem_t poller_may_wake;
+
+static void *poll_and_run(void *unused)
+{
+	poll_once();
+	sem_post(&has_polled);
+	while (!atomic_load(&poller_may_end))
+		;
+	return unused;
+}
+
+static void *poll_and_sleep(void *unused)
+{
+	poll_once();
+	sem_post(&has_polled);
+	sem_wait(&poller_may_wake);
+	return unused;
+}
+
+/* The CQ is OWNED and the next look is due, after a look that found a poll of the thread that runs @run. */
+static pthread_t polled_by(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	make_owned();
+	sem_init(&has_polled, 0, 0);
+	sem_init(&poller_may_wake, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, run, NULL), 0);
+	sem_wait(&has_polled);
+	now = cq.due_at;
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_OWNED);
+	now = cq.due_at;
+	return thread;
+}
+
+static void poller_end(pthread_t thread)
+{
+	atomic_store(&poller_may_end, true);
+	sem_post(&poller_may_wake);
+	pthread_join(thread, NULL);
+}
+
+Test(cq_serve, a_poller_that_lacks_a_processor_is_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_run);
+
+	dofi_settings.probe_us = 1000000;	/* the thread has had less */
+	complete(1);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0, "the look reads for peers that may wait");
+	poller_end(thread);
+}
+
+Test(cq_serve, a_poller_that_does_something_else_is_not_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_run);
+	const int64_t before = cq.runner.ran;
+
+	dofi_settings.probe_us = 100;
+	while (dofi_runner_ran(&cq.runner) < 100 * US)
+		cq.runner.ran = before;
+	cq.runner.ran = before;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	poller_end(thread);
+}
+
+static bool poller_sleeps(void)
+{
+	return !dofi_runner_is_runnable(&cq.runner);
+}
+
+Test(cq_serve, a_poller_that_sleeps_is_not_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_sleep);
+
+	dofi_settings.probe_us = 1000000;
+	while (!poller_sleeps())
+		sched_yield();
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	poller_end(thread);
+}
+
+/* A CQ of several shards. The first is the fake queue that tests fill. */
+
+Test(cq_serve_shards, epoll_reports_the_next_completion_of_any)
+{
+	serve();
+	dofi_cq_enter_shard(&cq);
+	cr_expect(dofi_cq_due(&cq) <= now, "it is armed anew at once");
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect(!epoll_fires());
+	complete(1);
+	cr_expect(epoll_fires());
+	serve();
+	cr_expect_eq(delivered, 1);
+}
+
+Test(cq_serve_shards, epoll_reports_nothing_while_the_program_polls)
+{
+	dofi_cq_enter_shard(&cq);
+	make_owned();
+	complete(1);
+	cr_expect(!epoll_fires());
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+}

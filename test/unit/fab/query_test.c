@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What libfabric is asked for, which of the offered fabrics is chosen, and the list of all. */
+
+#include "fab/offer.h"
+
+TestSuite(query, .fini = done);
+TestSuite(query_list, .fini = done);
+
+Test(query, hardware_before_software)
+{
+	offer("nosuch", "10.0.0.1");
+	offer("sockets", "10.0.0.1");
+	offer("net", "10.0.0.1");
+	offer("tcp", "10.0.0.1");
+	offer("verbs", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen(), "verbs");
+}
+
+Test(query, better_software_before_worse)
+{
+	offer("nosuch", "10.0.0.1");
+	offer("sockets", "10.0.0.1");
+	offer("tcp", "10.0.0.1");
+	offer("net", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen(), "tcp");
+}
+
+Test(query, an_unknown_fabric_serves_if_alone)
+{
+	offer("nosuch", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen(), "nosuch");
+}
+
+Test(query, the_first_of_equals)
+{
+	offer("tcp", "10.0.0.1");
+	free(offer("tcp", "10.0.0.2")->domain_attr->name);
+	offered->next->domain_attr->name = strdup("second");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(choice.info->domain_attr->name, "fake0");
+}
+
+static const char *chosen_address(void)
+{
+	return inet_ntoa(((struct sockaddr_in *)choice.info->src_addr)->sin_addr);
+}
+
+Test(query, loopback_comes_after_interfaces)
+{
+	offer("tcp", "127.0.0.1");
+	offer("tcp", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen_address(), "10.0.0.1");
+}
+
+Test(query, all_of_network_127_is_loopback)
+{
+	offer("tcp", "127.3.2.1");
+	offer("tcp", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen_address(), "10.0.0.1");
+}
+
+Test(query, loopback_of_the_better_fabric_wins)
+{
+	offer("sockets", "10.0.0.1");
+	offer("tcp", "127.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen(), "tcp");
+}
+
+/* Distances of domains, set by the test, by the linker's --wrap. */
+
+static struct {
+	const char *domain;
+	unsigned distance;		/* 0: unknown */
+} locality_of[4];
+static bool located;
+
+bool __real_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
+bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
+bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality)
+{
+	size_t i;
+
+	if (!located)
+		return __real_dofi_topo_locate(info, locality);
+	for (i = 0; locality_of[i].domain; i++)
+		if (!strcmp(locality_of[i].domain, info->domain_attr->name) && locality_of[i].distance) {
+			locality->distance = locality_of[i].distance;
+			return true;
+		}
+	return false;
+}
+
+static void offer_located(const char *provider, const char *ip, const char *domain,
+			 unsigned distance, uint64_t speed)
+{
+	struct fi_info *info = offer(provider, ip);
+	size_t i = 0;
+
+	while (locality_of[i].domain)
+		i++;
+	located = true;
+	locality_of[i].domain = domain;
+	locality_of[i].distance = distance;
+	free(info->domain_attr->name);
+	info->domain_attr->name = strdup(domain);
+	if (speed)
+		fake_nic(info, 0, speed);
+}
+
+static void expect_domain(const char *domain)
+{
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(choice.info->domain_attr->name, domain);
+}
+
+Test(query, the_nearest_of_equals)
+{
+	offer_located("tcp", "10.0.0.1", "far0", 21, 0);
+	offer_located("tcp", "10.0.0.2", "near0", 10, 0);
+	offer_located("tcp", "10.0.0.3", "farther0", 31, 0);
+	expect_domain("near0");
+	cr_expect(choice.located);
+	cr_expect_eq(choice.locality.distance, 10);
+}
+
+Test(query, the_first_of_equally_near)
+{
+	offer_located("tcp", "10.0.0.1", "a0", 10, 0);
+	offer_located("tcp", "10.0.0.2", "b0", 10, 0);
+	expect_domain("a0");
+}
+
+Test(query, a_better_fabric_before_a_nearer)
+{
+	offer_located("tcp", "10.0.0.1", "near0", 10, 0);
+	offer_located("verbs", "10.0.0.2", "far0", 31, 0);
+	expect_domain("far0");
+}
+
+Test(query, an_interface_before_loopback_however_far)
+{
+	offer_located("tcp", "127.0.0.1", "near0", 10, 0);
+	offer_located("tcp", "10.0.0.2", "far0", 31, 0);
+	expect_domain("far0");
+}
+
+/* libfabric lists the fastest first. */
+Test(query, a_faster_device_before_a_nearer)
+{
+	offer_located("verbs", "10.0.0.1", "fast0", 21, 200000000000);
+	offer_located("verbs", "10.0.0.2", "slow0", 10, 100000000000);
+	expect_domain("fast0");
+}
+
+Test(query, the_nearest_of_the_equally_fast)
+{
+	offer_located("verbs", "10.0.0.1", "fast0", 21, 200000000000);
+	offer_located("verbs", "10.0.0.2", "fast1", 10, 200000000000);
+	expect_domain("fast1");
+}
+
+Test(query, what_is_at_no_known_place_keeps_its_turn)
+{
+	offer_located("tcp", "10.0.0.1", "bond0", 0, 0);
+	offer_located("tcp", "10.0.0.2", "near0", 10, 0);
+	expect_domain("bond0");
+	cr_expect(!choice.located);
+}
+
+Test(query, a_known_place_is_no_worse_than_an_unknown)
+{
+	offer_located("tcp", "10.0.0.1", "far0", 31, 0);
+	offer_located("tcp", "10.0.0.2", "bond0", 0, 0);
+	expect_domain("far0");
+}
+
+Test(query, ipv4_before_ipv6)
+{
+	make_ipv6(offer("tcp", ""));
+	offer("tcp", "127.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen_address(), "127.0.0.1");
+}
+
+Test(query, ipv6_serves_if_alone)
+{
+	make_ipv6(offer("tcp", ""));
+	cr_assert_eq(choose(""), 0);
+	cr_expect_eq(((struct sockaddr *)choice.info->src_addr)->sa_family, AF_INET6);
+}
+
+Test(query, a_fabric_without_address_serves_if_alone)
+{
+	offer("tcp", "");
+	cr_expect_eq(choose(""), 0);
+}
+
+Test(query, layered_fabrics_are_not_used)
+{
+	offer("tcp;ofi_rxm", "10.0.0.1");
+	cr_expect_eq(choose(""), -FI_ENODATA);
+}
+
+Test(query, endpoints_of_other_kinds_are_not_used)
+{
+	offer("tcp", "10.0.0.1")->ep_attr->type = FI_EP_DGRAM;
+	cr_expect_eq(choose(""), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "no usable fabric"), "%s", capture.text);
+}
+
+/* Endpoints that do not connect */
+
+Test(query, connected_endpoints_come_first)
+{
+	offer_rdm("efa");
+	offer("sockets", "127.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen(), "sockets");
+	cr_expect(!choice.rdm && !choice.target_rdma && choice.write_ordered);
+}
+
+Test(query, without_them_the_others_serve)
+{
+	offer_rdm("tcp");
+	cr_assert_eq(choose(""), 0);
+	cr_expect(choice.rdm);
+}
+
+Test(query, connected_ones_alone_if_asked_for)
+{
+	offer_rdm("tcp");
+	cr_expect_eq(choose("endpoint=msg"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "no connected fabric"), "%s", capture.text);
+}
+
+Test(query, the_others_alone_if_asked_for)
+{
+	offer("tcp", "10.0.0.1");
+	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "no connectionless fabric"), "%s", capture.text);
+	offer_rdm("net");
+	cr_assert_eq(choose("endpoint=rdm"), 0);
+	cr_expect(choice.rdm);
+}
+
+Test(query, of_those_the_best)
+{
+	offer_rdm("nosuch");	/* unknown whether it checks keys */
+	offer_rdm("tcp;ofi_rxm");
+	offer_rdm("shm");
+	offer_rdm("sockets");
+	offer_rdm("tcp");
+	cr_assert_eq(choose("endpoint=rdm"), 0);
+	cr_expect_str_eq(chosen(), "tcp");
+}
+
+Test(query, an_unmeasured_one_is_not_used)
+{
+	offer_rdm("nosuch");
+	cr_expect_eq(choose("provider=nosuch endpoint=rdm"), -FI_ENODATA);
+}
+
+Test(query, a_layer_is_used_if_named)
+{
+	offer_rdm("tcp;ofi_rxm");
+	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
+	cr_assert_eq(choose("provider=tcp;ofi_rxm"), 0);
+	cr_expect(choice.rdm);
+	dofi_fabric_release(&choice);
+	setenv("FI_PROVIDER", "^tcp;ofi_rxm", 1);
+	cr_expect_eq(choose(""), -FI_ENODATA);
+	setenv("FI_PROVIDER", "tcp;ofi_rxm", 1);
+	cr_expect_eq(choose(""), 0);
+}
+
+Test(query, a_refused_layer_has_one_line)
+{
+	offer_rdm("udp;ofi_rxd");
+	cr_expect_eq(choose("provider=udp;ofi_rxd"), -FI_EOPNOTSUPP);
+	cr_expect(strstr(capture.text, "udp;ofi_rxd is not used: a refused RDMA operation"), "%s",
+		  capture.text);
+	cr_expect(!strstr(capture.text, "no usable"), "%s", capture.text);
+	cr_expect(!choice.info);
+}
+
+Test(query, a_named_domain_is_taken)
+{
+	offer("verbs", "10.0.0.1");
+	free(offer("sockets", "10.0.0.2")->domain_attr->name);
+	offered->next->domain_attr->name = strdup("mlx5_0");
+	cr_assert_eq(choose("domain=mlx5_0"), 0);
+	cr_expect_str_eq(chosen(), "sockets");
+}
+
+Test(query, a_domain_that_is_not_there_is_logged)
+{
+	offer("tcp", "10.0.0.1");
+	cr_expect_eq(choose("domain=mlx5_9"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "domain=mlx5_9"), "%s", capture.text);
+	cr_expect(!choice.info);
+}
+
+Test(query, fi_getinfo_failing_is_passed_on)
+{
+	offer("tcp", "10.0.0.1");
+	answer = -FI_ENOMEM;
+	cr_expect_eq(choose(""), -FI_ENOMEM);
+}
+
+Test(query, the_provider_is_asked_for)
+{
+	offer("tcp", "10.0.0.1");
+	cr_assert_eq(choose("provider=tcp"), 0);
+	cr_expect_str_eq(asked->fabric_attr->prov_name, "tcp");
+	cr_expect_eq(asked_flags, 0);
+}
+
+Test(query, any_provider_is_not_asked_for)
+{
+	offer("tcp", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect(!asked->fabric_attr->prov_name);
+}
+
+Test(query, the_address_is_asked_for_as_source)
+{
+	offer("tcp", "127.0.0.1");
+	cr_assert_eq(choose("address=127.0.0.1"), 0);
+	cr_expect_str_eq(asked_node, "127.0.0.1");
+	cr_expect_eq(asked_flags, FI_SOURCE);
+}
+
+Test(query, what_a_connection_needs_is_asked_for)
+{
+	offer("tcp", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_eq(asked->ep_attr->type, FI_EP_MSG);
+	cr_expect_eq(asked->caps, FI_MSG | FI_RMA);
+	cr_expect_eq(asked->domain_attr->threading, FI_THREAD_SAFE);
+	cr_expect(asked->tx_attr->msg_order & FI_ORDER_SAW);
+}
+
+/* Such as rxm of libfabric 2.7 with several connections to a peer. */
+Test(query, a_fabric_that_does_not_keep_messages_in_order_is_refused)
+{
+	offer_rdm("shm")->rx_attr->msg_order = 0;
+	cr_expect_eq(choose("provider=shm endpoint=rdm"), -FI_EOPNOTSUPP);
+	cr_expect(strstr(capture.text, "shm is not used: it does not keep messages in order"), "%s",
+		  capture.text);
+	cr_expect(asked->tx_attr->msg_order & asked->rx_attr->msg_order & FI_ORDER_SAS);
+	offered->rx_attr->msg_order = FI_ORDER_SAS;
+	offered->tx_attr->msg_order = FI_ORDER_SAW;
+	cr_expect_eq(choose("provider=shm endpoint=rdm"), -FI_EOPNOTSUPP);
+	offered->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
+	cr_expect_eq(choose("provider=shm endpoint=rdm"), 0);
+}
+
+/* Connected endpoints have the order of their connection, so they need not report any. */
+Test(query, connected_endpoints_need_not_say_what_they_keep)
+{
+	offer("tcp", "10.0.0.1")->tx_attr->msg_order = 0;
+	cr_expect_eq(choose(""), 0);
+}
+
+/* With the real libfabric. */
+
+Test(query, an_unknown_provider_is_logged)
+{
+	cr_expect_eq(choose("provider=nosuch"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "provider=nosuch"), "%s", capture.text);
+}
+
+Test(query, fi_provider_filters)
+{
+	setenv("FI_PROVIDER", "sockets", 1);
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen(), "sockets");
+}
+
+Test(query, a_filter_that_leaves_nothing_is_logged)
+{
+	setenv("FI_PROVIDER", "nosuch", 1);
+	cr_expect(choose("") < 0);
+	cr_expect(strstr(capture.text, "FI_PROVIDER=nosuch"), "%s", capture.text);
+}
+
+Test(query, the_filter_and_the_entry_may_contradict)
+{
+	setenv("FI_PROVIDER", "sockets", 1);
+	cr_expect(choose("provider=tcp") < 0);
+}
+
+Test(query, a_foreign_address_is_no_interface)
+{
+	setenv("FI_PROVIDER", "tcp", 1);
+	cr_expect(choose("address=203.0.113.7") < 0);
+	cr_expect(strstr(capture.text, "address=203.0.113.7"), "%s", capture.text);
+}
+
+/* verbs does so for the loopback address. */
+Test(query, a_device_of_another_address_is_not_taken)
+{
+	offer("verbs", "10.0.0.1");
+	cr_expect_eq(choose("address=127.0.0.1"), -FI_ENODATA);
+	offer("tcp", "127.0.0.1");
+	cr_assert_eq(choose("address=127.0.0.1"), 0);
+	cr_expect_str_eq(chosen(), "tcp");
+}
+
+Test(query, an_address_that_is_none_is_logged)
+{
+	offer("tcp", "10.0.0.1");
+	cr_expect_eq(choose("address=eth0"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "address=eth0"), "%s", capture.text);
+}
+
+Test(query, loopback_can_be_asked_for)
+{
+	setenv("FI_PROVIDER", "tcp", 1);
+	cr_assert_eq(choose("address=127.0.0.1"), 0);
+	cr_expect_str_eq(chosen_address(), "127.0.0.1");
+}
+
+/* The list of fabrics */
+
+Test(query_list, names_each_fabric_once)
+{
+	char names[64];
+
+	offer("tcp", "10.0.0.1");
+	offer("tcp", "127.0.0.1");
+	offer("sockets", "10.0.0.1");
+	dofi_fabric_list(false, names, sizeof(names));
+	cr_expect_str_eq(names, "tcp sockets");
+}
+
+Test(query_list, a_name_within_another_counts)
+{
+	char names[64];
+
+	offer("tcpx", "10.0.0.1");
+	offer("xtcp", "10.0.0.1");
+	offer("tcp", "10.0.0.1");
+	dofi_fabric_list(false, names, sizeof(names));
+	cr_expect_str_eq(names, "tcpx xtcp tcp");
+}
+
+Test(query_list, what_cannot_be_used_is_left_out)
+{
+	char names[64];
+
+	offer("tcp;ofi_rxm", "10.0.0.1");
+	offer_rdm("udp;ofi_rxd");
+	offer_rdm("nosuch");
+	dofi_fabric_list(false, names, sizeof(names));
+	cr_expect_str_eq(names, "");
+	dofi_fabric_list(true, names, sizeof(names));
+	cr_expect_str_eq(names, "");
+}
+
+Test(query_list, connectionless_and_connected_ones_are_listed_apart)
+{
+	char names[64];
+
+	offer("tcp", "10.0.0.1");
+	offer_rdm("tcp");
+	offer_rdm("tcp;ofi_rxm");
+	offer_rdm("shm");
+	dofi_fabric_list(true, names, sizeof(names));
+	cr_expect_str_eq(names, "tcp tcp;ofi_rxm shm");
+	dofi_fabric_list(false, names, sizeof(names));
+	cr_expect_str_eq(names, "tcp");
+}
+
+Test(query_list, nothing_is_an_empty_text)
+{
+	char names[64] = "old";
+
+	fake.getinfo = getinfo;
+	dofi_fabric_list(false, names, sizeof(names));
+	cr_expect_str_eq(names, "");
+}
+
+Test(query_list, is_cut_to_its_buffer)
+{
+	char names[8] = "";
+
+	offer("tcp", "10.0.0.1");
+	offer("sockets", "10.0.0.1");
+	dofi_fabric_list(false, names, 7);
+	cr_expect(strlen(names) <= 6);
+	cr_expect(!strncmp(names, "tcp", 3));
+}

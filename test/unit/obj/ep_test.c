@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An endpoint's lock, what opens and closes its queues, and how its end begins. */
+
+#include "obj/ops.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+TestSuite(ep, .init = ops_init, .fini = ia_fini);
+TestSuite(ep_serial, .init = ops_init_serial, .fini = ia_fini);
+
+/* The lock of plain operations: with a serial CQ, the access lock of the CQ */
+
+static struct dofi_mutex *access_to_cq(void)
+{
+	return &inside()->cq->access;
+}
+
+static bool is_wanted(struct dofi_mutex *mutex)
+{
+	return atomic_load(&mutex->word) & ~DOFI_MUTEX_LOCKED;
+}
+
+Test(ep, a_plain_operation_has_the_lock)
+{
+	succeed(post_send(1));
+	cr_expect_eq(transport.plain, 1);
+	cr_expect(transport.at_ep && !transport.in_cq);
+}
+
+Test(ep_serial, a_plain_operation_has_its_cq_alone)
+{
+	succeed(post_send(1));
+	succeed(post_recv(2));
+	succeed(post_write(3, 8, 8));
+	succeed(post_read(4, 8, 8, 0));
+	cr_expect_eq(transport.plain, 4);
+	cr_expect(!transport.at_ep && transport.in_cq);
+	cr_expect_eq(atomic_load(&access_to_cq()->word), 0);
+	cr_expect_eq(atomic_load(&inside()->lock.word), 0);
+}
+
+Test(ep_serial, without_a_connection_there_is_the_lock_only)
+{
+	dofi_ep_lock(inside());
+	dofi_ep_end(inside(), DAT_CONNECTION_EVENT_BROKEN);
+	dofi_ep_unlock(inside());
+	settle();
+	cr_expect_eq(atomic_load(&inside()->fast.lock), &inside()->lock);
+	succeed(post_recv(1));
+	cr_expect_eq(transport.plain, 0);
+}
+
+static void *post_one(void *arg)
+{
+	succeed(post_send((uintptr_t)arg));
+	return NULL;
+}
+
+Test(ep_serial, the_lock_holder_is_alone)
+{
+	pthread_t thread;
+
+	dofi_ep_lock(inside());
+	cr_expect_eq(atomic_load(&access_to_cq()->word), 0);
+	cr_assert(!pthread_create(&thread, NULL, post_one, (void *)7));
+	while (!is_wanted(&inside()->lock))
+		sched_yield();
+	cr_expect_eq(transport.n, 0);
+	dofi_ep_unlock(inside());
+	pthread_join(thread, NULL);
+	cr_expect_eq(transport.n, 1);
+	/* on the slow path, because the EP may have changed */
+	cr_expect_eq(transport.plain, 0);
+	succeed(post_send(8));
+	cr_expect_eq(transport.plain, 1);
+}
+
+static void *query(void *arg)
+{
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, arg));
+	return NULL;
+}
+
+Test(ep_serial, taking_the_lock_waits_for_plain_operations)
+{
+	struct dofi_mutex *lock;
+	DAT_EP_PARAM param;
+	pthread_t thread;
+
+	cr_assert(dofi_fast_lock(inside(), &lock));
+	cr_expect_eq(lock, access_to_cq());
+	cr_assert(!pthread_create(&thread, NULL, query, &param));
+	while (!is_wanted(lock))
+		sched_yield();
+	cr_expect(atomic_load(&inside()->lock.word) & DOFI_MUTEX_LOCKED);
+	dofi_mutex_unlock(lock);
+	pthread_join(thread, NULL);
+	cr_expect_eq(param.ep_state, DAT_EP_STATE_CONNECTED);
+	cr_assert(dofi_fast_lock(inside(), &lock));
+	cr_expect_eq(lock, access_to_cq());
+	dofi_mutex_unlock(lock);
+}
+
+/* How a connection's end begins */
+
+static void end_with(DAT_EVENT_NUMBER number)
+{
+	dofi_ep_lock(inside());
+	dofi_ep_end(inside(), number);
+	dofi_ep_unlock(inside());
+}
+
+/* Before the progress thread closes the endpoint: later posts do not reach the fabric. */
+Test(ep, the_end_closes_both_queues_at_once)
+{
+	dofi_ep_lock(inside());
+	cr_assert(inside()->sq.open && inside()->rq.open && inside()->fast.send);
+	dofi_ep_end(inside(), DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(!inside()->sq.open && !inside()->rq.open);
+	cr_expect(!inside()->fast.send && !inside()->fast.recv);
+	dofi_ep_unlock(inside());
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect_eq(dofi_ep_state_now(inside()), DAT_EP_STATE_DISCONNECTED);
+}
+
+Test(ep, without_a_connection_nothing_ends, .init = ops_init_unconnected)
+{
+	end_with(DAT_CONNECTION_EVENT_BROKEN);
+	settle();
+	cr_expect(event_none(evd));
+	cr_expect(!inside()->closing);
+	cr_expect_eq(dofi_ep_state_now(inside()), DAT_EP_STATE_UNCONNECTED);
+}
+
+Test(ep, after_the_end_nothing_ends)
+{
+	end_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	end_with(DAT_CONNECTION_EVENT_BROKEN);
+	settle();
+	cr_expect(event_none(evd));
+}
+
+/* The fast path is closed while an operation waits, and open again when none does. */
+Test(ep, what_waits_closes_the_fast_path)
+{
+	transport.taken = 1;
+	succeed(post_send(1));
+	cr_expect(inside()->fast.send);
+	succeed(post_send(2));
+	cr_expect(!inside()->fast.send);
+	transport.taken = 10;
+	complete(0);
+	cr_expect_eq(transport.n, 2);
+	cr_expect(inside()->fast.send);
+	take(1, DAT_DTO_SUCCESS);
+}
