@@ -360,7 +360,7 @@ Test(msg_srq, what_the_fabric_cannot_take_yet_is_tried_again)
 	sent = transport.n - 1;
 	cr_assert_eq(transport.dto[sent]->kind, DOFI_DTO_SEND);
 	succeed(post(0));
-	transport.room = 0;
+	transport.taken = 0;
 	{
 		/* the frame arrived in the operation before that */
 		const struct msg_frame frame = { .length = LARGE, .whole = false };
@@ -369,7 +369,7 @@ Test(msg_srq, what_the_fabric_cannot_take_yet_is_tried_again)
 		complete_with(sent - 1, 0, MSG_FRAME_HEADER);
 	}
 	cr_expect_eq(transport.n, sent + 1);
-	transport.room = 100;
+	transport.taken = 100;
 	complete(sent);
 	expect_dto(9, DAT_DTO_SUCCESS, 8);
 	cr_assert_eq(transport.n, sent + 3);
