@@ -150,6 +150,17 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 	}
 }
 
+/* Call after a change of n_pending: ep->owes is true while frames are pending. */
+static void update_owes(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
+{
+	const bool owes = conn->n_pending;
+
+	if (conn->ep->owes == owes)
+		return;
+	conn->ep->owes = owes;
+	dofi_fast_renew(conn->ep);
+}
+
 static void pending_add(struct rdm_conn *conn, const struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t size = task->frame.data_size;
@@ -165,7 +176,7 @@ static void pending_add(struct rdm_conn *conn, const struct rdm_task *task) DOFI
 	w->task.frame.data = w->data;
 	STAILQ_INSERT_TAIL(&conn->pending, w, link);
 	conn->n_pending++;
-	conn->ep->owes = true;
+	update_owes(conn);
 }
 
 /* Reports the end once the peer has left and all its frames have been processed. */
@@ -201,7 +212,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 		rdm_pending_put(conn->rpz, w);
 	}
 	conn->processing = false;
-	conn->ep->owes = conn->n_pending;
+	update_owes(conn);
 	rdm_give_credits(conn);
 	see_end(conn);
 }
