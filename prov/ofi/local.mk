@@ -54,6 +54,10 @@ dofi_core_sources = \
 	prov/ofi/xport/rdm/shm/signals.c \
 	prov/ofi/wq/queue.c
 
+if CHECKS
+dofi_core_sources += prov/ofi/base/owner.c
+endif
+
 if HAVE_HWLOC
 dofi_core_sources += prov/ofi/fab/topo.c
 else
@@ -156,6 +160,7 @@ noinst_HEADERS += \
 	prov/ofi/base/mutex_tsan.h \
 	prov/ofi/base/nap.h \
 	prov/ofi/base/ofed.h \
+	prov/ofi/base/owner.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/prompt.h \
 	prov/ofi/base/ring.h \

@@ -13,6 +13,7 @@ void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS
 /* Records how @dto ended: a positive @err also ends the connection. */
 static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS(ep->lock)
 {
+	dofi_ep_assert_locked(ep);
 	dto->done = true;
 	dto->at_fabric = false;
 	dto->status = DAT_DTO_SUCCESS;
@@ -25,6 +26,7 @@ static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int
 /* Whether receives may complete: the event of the connection comes first. */
 static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
+	dofi_ep_assert_locked(ep);
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 }

@@ -132,6 +132,7 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep->
 
 void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
+	dofi_ep_assert_locked(ep);
 	queue_pump(ep, q);
 	dofi_fast_renew(ep);
 }
@@ -142,6 +143,7 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 {
 	const bool first = !dofi_queue_waits(q);
 
+	dofi_ep_assert_locked(ep);
 	q->tail++;
 	if (__builtin_expect(!q->open, 0)) {
 		if (ep->state == DAT_EP_STATE_DISCONNECTED)
@@ -158,6 +160,7 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 
 void dofi_dto_pump(struct dofi_ep *ep)
 {
+	dofi_ep_assert_locked(ep);
 	dofi_queue_pump(ep, &ep->rq);
 	dofi_queue_pump(ep, &ep->sq);
 	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq_listen)
@@ -171,6 +174,7 @@ void dofi_dto_recall(struct dofi_ep *ep)
 	struct dofi_queue *q = &ep->rq;
 	uint32_t i;
 
+	dofi_ep_assert_locked(ep);
 	for (i = q->head; i != q->next; i++) {
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 

@@ -190,6 +190,7 @@ bool rdm_owes_ack(const struct rdm_conn *conn)
 {
 	const struct rdm_pending *w = STAILQ_FIRST(&conn->pending);
 
+	dofi_ep_assert_locked(conn->ep);
 	if (!w || !w->task.carried_out)
 		return false;
 	/* the message of an RTS without segments has not arrived, and is no longer requested */
@@ -200,6 +201,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 {
 	struct rdm_pending *w;
 
+	dofi_ep_assert_locked(conn->ep);
 	/* processing a frame may lead here again */
 	if (conn->processing)
 		return;
@@ -333,6 +335,7 @@ static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEED
 
 void rdm_go_on(struct rdm_conn *conn)
 {
+	dofi_ep_assert_locked(conn->ep);
 	if (!conn->ep->fid)
 		return;
 	rdm_send_hellos(conn);
@@ -381,6 +384,7 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	const struct rdm_frame *f = &task->frame;
 	const bool waited = !conn->credits;
 
+	dofi_ep_assert_locked(conn->ep);
 	if (conn->ep->closing || !conn->ep->fid)
 		return;
 	if (f->sequence != conn->seen + 1) {
