@@ -146,7 +146,21 @@ dofi_api_sources = \
 	prov/ofi/ext.c \
 	prov/ofi/prov.c
 
+# Verifies all objects, for tests.
+if CHECKS
+dofi_api_sources += \
+	prov/ofi/check/check.c \
+	prov/ofi/check/ep.c \
+	prov/ofi/check/events.c \
+	prov/ofi/check/grants.c \
+	prov/ofi/check/loop.c \
+	prov/ofi/check/objects.c \
+	prov/ofi/check/rdm.c
+endif
+
 noinst_HEADERS += \
+	prov/ofi/check/check.h \
+	prov/ofi/check/parts.h \
 	prov/ofi/base/cond.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/container.h \

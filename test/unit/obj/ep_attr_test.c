@@ -832,8 +832,7 @@ static DAT_EVD_HANDLE async;
 static void watch_async(void)
 {
 	async = evd_make(8, DAT_EVD_ASYNC_FLAG);
-	ia->async_evd = async;
-	dofi_obj_get(&ia->async_evd->obj);
+	async_set(async);
 }
 
 static void expect_soft_event(void)

@@ -199,7 +199,7 @@ static void fill(DAT_EVD_HANDLE to, unsigned n)
 
 static DAT_EVD_HANDLE async_make(DAT_COUNT qlen)
 {
-	ia->async_evd = evd_make(qlen, DAT_EVD_ASYNC_FLAG);
+	async_set(evd_make(qlen, DAT_EVD_ASYNC_FLAG));
 	return ia->async_evd;
 }
 
@@ -449,6 +449,8 @@ Test(evd, a_feed_without_place_takes_none_when_it_goes)
 	dofi_evd_feed_put(evd, &queue[5]);
 	cr_expect_eq(queue[5].sleepers, 0);
 	cr_expect_eq(feeds(), DOFI_EVD_FEEDS - 1);
+	for (i = 1; i < DOFI_EVD_FEEDS; i++)
+		dofi_evd_feed_put(evd, &queue[i]);
 }
 
 /*
