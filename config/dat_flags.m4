@@ -15,15 +15,18 @@ AC_DEFUN([DAT_CC_FLAGS], [
 ])
 
 # DAT_DEBUG - --enable-debug; DEBUG_CPPFLAGS turns the libraries' assertions off without it. It is
-# not part of AM_CPPFLAGS, because the assertions of tests are always checked.
+# not part of AM_CPPFLAGS, because the assertions of tests are always checked. CHECKS_CPPFLAGS
+# enables what records the owner of each lock: it changes structures, so tests need it as well.
 AC_DEFUN([DAT_DEBUG], [
 	AC_ARG_ENABLE([debug],
 		[AS_HELP_STRING([--enable-debug], [check assertions, and optimise less])],
 		[], [enable_debug=no])
 	AS_IF([test "x$enable_debug" = xno],
-		[DEBUG_CPPFLAGS=-DNDEBUG; dat_optimize=-O2],
-		[DEBUG_CPPFLAGS=; dat_optimize=-Og])
+		[DEBUG_CPPFLAGS=-DNDEBUG; CHECKS_CPPFLAGS=; dat_optimize=-O2],
+		[DEBUG_CPPFLAGS=; CHECKS_CPPFLAGS=-DDOFI_CHECKS; dat_optimize=-Og])
 	AC_SUBST([DEBUG_CPPFLAGS])
+	AC_SUBST([CHECKS_CPPFLAGS])
+	AM_CONDITIONAL([CHECKS], [test "x$enable_debug" != xno])
 ])
 
 # DAT_WARNINGS - --enable-werror; sets WARN_CFLAGS

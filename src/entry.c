@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while dat.conf is read */
+static struct dreg_lock lock = DREG_LOCK_INIT; /* held while dat.conf is read */
 /* entries is complete and no longer changes; stored with release */
 static atomic_bool is_read;
-static struct dreg_entry *entries;	/* guarded by lock until is_read is set */
+static struct dreg_entry *entries DREG_GUARDED_BY(lock); /* until is_read is set */
 
 /*
  * Reading dat.conf
@@ -48,7 +48,7 @@ static struct dreg_entry *entry_new(const char *path, unsigned int line_no,
 	e->info.dapl_version_major = line->major;
 	e->info.dapl_version_minor = line->minor;
 	e->info.is_thread_safe = line->threadsafe ? DAT_TRUE : DAT_FALSE;
-	pthread_mutex_init(&e->lock, NULL);
+	pthread_mutex_init(&e->lock.mutex, NULL);
 	e->library = strdup(line->library);
 	e->ia_params = strdup(line->ia_params);
 	if (asprintf(&e->origin, "%s:%u", path, line_no) < 0)
@@ -160,7 +160,7 @@ static int dir_read(struct reader *r, const char *dir)
 }
 
 /* A missing file is an empty registry: an open then returns PROVIDER_NOT_FOUND. */
-static int entries_read(void)
+static int entries_read(void) DREG_NEEDS(lock)
 {
 	/* DAT_OVERRIDE names code to load, so a privileged program ignores it. */
 	const char *override = secure_getenv("DAT_OVERRIDE");
@@ -183,23 +183,25 @@ int dreg_entries_read(void)
 
 	if (atomic_load_explicit(&is_read, memory_order_acquire))
 		return 0;
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	if (!is_read)
 		err = entries_read();
 	if (err)
 		dreg_entries_free();
 	else
 		atomic_store_explicit(&is_read, true, memory_order_release);
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 	return err;
 }
 
-struct dreg_entry *dreg_entries(void)
+/* DREG_UNCHECKED_LOCKS: the list does not change any more. */
+struct dreg_entry *dreg_entries(void) DREG_UNCHECKED_LOCKS
 {
 	return atomic_load_explicit(&is_read, memory_order_acquire) ? entries : NULL;
 }
 
-void dreg_entries_free(void)
+/* DREG_UNCHECKED_LOCKS: called with the lock held, or by a destructor. */
+void dreg_entries_free(void) DREG_UNCHECKED_LOCKS
 {
 	struct dreg_entry *e;
 

@@ -5,8 +5,8 @@
 
 #include "dat_select.h"
 #include "load.h"
+#include "lock.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 
 /* A line of dat.conf that user-level libraries may open, of any API version. */
@@ -16,7 +16,7 @@ struct dreg_entry {
 	char *ia_params;
 	char *origin;			/* "FILE:LINE" */
 	struct dreg_entry *next;	/* in file order; never changes */
-	pthread_mutex_t lock;		/* held while loading and unloading; guards users and lib */
+	struct dreg_lock lock;		/* held while loading and unloading; guards users and lib */
 	unsigned int users;		/* open uses; the library is loaded while there are any */
 	struct dreg_library lib;
 };

@@ -3,8 +3,9 @@
 
 #include "handle.h"
 
+#include "lock.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +20,10 @@ static struct dreg_table first_table = {
 _Atomic(struct dreg_table *) dreg_table = &first_table;
 
 /* serialises writers; guards slots_in_use and serial */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t slots_in_use;	/* slots of the current table that are used or vacated */
-static uint64_t serial;		/* serial of the newest handle; meta keeps 48 bits */
+static struct dreg_lock lock = DREG_LOCK_INIT;
+/* slots of the current table that are used or vacated */
+static size_t slots_in_use DREG_GUARDED_BY(lock);
+static uint64_t serial DREG_GUARDED_BY(lock); /* serial of the newest handle; meta keeps 48 bits */
 
 static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *provider,
 		      DAT_IA_HANDLE owner, uint64_t meta)
@@ -87,7 +89,7 @@ static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
  * a table doubles only when the program has more handles than before, not with time. All older
  * tables together are smaller than the current table.
  */
-static int table_grow(void)
+static int table_grow(void) DREG_NEEDS(lock)
 {
 	struct dreg_table *t = dreg_table_now(), *larger;
 	size_t slots = slots_of(t), size = sizeof(*larger) + 2 * slots * sizeof(t->slot[0]);
@@ -114,7 +116,7 @@ int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h)
 
 	if (key == DREG_KEY_EMPTY || key == DREG_KEY_VACATED)
 		return -EINVAL;
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	ret = table_grow();
 	if (!ret) {
 		s = slot_for(dreg_table_now(), key);
@@ -123,7 +125,7 @@ int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h)
 		slot_fill(s, key, h->provider, h->owner,
 			  ++serial << 16 | (h->flags & 0xff) << 8 | (h->kind + 1));
 	}
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 	return ret;
 }
 
@@ -131,7 +133,7 @@ int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h)
  * Frees a slot. A search need not continue past it if the next slot is empty; then it and the
  * vacated slots before it become empty too.
  */
-static void slot_vacate(struct dreg_table *t, struct dreg_slot *s)
+static void slot_vacate(struct dreg_table *t, struct dreg_slot *s) DREG_NEEDS(lock)
 {
 	size_t last = slots_of(t) - 1, i = s - t->slot;
 
@@ -154,13 +156,13 @@ void dreg_handle_drop(DAT_HANDLE handle, uint64_t serial_max)
 	struct dreg_slot *s;
 	uint64_t meta;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	t = dreg_table_now();
 	s = dreg_slot_find(t, handle);
 	meta = s ? atomic_load_explicit(&s->meta, memory_order_relaxed) : 0;
 	if (meta && DREG_META_SERIAL(meta) <= serial_max)
 		slot_vacate(t, s);
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 }
 
 void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial_max)
@@ -169,7 +171,7 @@ void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial_max)
 	uint64_t meta;
 	size_t i;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	t = dreg_table_now();
 	for (i = 0; i < slots_of(t); i++) {
 		meta = atomic_load_explicit(&t->slot[i].meta, memory_order_relaxed);
@@ -177,7 +179,7 @@ void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial_max)
 		    atomic_load_explicit(&t->slot[i].owner, memory_order_relaxed) == owner)
 			slot_vacate(t, &t->slot[i]);
 	}
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 }
 
 void dreg_handle_flag(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, unsigned int flags)
@@ -185,21 +187,21 @@ void dreg_handle_flag(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, unsigned int flag
 	struct dreg_slot *s;
 	uint64_t meta;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	s = dreg_slot_find(dreg_table_now(), handle);
 	meta = s ? atomic_load_explicit(&s->meta, memory_order_relaxed) : 0;
 	if (DREG_META_KIND(meta) == (unsigned int)kind + 1)
 		atomic_store_explicit(&s->meta, meta | flags << 8, memory_order_relaxed);
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 }
 
 uint64_t dreg_handle_serial(void)
 {
 	uint64_t now;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	now = serial;
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 	return now;
 }
 

@@ -17,6 +17,7 @@ registry_sources = \
 	src/ia.c \
 	src/load.c \
 	src/load.h \
+	src/lock.h \
 	src/log.c \
 	src/log.h \
 	src/object.c \

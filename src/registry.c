@@ -4,9 +4,9 @@
 #include "registry.h"
 
 #include "err.h"
+#include "lock.h"
 #include "log.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +28,9 @@ struct dreg_use {
 	struct dreg_use *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards providers and open_ias */
-static struct provider *providers;
-static struct dreg_use *open_ias;
+static struct dreg_lock lock = DREG_LOCK_INIT;
+static struct provider *providers DREG_GUARDED_BY(lock);
+static struct dreg_use *open_ias DREG_GUARDED_BY(lock);
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a use is no longer busy */
 
 /* The entry that this thread is loading; a provider that registers now belongs to it. */
@@ -40,7 +40,7 @@ static _Thread_local struct dreg_entry *loading_entry;
  * Registered providers
  */
 
-static struct provider **provider_find(const DAT_PROVIDER_INFO *info)
+static struct provider **provider_find(const DAT_PROVIDER_INFO *info) DREG_NEEDS(lock)
 {
 	struct provider **p;
 
@@ -65,12 +65,12 @@ static DAT_RETURN provider_add(const DAT_PROVIDER *table, const DAT_PROVIDER_INF
 	p->table = table;
 	p->entry = loading_entry;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	tail = provider_find(info);
 	if (*tail)
 		free(p);
 	p = *tail ? NULL : (*tail = p);
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 
 	dreg_log(DREG_LOG_PROVIDERS, "%s %s", p ? "registered" : "already registered:",
 		 info->ia_name);
@@ -87,7 +87,7 @@ static DAT_RETURN provider_remove(const DAT_PROVIDER *table, const DAT_PROVIDER_
 	if (!info)
 		return DREG_BAD_ARG(2);
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	at = provider_find(info);
 	p = *at;
 	if (!p)
@@ -98,7 +98,7 @@ static DAT_RETURN provider_remove(const DAT_PROVIDER *table, const DAT_PROVIDER_
 		ret = DREG_ERR(DAT_PROVIDER_IN_USE, DAT_NO_SUBTYPE);
 	else
 		*at = p->next;
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 
 	if (!ret) {
 		dreg_log(DREG_LOG_PROVIDERS, "removed %s", info->ia_name);
@@ -110,9 +110,10 @@ static DAT_RETURN provider_remove(const DAT_PROVIDER *table, const DAT_PROVIDER_
 /* Removes the providers that a library left registered: their tables are about to be unmapped. */
 static void providers_forget(const struct dreg_entry *e)
 {
-	struct provider **at = &providers, *p;
+	struct provider **at, *p;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
+	at = &providers;
 	while ((p = *at)) {
 		if (p->entry != e) {
 			at = &p->next;
@@ -121,7 +122,7 @@ static void providers_forget(const struct dreg_entry *e)
 		*at = p->next;
 		free(p);
 	}
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -151,7 +152,7 @@ DAT_RETURN dat_registry_remove_provider(DAT_PROVIDER *provider,
  */
 
 /* Loads and starts an entry's library. Call with the entry's lock held. */
-static int entry_start(struct dreg_entry *e)
+static int entry_start(struct dreg_entry *e) DREG_NEEDS(e->lock)
 {
 	struct dreg_entry *outer = loading_entry;
 	int ret = dreg_library_open(&e->lib, e->library);
@@ -165,7 +166,7 @@ static int entry_start(struct dreg_entry *e)
 }
 
 /* Call with the entry's lock held, which keeps other threads from loading the library meanwhile. */
-static void entry_stop(struct dreg_entry *e)
+static void entry_stop(struct dreg_entry *e) DREG_NEEDS(e->lock)
 {
 	if (e->lib.fini)
 		e->lib.fini(&e->info);
@@ -179,19 +180,19 @@ static struct provider *provider_get(const DAT_PROVIDER_INFO *info)
 {
 	struct provider *p;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	p = *provider_find(info);
 	if (p)
 		p->users++;
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 	return p;
 }
 
 static void provider_put(struct provider *p)
 {
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	p->users--;
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 }
 
 /* Returns null if @e cannot be used; sets *@err to negative errno if its library did not load. */
@@ -200,7 +201,7 @@ static struct provider *entry_get(struct dreg_entry *e, int *err)
 	struct provider *p = NULL;
 	int ret;
 
-	pthread_mutex_lock(&e->lock);
+	dreg_lock(&e->lock);
 	ret = e->users ? 0 : entry_start(e);
 	if (ret) {
 		*err = ret;
@@ -215,17 +216,17 @@ static struct provider *entry_get(struct dreg_entry *e, int *err)
 		else if (!e->users)
 			entry_stop(e);
 	}
-	pthread_mutex_unlock(&e->lock);
+	dreg_unlock(&e->lock);
 	return p;
 }
 
 static void entry_put(struct dreg_entry *e, struct provider *p)
 {
-	pthread_mutex_lock(&e->lock);
+	dreg_lock(&e->lock);
 	provider_put(p);
 	if (!--e->users)
 		entry_stop(e);
-	pthread_mutex_unlock(&e->lock);
+	dreg_unlock(&e->lock);
 }
 
 /* Returns a provider that needs no loading: linked to the program, or registered by it. */
@@ -235,7 +236,7 @@ static struct provider *provider_present(const struct dreg_request *rq,
 	uint64_t rank, best_rank = DREG_NO_MATCH;
 	struct provider *p, *best = NULL;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	for (p = providers; p; p = p->next) {
 		rank = p->entry ? DREG_NO_MATCH : dreg_match(&p->info, rq, lacking);
 		if (rank < best_rank) {
@@ -245,7 +246,7 @@ static struct provider *provider_present(const struct dreg_request *rq,
 	}
 	if (best)
 		best->users++;
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 	return best;
 }
 
@@ -317,26 +318,26 @@ const char *dreg_use_origin(const struct dreg_use *use)
 
 void dreg_use_attach(struct dreg_use *use, DAT_IA_HANDLE ia)
 {
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	use->ia = ia;
 	use->next = open_ias;
 	open_ias = use;
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 }
 
 struct dreg_use *dreg_use_detach(DAT_IA_HANDLE ia)
 {
 	struct dreg_use **at, *use;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	for (at = &open_ias; *at && (*at)->ia != ia; at = &(*at)->next)
 		;
 	use = *at;
 	if (use)
 		*at = use->next;
 	while (use && use->busy)
-		pthread_cond_wait(&idle, &lock);
-	pthread_mutex_unlock(&lock);
+		dreg_wait(&idle, &lock);
+	dreg_unlock(&lock);
 	return use;
 }
 
@@ -400,11 +401,11 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 	for (e = dreg_entries(); e; e = e->next)
 		if (dreg_loadable(&e->info) && !entry_repeated(e))
 			list_one(&l, &e->info);
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	for (p = providers; p; p = p->next)
 		if (dreg_loadable(&p->info) && !entry_exists(&p->info))
 			list_one(&l, &p->info);
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 
 	/*
 	 * Without a list, returns the number of entries that a list would need, like OFED's
@@ -429,11 +430,11 @@ static bool name_known(const char *name)
 	for (e = dreg_entries(); e; e = e->next)
 		if (dreg_loadable(&e->info) && !strcmp(e->info.ia_name, name))
 			return true;
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	for (p = providers; p; p = p->next)
 		if (!strcmp(p->info.ia_name, name))
 			break;
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 	return p;
 }
 
@@ -445,13 +446,13 @@ static DAT_HA_RELATIONSHIP ask_related(const char *name, const DAT_NAME_PTR othe
 	const DAT_PROVIDER *table;
 	struct dreg_use *use;
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	for (use = open_ias; use; use = use->next)
 		if (!strcmp(use->provider->info.ia_name, name))
 			break;
 	if (use)
 		use->busy++;
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 	if (!use)
 		return DAT_HA_UNKNOWN;
 
@@ -459,10 +460,10 @@ static DAT_HA_RELATIONSHIP ask_related(const char *name, const DAT_NAME_PTR othe
 	if (table->ia_ha_related_func)
 		ret = table->ia_ha_related_func(use->ia, other, &related);
 
-	pthread_mutex_lock(&lock);
+	dreg_lock(&lock);
 	if (!--use->busy)
 		pthread_cond_broadcast(&idle);
-	pthread_mutex_unlock(&lock);
+	dreg_unlock(&lock);
 	if (ret != DAT_SUCCESS)
 		return DAT_HA_UNKNOWN;
 	return related ? DAT_HA_TRUE : DAT_HA_FALSE;
@@ -501,7 +502,7 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 #endif
 
 /* Frees the entries on unload if no IA is open. */
-static void __attribute__((destructor)) entries_free_on_unload(void)
+static void __attribute__((destructor)) entries_free_on_unload(void) DREG_UNCHECKED_LOCKS
 {
 	if (!open_ias)
 		dreg_entries_free();

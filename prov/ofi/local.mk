@@ -54,6 +54,10 @@ dofi_core_sources = \
 	prov/ofi/xport/rdm/shm/signals.c \
 	prov/ofi/wq/queue.c
 
+if CHECKS
+dofi_core_sources += prov/ofi/base/owner.c
+endif
+
 if HAVE_HWLOC
 dofi_core_sources += prov/ofi/fab/topo.c
 else
@@ -142,7 +146,21 @@ dofi_api_sources = \
 	prov/ofi/ext.c \
 	prov/ofi/prov.c
 
+# Verifies all objects, for tests.
+if CHECKS
+dofi_api_sources += \
+	prov/ofi/check/check.c \
+	prov/ofi/check/ep.c \
+	prov/ofi/check/events.c \
+	prov/ofi/check/grants.c \
+	prov/ofi/check/loop.c \
+	prov/ofi/check/objects.c \
+	prov/ofi/check/rdm.c
+endif
+
 noinst_HEADERS += \
+	prov/ofi/check/check.h \
+	prov/ofi/check/parts.h \
 	prov/ofi/base/cond.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/container.h \
@@ -156,6 +174,7 @@ noinst_HEADERS += \
 	prov/ofi/base/mutex_tsan.h \
 	prov/ofi/base/nap.h \
 	prov/ofi/base/ofed.h \
+	prov/ofi/base/owner.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/prompt.h \
 	prov/ofi/base/ring.h \

@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "check/check.h"
 #include "ext.h"
 #include "fab/named.h"
 #include "obj/caps.h"
@@ -194,13 +195,21 @@ static DAT_RETURN ia_open_nonthreadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
 	return ia_open(name, false, qlen, async_evd, ia_handle);
 }
 
+static DAT_RETURN ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
+{
+#ifdef DOFI_CHECKS
+	dofi_check_at_close();
+#endif
+	return dofi_ia_close(ia_handle, flags);
+}
+
 /* Positional, so that a member more or less breaks the build. */
 static const DAT_PROVIDER functions = {
 	NULL, /* device_name */
 	NULL, /* extension */
 	ia_open_threadsafe,
 	dofi_ia_query,
-	dofi_ia_close,
+	ia_close,
 	dofi_set_consumer_context,
 	dofi_get_consumer_context,
 	dofi_get_handle_type,

@@ -150,6 +150,7 @@ test_unit_fab_test_SOURCES += test/unit/fab/topo_none_test.c
 endif
 
 obj_test_sources = \
+	test/unit/check/check_test.c \
 	test/unit/obj/caps_test.c \
 	test/unit/obj/caps_use_test.c \
 	test/unit/obj/child_test.c \

@@ -78,6 +78,7 @@ int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t dead
 	const uint32_t wakeups = atomic_load_explicit(&cond->wakeups, memory_order_relaxed);
 	int err;
 
+	dofi_mutex_assert_held(lock);
 	cond->sleepers++;
 	dofi_mutex_unlock(lock);
 	err = deadline == DOFI_NEVER ? futex_wait(cond, wakeups, NULL) :
@@ -94,6 +95,7 @@ int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t
 	const struct timespec until = dofi_timespec(deadline);
 	int err;
 
+	dofi_mutex_assert_held(lock);
 	cond->sleepers++;
 	dofi_mutex_unlock(lock);
 	err = futex_waitv(cond, wakeups, deadline == DOFI_NEVER ? NULL : &until, word, value);
@@ -114,6 +116,7 @@ int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t d
 {
 	int err;
 
+	dofi_mutex_assert_held(lock);
 	cond->fd = wakeup_fd;
 	dofi_mutex_unlock(lock);
 	err = dofi_nap(fd, wakeup_fd, signals, deadline);

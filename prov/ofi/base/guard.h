@@ -28,6 +28,8 @@
 #define DOFI_TAKES(...) DOFI_GUARD(acquire_capability(__VA_ARGS__))
 #define DOFI_DROPS(...) DOFI_GUARD(release_capability(__VA_ARGS__))
 #define DOFI_TAKES_IF(result, ...) DOFI_GUARD(try_acquire_capability(result, __VA_ARGS__))
+/* Aborts in debug builds unless the caller holds the lock. Then the analysis counts it as held. */
+#define DOFI_ASSERTS(...) DOFI_GUARD(assert_capability(__VA_ARGS__))
 /* Not analysed: a comment at the use, or at the top of the file, says why. */
 #define DOFI_UNCHECKED_LOCKS DOFI_GUARD(no_thread_safety_analysis)
 

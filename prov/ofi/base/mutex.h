@@ -9,6 +9,7 @@
 
 #include "base/guard.h"
 #include "base/mutex_tsan.h"
+#include "base/owner.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 struct DOFI_LOCK dofi_mutex {
 	/* the futex: DOFI_MUTEX_LOCKED if it is locked, plus DOFI_MUTEX_WAITER for each waiting thread */
 	_Atomic uint32_t word;
+	struct dofi_owner owner;
 };
 
 #define DOFI_MUTEX_LOCKED	1u
@@ -26,6 +28,21 @@ struct DOFI_LOCK dofi_mutex {
 static inline void dofi_mutex_init(struct dofi_mutex *mutex)
 {
 	atomic_init(&mutex->word, 0);
+	dofi_owner_clear(&mutex->owner);
+}
+
+/*
+ * Aborts in debug builds, with the name of the calling function, unless the calling thread holds
+ * the mutex. Other builds check nothing. Call it at the head of each function that a header
+ * declares with DOFI_NEEDS: clang does not check calls through a pointer.
+ */
+#define dofi_mutex_assert_held(mutex) dofi_mutex_check_held(mutex, #mutex, __func__)
+
+static inline void dofi_mutex_check_held(const struct dofi_mutex *mutex, const char *name,
+					 const char *function)
+	DOFI_ASSERTS(*mutex) DOFI_UNCHECKED_LOCKS
+{
+	dofi_owner_check(&mutex->owner, true, function, name);
 }
 
 /* The slow paths of locking and unlocking. Preserve errno. */
@@ -45,6 +62,8 @@ static inline bool dofi_mutex_try(struct dofi_mutex *mutex) DOFI_TAKES_IF(true, 
 
 	DOFI_TSAN_MUTEX(pre_lock, mutex, __tsan_mutex_try_lock);
 	taken = !(dofi_mutex_take(mutex) & DOFI_MUTEX_LOCKED);
+	if (taken)
+		dofi_owner_set(&mutex->owner);
 	DOFI_TSAN_MUTEX(post_lock, mutex,
 			__tsan_mutex_try_lock | (taken ? 0 : __tsan_mutex_try_lock_failed), 0);
 	return taken;
@@ -53,14 +72,18 @@ static inline bool dofi_mutex_try(struct dofi_mutex *mutex) DOFI_TAKES_IF(true, 
 /* Signals do not end the wait. */
 static inline void dofi_mutex_lock(struct dofi_mutex *mutex) DOFI_TAKES(*mutex) DOFI_UNCHECKED_LOCKS
 {
+	dofi_owner_check(&mutex->owner, false, __func__, "mutex");
 	DOFI_TSAN_MUTEX(pre_lock, mutex, 0);
 	if (__builtin_expect(dofi_mutex_take(mutex) & DOFI_MUTEX_LOCKED, 0))
 		dofi_mutex_wait(mutex);
+	dofi_owner_set(&mutex->owner);
 	DOFI_TSAN_MUTEX(post_lock, mutex, 0, 0);
 }
 
 static inline void dofi_mutex_unlock(struct dofi_mutex *mutex) DOFI_DROPS(*mutex) DOFI_UNCHECKED_LOCKS
 {
+	dofi_owner_check(&mutex->owner, true, __func__, "mutex");
+	dofi_owner_clear(&mutex->owner);
 	DOFI_TSAN_MUTEX(pre_unlock, mutex, 0);
 	if (__builtin_expect(atomic_fetch_sub_explicit(&mutex->word, DOFI_MUTEX_LOCKED,
 						       memory_order_release) != DOFI_MUTEX_LOCKED, 0))

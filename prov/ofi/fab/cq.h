@@ -39,12 +39,13 @@ enum dofi_cq_mode {
  * A lock for reads of a CQ, and for posting receives to its endpoints, where other processes write
  * to the memory of these: xport/rdm/shm/lock.h. Taken after the CQ's lock.
  */
-struct dofi_cq_guard {
+struct DOFI_LOCK dofi_cq_guard {
 	const struct dofi_cq_guard_ops *ops;
 	_Atomic uint64_t *holder;	/* the lock: the number of its holder, or 0 */
 	uint64_t self;			/* the number of this process as a holder */
 	/* changes after a peer has sent something to an endpoint of the CQ */
 	const _Atomic uint32_t *sent;
+	struct dofi_owner owner;	/* the thread of this process that holds the lock */
 };
 
 struct dofi_cq_guard_ops {
@@ -62,18 +63,27 @@ struct dofi_cq_guard_ops {
 
 /* Locks if the holder is @from: 0, or a dead thread. */
 static inline bool dofi_cq_guard_take(struct dofi_cq_guard *guard, uint64_t from)
+	DOFI_TAKES_IF(true, *guard) DOFI_UNCHECKED_LOCKS
 {
-	return atomic_compare_exchange_strong_explicit(guard->holder, &from, guard->self,
-						       memory_order_acquire, memory_order_relaxed);
+	const bool taken = atomic_compare_exchange_strong_explicit(
+		guard->holder, &from, guard->self, memory_order_acquire, memory_order_relaxed);
+
+	if (taken)
+		dofi_owner_set(&guard->owner);
+	return taken;
 }
 
+/* DOFI_UNCHECKED_LOCKS: clang cannot annotate a function pointer. */
 static inline bool dofi_cq_guard_try(struct dofi_cq_guard *guard)
+	DOFI_TAKES_IF(true, *guard) DOFI_UNCHECKED_LOCKS
 {
 	return dofi_cq_guard_take(guard, 0) || guard->ops->try_again(guard);
 }
 
 static inline void dofi_cq_guard_unlock(struct dofi_cq_guard *guard)
+	DOFI_DROPS(*guard) DOFI_UNCHECKED_LOCKS
 {
+	dofi_owner_clear(&guard->owner);
 	atomic_store_explicit(guard->holder, 0, memory_order_release);
 }
 
@@ -153,6 +163,30 @@ struct dofi_cq {
 	int64_t due_at;
 };
 
+/*
+ * Take and release the guard of a CQ that may have none. DOFI_UNCHECKED_LOCKS, as for
+ * dofi_cq_guard_try().
+ */
+static inline bool dofi_cq_guard_enter_now(struct dofi_cq *cq)
+	DOFI_TAKES_IF(true, *cq->guard) DOFI_UNCHECKED_LOCKS
+{
+	return !cq->guard || dofi_cq_guard_try(cq->guard);
+}
+
+/* As ops->lock. */
+static inline int dofi_cq_guard_enter(struct dofi_cq *cq)
+	DOFI_TAKES_IF(0, *cq->guard) DOFI_UNCHECKED_LOCKS
+{
+	return cq->guard ? cq->guard->ops->lock(cq->guard) : 0;
+}
+
+static inline void dofi_cq_guard_leave(struct dofi_cq *cq)
+	DOFI_DROPS(*cq->guard) DOFI_UNCHECKED_LOCKS
+{
+	if (cq->guard)
+		dofi_cq_guard_unlock(cq->guard);
+}
+
 /* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
 void dofi_cq_init(struct dofi_cq *cq);
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
@@ -191,6 +225,16 @@ static inline void dofi_cq_exit(struct dofi_cq *cq) DOFI_DROPS(cq->access) DOFI_
 {
 	if (cq->serial)
 		dofi_mutex_unlock(&cq->access);
+}
+
+/* As dofi_mutex_assert_held(), between dofi_cq_enter() and dofi_cq_exit(). */
+#define dofi_cq_assert_entered(cq) dofi_cq_check_entered(cq, __func__)
+
+static inline void dofi_cq_check_entered(const struct dofi_cq *cq, const char *function)
+	DOFI_ASSERTS(cq->access) DOFI_UNCHECKED_LOCKS
+{
+	if (cq->serial)
+		dofi_mutex_check_held(&cq->access, "cq->access", function);
 }
 
 /*
@@ -242,6 +286,7 @@ ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
  */
 static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n) DOFI_NEEDS(cq->lock)
 {
+	dofi_mutex_assert_held(&cq->lock);
 	if (n == 1)
 		return n;
 	cq->most = 1;
@@ -265,6 +310,7 @@ static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ss
 {
 	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 
+	dofi_cq_assert_entered(cq);
 	if (!fid) {
 		*n = dofi_cq_read(cq);
 		return NULL;

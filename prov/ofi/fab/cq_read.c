@@ -32,6 +32,7 @@ void dofi_cq_route(struct dofi_cq *cq)
 {
 	const bool direct = !read_takes_all(cq) && !cq->guard && !cq->mixed && !cq->several;
 
+	dofi_mutex_assert_held(&cq->lock);
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
 }
 
@@ -94,13 +95,14 @@ static uint64_t skips_after(ssize_t n)
  * once a peer has sent: a stream is read in batches.
  */
 static bool guard_lock(struct dofi_cq *cq, uint32_t sent) DOFI_NEEDS(cq->lock)
+	DOFI_TAKES_IF(true, *cq->guard)
 {
 	if (dofi_cq_guard_take(cq->guard, 0)) {
 		cq->refused_in_row = 0;
 		return true;
 	}
 	if (++cq->refused_in_row % REFUSALS_IN_ROW == 0)
-		return cq->guard->ops->try_again(cq->guard);
+		return dofi_cq_guard_try(cq->guard);
 	cq->sent = sent;
 	cq->skips = SKIPS;
 	return false;
@@ -132,6 +134,8 @@ static ssize_t read_guarded(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 
 ssize_t dofi_cq_read(struct dofi_cq *cq)
 {
+	dofi_mutex_assert_held(&cq->lock);
+	dofi_cq_assert_entered(cq);
 	if (!cq->fid)
 		return -FI_EAGAIN;
 	if (cq->several)
@@ -233,6 +237,7 @@ static ssize_t read_batch(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 {
+	dofi_mutex_assert_held(&cq->lock);
 	while (left_behind(cq, deal_with(cq, n, sink)))
 		n = read_batch(cq);
 	sweep(cq);
@@ -268,13 +273,12 @@ static ssize_t read_patiently(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 		return -FI_EAGAIN;
 	if (cq->several)
 		return read_shards(cq);
-	if (cq->guard && cq->guard->ops->lock(cq->guard))
+	if (dofi_cq_guard_enter(cq))
 		return -FI_EAGAIN;
 	dofi_cq_enter(cq);
 	n = read_unguarded(cq);
 	dofi_cq_exit(cq);
-	if (cq->guard)
-		dofi_cq_guard_unlock(cq->guard);
+	dofi_cq_guard_leave(cq);
 	return n;
 }
 

@@ -157,29 +157,16 @@ static ssize_t post(const struct dofi_rdm *rdm, struct dofi_rdm_buffer *buffer)
 		       context_of(buffer));
 }
 
-static int guard_lock(struct dofi_rdm *rdm)
-{
-	struct dofi_cq_guard *guard = rdm->cq->guard;
-
-	return guard ? guard->ops->lock(guard) : 0;
-}
-
-static void guard_unlock(struct dofi_rdm *rdm)
-{
-	if (rdm->cq->guard)
-		dofi_cq_guard_unlock(rdm->cq->guard);
-}
-
 static int buffers_post(struct dofi_rdm *rdm)
 {
 	unsigned i;
 	int ret = 0;
 
-	if (guard_lock(rdm))
+	if (dofi_cq_guard_enter(rdm->cq))
 		return -FI_EAGAIN;
 	for (i = 0; i < rdm->n_buffers && !ret; i++)
 		ret = post(rdm, &rdm->buffer[i]);
-	guard_unlock(rdm);
+	dofi_cq_guard_leave(rdm->cq);
 	return ret;
 }
 
@@ -189,7 +176,7 @@ static int buffers_post(struct dofi_rdm *rdm)
  */
 static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 {
-	const int ret = guard_lock(rdm);
+	const int ret = dofi_cq_guard_enter(rdm->cq);
 	unsigned i;
 
 	if (ret) {
@@ -199,7 +186,7 @@ static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 	}
 	for (i = 0; i < rdm->n_buffers; i++)
 		fi_cancel(&fid->fid, context_of(&rdm->buffer[i]));
-	guard_unlock(rdm);
+	dofi_cq_guard_leave(rdm->cq);
 }
 
 /* Holds the CQ lock: shm frees memory that a thread that reads the CQ may still access. */
@@ -405,7 +392,7 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 	struct dofi_rdm_buffer *buffer;
 	ssize_t ret = 0;
 
-	if (rdm->cq->guard && !dofi_cq_guard_try(rdm->cq->guard))
+	if (!dofi_cq_guard_enter_now(rdm->cq))
 		return -FI_EAGAIN;
 	while (!ret && (buffer = STAILQ_FIRST(&rdm->unposted))) {
 		ret = post(rdm, buffer);
@@ -414,7 +401,7 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 		STAILQ_REMOVE_HEAD(&rdm->unposted, link);
 		rdm->n_unposted--;
 	}
-	guard_unlock(rdm);
+	dofi_cq_guard_leave(rdm->cq);
 	dofi_cq_skip_none(rdm->cq);
 	return ret;
 }

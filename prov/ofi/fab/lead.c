@@ -37,6 +37,7 @@ void dofi_lead_open(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 	struct dofi_lead *lead = &cq->lead;
 	const bool reliable = !cq->progress->traits.stale_signal && !cq->silent_errors;
 
+	dofi_mutex_assert_held(&cq->lock);
 	lead->wakeup_fd = lead->signals = -1;
 	atomic_store(&lead->word, NULL);
 	atomic_store(&lead->taken, false);
@@ -51,6 +52,7 @@ void dofi_lead_expel(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 	struct dofi_lead *lead = &cq->lead;
 	const bool able = lead->able;
 
+	dofi_mutex_assert_held(&cq->lock);
 	lead->able = false;		/* the leader cannot lead again before this thread runs */
 	while (atomic_load(&lead->taken)) {
 		dofi_lead_depose(lead);
@@ -63,6 +65,7 @@ void dofi_lead_close(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	struct dofi_lead *lead = &cq->lead;
 
+	dofi_mutex_assert_held(&cq->lock);
 	dofi_lead_expel(cq);
 	lead->able = false;
 	descriptors_close(lead);
@@ -146,6 +149,7 @@ int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mute
 	const struct dofi_lead_word *w = atomic_load(&lead->word);
 	uint32_t value;
 
+	dofi_mutex_assert_held(lock);
 	if (cq->fd >= 0)
 		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd,
 					 lead->signals);

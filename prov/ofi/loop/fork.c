@@ -12,40 +12,53 @@
  */
 #define PATIENCE_S 1
 
+static struct dofi_fork_lock fds_lock;
+
 /* Held during a fork, and by a thread that begins to work. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, dofi_fork_guard) guards = TAILQ_HEAD_INITIALIZER(guards);	/* under lock */
+static struct dofi_fork_lock lock DOFI_TAKEN_BEFORE(fds_lock) = { PTHREAD_MUTEX_INITIALIZER };
+static TAILQ_HEAD(, dofi_fork_guard) guards DOFI_GUARDED_BY(lock) = TAILQ_HEAD_INITIALIZER(guards);
 
-/* Held during a fork, and while the list of descriptors is changed. Taken after guards. */
-static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, dofi_fork_fd) fds = TAILQ_HEAD_INITIALIZER(fds);	/* under fds_lock */
+/* Held during a fork, and while the list of descriptors is changed. */
+static struct dofi_fork_lock fds_lock = { PTHREAD_MUTEX_INITIALIZER };
+static TAILQ_HEAD(, dofi_fork_fd) fds DOFI_GUARDED_BY(fds_lock) = TAILQ_HEAD_INITIALIZER(fds);
 
-static void before_fork(void)
+static void take(struct dofi_fork_lock *l) DOFI_TAKES(*l) DOFI_UNCHECKED_LOCKS
+{
+	pthread_mutex_lock(&l->mutex);
+}
+
+static void drop(struct dofi_fork_lock *l) DOFI_DROPS(*l) DOFI_UNCHECKED_LOCKS
+{
+	pthread_mutex_unlock(&l->mutex);
+}
+
+/* DOFI_UNCHECKED_LOCKS, as for release(): how many guards are taken depends on the list. */
+static void before_fork(void) DOFI_TAKES(lock, fds_lock) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_fork_guard *g;
 	struct timespec deadline;
 
 	clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += PATIENCE_S;
-	pthread_mutex_lock(&lock);
+	take(&lock);
 	TAILQ_FOREACH(g, &guards, link)
-		g->held = !pthread_mutex_timedlock(&g->busy, &deadline);
-	pthread_mutex_lock(&fds_lock);
+		g->held = !pthread_mutex_timedlock(&g->busy.mutex, &deadline);
+	take(&fds_lock);
 }
 
-static void release(void)
+static void release(void) DOFI_DROPS(lock, fds_lock) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_fork_guard *g;
 
-	pthread_mutex_unlock(&fds_lock);
+	drop(&fds_lock);
 	TAILQ_FOREACH(g, &guards, link)
 		if (g->held)
-			pthread_mutex_unlock(&g->busy);
-	pthread_mutex_unlock(&lock);
+			drop(&g->busy);
+	drop(&lock);
 }
 
 /* The child has no progress threads, and closes the descriptors. */
-static void in_child(void)
+static void in_child(void) DOFI_DROPS(lock, fds_lock)
 {
 	struct dofi_fork_fd *f;
 
@@ -53,8 +66,8 @@ static void in_child(void)
 		close(f->fd);
 	TAILQ_INIT(&fds);
 	TAILQ_INIT(&guards);
-	pthread_mutex_unlock(&fds_lock);
-	pthread_mutex_unlock(&lock);
+	drop(&fds_lock);
+	drop(&lock);
 }
 
 static void handlers_install(void)
@@ -80,45 +93,45 @@ void dofi_fork_guard_add(struct dofi_fork_guard *guard)
 	 */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
-	pthread_mutex_init(&guard->busy, &attr);
+	pthread_mutex_init(&guard->busy.mutex, &attr);
 	pthread_mutexattr_destroy(&attr);
-	pthread_mutex_lock(&lock);
+	take(&lock);
 	TAILQ_INSERT_TAIL(&guards, guard, link);
-	pthread_mutex_unlock(&lock);
+	drop(&lock);
 }
 
 void dofi_fork_guard_remove(struct dofi_fork_guard *guard)
 {
-	pthread_mutex_lock(&lock);
+	take(&lock);
 	TAILQ_REMOVE(&guards, guard, link);
-	pthread_mutex_unlock(&lock);
-	pthread_mutex_destroy(&guard->busy);
+	drop(&lock);
+	pthread_mutex_destroy(&guard->busy.mutex);
 }
 
 void dofi_fork_guard_work(struct dofi_fork_guard *guard)
 {
 	/* while a fork waits for other threads, this one does not start to work */
-	pthread_mutex_lock(&lock);
-	pthread_mutex_lock(&guard->busy);
-	pthread_mutex_unlock(&lock);
+	take(&lock);
+	take(&guard->busy);
+	drop(&lock);
 }
 
 void dofi_fork_guard_rest(struct dofi_fork_guard *guard)
 {
-	pthread_mutex_unlock(&guard->busy);
+	drop(&guard->busy);
 }
 
 void dofi_fork_fd_add(struct dofi_fork_fd *fd)
 {
 	handlers_need();
-	pthread_mutex_lock(&fds_lock);
+	take(&fds_lock);
 	TAILQ_INSERT_TAIL(&fds, fd, link);
-	pthread_mutex_unlock(&fds_lock);
+	drop(&fds_lock);
 }
 
 void dofi_fork_fd_remove(struct dofi_fork_fd *fd)
 {
-	pthread_mutex_lock(&fds_lock);
+	take(&fds_lock);
 	TAILQ_REMOVE(&fds, fd, link);
-	pthread_mutex_unlock(&fds_lock);
+	drop(&fds_lock);
 }

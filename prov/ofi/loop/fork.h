@@ -9,13 +9,20 @@
 #ifndef DOFI_LOOP_FORK_H
 #define DOFI_LOOP_FORK_H
 
+#include "base/guard.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 
+/* A pthread mutex: a wait for it has a deadline, and a thread that holds it finds that out. */
+struct DOFI_LOCK dofi_fork_lock {
+	pthread_mutex_t mutex;
+};
+
 /* One per progress thread. Take no other lock before it. */
 struct dofi_fork_guard {
-	pthread_mutex_t busy;		/* held by the thread whenever it does not rest */
+	struct dofi_fork_lock busy;	/* held by the thread whenever it does not rest */
 	bool held;			/* by the forking thread; under the lock of the list */
 	TAILQ_ENTRY(dofi_fork_guard) link;
 };
@@ -27,8 +34,8 @@ void dofi_fork_guard_add(struct dofi_fork_guard *guard);
 void dofi_fork_guard_remove(struct dofi_fork_guard *guard);
 
 /* The progress thread calls these around all that it does. */
-void dofi_fork_guard_work(struct dofi_fork_guard *guard);
-void dofi_fork_guard_rest(struct dofi_fork_guard *guard);
+void dofi_fork_guard_work(struct dofi_fork_guard *guard) DOFI_TAKES(guard->busy);
+void dofi_fork_guard_rest(struct dofi_fork_guard *guard) DOFI_DROPS(guard->busy);
 
 /*
  * A descriptor that a forked child closes: it would keep open, or locked, what has to end with this

@@ -178,6 +178,7 @@ static void rise(struct dofi_progress *p)
 }
 
 static void wait_for_something(struct dofi_progress *p, int64_t deadline)
+	DOFI_NEEDS(p->fork_guard.busy)
 {
 	struct epoll_event ev[WAKEUPS];
 	int i, n;

@@ -23,6 +23,7 @@ void dofi_fast_close(struct dofi_ep *ep)
 {
 	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_mutex_lock(lock);
 	atomic_store_explicit(&ep->fast.lock, &ep->lock, memory_order_relaxed);
 	dofi_mutex_unlock(lock);
@@ -58,6 +59,7 @@ void dofi_fast_renew(struct dofi_ep *ep)
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
 			   !ep->rq.held && !ep->owes;
 
+	dofi_ep_assert_locked(ep);
 	ep->fast.send = NULL;
 	ep->fast.recv = NULL;
 	ep->fast.request_evd = ep->fast.recv_evd = NULL;
@@ -79,6 +81,7 @@ void dofi_ep_open_queues(struct dofi_ep *ep)
 	bool open = ep->fid && !ep->closing;
 	bool trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 
+	dofi_ep_assert_locked(ep);
 	ep->rq.open = open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost);
 	ep->sq.open = open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 	dofi_fast_renew(ep);
@@ -88,6 +91,7 @@ void dofi_ep_open_queues(struct dofi_ep *ep)
 
 void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
 {
+	dofi_ep_assert_locked(ep);
 	assert(dofi_ep_states[ep->state].next & (1u << next));
 	dofi_log(DOFI_DEBUG, DOFI_EP, "ep %p: %s -> %s", (void *)ep,
 		 dofi_ep_states[ep->state].name, dofi_ep_states[next].name);
@@ -107,12 +111,14 @@ DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep)
 
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 {
+	dofi_ep_assert_locked(ep);
 	ep->todo |= what;
 	dofi_progress_post(&ep->obj.ia->progress, &ep->work);
 }
 
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 {
+	dofi_ep_assert_locked(ep);
 	/* the peer's disconnect may be seen before the failure that caused it */
 	if (ep->closing && event == DAT_CONNECTION_EVENT_BROKEN &&
 	    ep->state == DAT_EP_STATE_CONNECTED)
@@ -127,6 +133,7 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 
 void dofi_ep_lost(struct dofi_ep *ep, bool data_lost)
 {
+	dofi_ep_assert_locked(ep);
 	if (dofi_ep_is_live(ep) && !ep->closing) {
 		ep->lost = true;
 		ep->data_lost = data_lost;
@@ -137,6 +144,7 @@ void dofi_ep_lost(struct dofi_ep *ep, bool data_lost)
 
 void dofi_ep_request_done(struct dofi_ep *ep)
 {
+	dofi_ep_assert_locked(ep);
 	if (dofi_queue_empty(&ep->sq))
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 }

@@ -157,6 +157,16 @@ static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
 	dofi_mutex_unlock(&ep->lock);
 }
 
+/* As dofi_mutex_assert_held(), for what dofi_ep_lock() or dofi_fast_lock() has locked. */
+#define dofi_ep_assert_locked(ep) dofi_ep_check_locked(ep, __func__)
+
+static inline void dofi_ep_check_locked(const struct dofi_ep *ep, const char *function)
+	DOFI_ASSERTS(ep->lock) DOFI_UNCHECKED_LOCKS
+{
+	dofi_mutex_check_held(atomic_load_explicit(&ep->fast.lock, memory_order_relaxed),
+			      "the EP lock", function);
+}
+
 /*
  * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken
  * the EP lock. If so, @lock is fast.lock_when_free.
@@ -197,12 +207,14 @@ static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
 /* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */
 static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
+	dofi_ep_assert_locked(ep);
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
 }
 
 /* Whether a connection of @ep is being made, used or ended. EP lock held. */
 static inline bool dofi_ep_is_live(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
+	dofi_ep_assert_locked(ep);
 	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
 }
 

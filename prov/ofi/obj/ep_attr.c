@@ -27,6 +27,7 @@ void dofi_dto_watermarks(struct dofi_ep *ep)
 	const bool hard = ep->state == DAT_EP_STATE_CONNECTED;
 	uint32_t held = dofi_queue_used(&ep->rq);
 
+	dofi_ep_assert_locked(ep);
 	if (is_past(held, ep->soft_watermark)) {
 		ep->soft_watermark = DAT_WATERMARK_INFINITE;	/* once per arming */
 		dofi_async_error(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
@@ -182,6 +183,7 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 {
 	const struct dofi_ep_parts parts = parts_of(ep);
 
+	dofi_ep_assert_locked(ep);
 	if (cq == ep->cq)
 		return;
 	feeds(&parts, ep->cq, dofi_evd_feed_put);
@@ -193,14 +195,14 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 	ep->cq = cq;
 }
 
-/* DOFI_UNCHECKED_LOCKS: an EP that is not published needs no lock. */
-int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOFI_UNCHECKED_LOCKS
+int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 {
 	const struct dofi_ep_parts old = parts_of(ep);
 	struct dofi_cq *cq = cq_with(ep, parts->pz);
 	struct queues next;
 	int ret = queues_make(ep, &parts->attr, &next);
 
+	dofi_ep_assert_locked(ep);
 	if (ret)
 		return ret;
 	if (!solicits(ep, &parts->attr) || !streams_swap(&old, parts)) {

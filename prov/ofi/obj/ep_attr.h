@@ -24,9 +24,9 @@ bool dofi_ep_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
  * Replaces the parts of @ep, if it had any, by @parts; posted receives stay. Takes a reference to
  * each part, and lets the EVDs poll the EP's CQ. Returns 0, or without a change -ENOMEM, or -EINVAL
  * if completions cannot notify as @parts have it, because of other streams of these EVDs, or of the
- * fabric. EP lock held, or the EP is not published; the fabric has no operations of it.
+ * fabric. EP lock held; the fabric has no operations of it.
  */
-int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts);
+int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOFI_NEEDS(ep->lock);
 /*
  * From now on operations of @ep complete at @cq, of its PZ, and its EVDs poll @cq. EP lock held;
  * the fabric has no operations of it.

@@ -133,6 +133,7 @@ void dofi_ep_connect_again(struct dofi_ep *ep)
 
 void dofi_ep_graceful_begin(struct dofi_ep *ep)
 {
+	dofi_ep_assert_locked(ep);
 	ep->graceful = true;
 	dofi_cq_sleep_begin(ep->cq);
 }

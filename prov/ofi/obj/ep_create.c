@@ -99,7 +99,9 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 	if (!ep)
 		return DOFI_NO_RESOURCE(TEP);
 	ep_reinit(ep, first);
+	dofi_ep_lock(ep);
 	ret = dofi_ep_parts_set(ep, parts);
+	dofi_ep_unlock(ep);
 	if (ret)
 		goto free_ep;
 	if (ep->srq)

@@ -63,6 +63,7 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
 /* An operation failed, and with it the connection. */
 __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
+	dofi_ep_assert_locked(ep);
 	dto->status = dofi_dto_failure(dto, err);
 	/* the error of an operation that the fabric gave up when the connection ended */
 	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
@@ -236,16 +237,19 @@ static DOFI_INTO_CALLER void queue_retire(struct dofi_ep *ep, struct dofi_queue 
 
 __attribute__((noinline)) void dofi_requests_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
+	dofi_ep_assert_locked(ep);
 	queue_retire(ep, &ep->sq, ep->request_evd, sink);
 }
 
 __attribute__((noinline)) void dofi_receives_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
+	dofi_ep_assert_locked(ep);
 	queue_retire(ep, &ep->rq, ep->recv_evd, sink);
 }
 
 void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
+	dofi_ep_assert_locked(ep);
 	dofi_requests_retire(ep, sink);
 	if (dofi_ep_may_deliver(ep))
 		dofi_receives_retire(ep, sink);
@@ -269,6 +273,7 @@ static void binds_drop(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 
 void dofi_dto_flush(struct dofi_ep *ep)
 {
+	dofi_ep_assert_locked(ep);
 	binds_drop(ep);
 	dofi_queue_flush(&ep->sq, DAT_DTO_ERR_FLUSHED);
 	dofi_requests_retire(ep, NULL);

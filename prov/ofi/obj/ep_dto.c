@@ -36,6 +36,7 @@ static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int e
 
 void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
 {
+	dofi_ep_assert_locked(ep);
 	end(ep, dto, err, sink);
 }
 
@@ -95,6 +96,7 @@ int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto)
 	struct dofi_arrived arrived;
 	int err = 0;
 
+	dofi_ep_assert_locked(ep);
 	if (dto->cq_data) {
 		dofi_arrived_read(&arrived, dto->cq_data, dto->length);
 		err = receive_more(ep, dto, &arrived);

@@ -128,6 +128,7 @@ __attribute__((noinline)) void dofi_ep_make_room(struct dofi_ep *ep)
 {
 	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
+	dofi_ep_assert_locked(ep);
 	dofi_queue_extend(&ep->sq, ep);
 	if (!cq || !dofi_queue_full(&ep->sq))
 		return;

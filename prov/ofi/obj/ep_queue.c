@@ -135,6 +135,7 @@ void dofi_dto_pump_queue(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
 
+	dofi_ep_assert_locked(ep);
 	while ((dto = dofi_queue_ready(q)) && start(ep, q, dto))
 		;
 	dofi_fast_renew(ep);
@@ -145,6 +146,7 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 {
 	const bool first = !dofi_queue_waits(q);
 
+	dofi_ep_assert_locked(ep);
 	dofi_queue_push(q);
 	if (__builtin_expect(!q->open, 0)) {
 		if (ep->state == DAT_EP_STATE_DISCONNECTED)
@@ -161,6 +163,7 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 
 void dofi_dto_pump(struct dofi_ep *ep)
 {
+	dofi_ep_assert_locked(ep);
 	dofi_dto_pump_queue(ep, &ep->rq);
 	dofi_dto_pump_queue(ep, &ep->sq);
 	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq_listen)
@@ -171,6 +174,7 @@ void dofi_dto_pump(struct dofi_ep *ep)
 
 void dofi_dto_recall(struct dofi_ep *ep)
 {
+	dofi_ep_assert_locked(ep);
 	dofi_queue_recall(&ep->rq);
 	if (ep->srq && ep->obj.ia->xport->srq_clear)
 		ep->obj.ia->xport->srq_clear(ep);

@@ -14,6 +14,7 @@ int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto)
 	DAT_RETURN ret;
 	uint8_t i;
 
+	dofi_ep_assert_locked(ep);
 	for (i = 0; i < dto->n_iov; i++) {
 		const DAT_LMR_CONTEXT context = dofi_dto_lmr(dto)[i];
 		struct dofi_lmr *lmr = dofi_lmr_at(context);
@@ -31,6 +32,7 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 {
 	struct dofi_dto *dto;
 
+	dofi_ep_assert_locked(ep);
 	/* a watermark may have lowered the depth; and a message cannot wait for memory */
 	if (dofi_queue_extend(&ep->rq, ep)) {
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
@@ -55,6 +57,7 @@ struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep)
 	struct dofi_dto *dto = dofi_srq_buffer(ep);
 	int err;
 
+	dofi_ep_assert_locked(ep);
 	/* what ends the connection flushes the buffer */
 	if (!dto || !ep->rq.open)
 		return NULL;

@@ -73,22 +73,13 @@ static DAT_COUNT max_qlen(const struct dofi_ia *ia)
 	return dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_EVD_QLEN);
 }
 
-/* DOFI_UNCHECKED_LOCKS: the EVD is not published. */
-DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
-			DAT_EVD_FLAGS flags, struct dofi_evd **out) DOFI_UNCHECKED_LOCKS
+/* Returns 0 or -ENOMEM. */
+static int evd_init(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags) DOFI_NEEDS(evd->lock)
 {
-	struct dofi_evd *evd;
-	int i;
+	int i, ret = dofi_evd_queue_open(evd, qlen);
 
-	if (qlen > max_qlen(ia))
-		return DOFI_NO_RESOURCE(TEVD);
-	evd = dofi_obj_new(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, ia, evd_destroy);
-	if (!evd)
-		return DOFI_NO_RESOURCE(TEVD);
-	if (dofi_evd_queue_open(evd, qlen)) {
-		dofi_obj_free(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, &evd->obj);
-		return DOFI_NO_RESOURCE(MEMORY);
-	}
+	if (ret)
+		return ret;
 	evd->flags = flags;
 	evd->enabled = true;
 	evd->waitable = true;
@@ -103,7 +94,29 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 		atomic_store(&evd->feed[i], NULL);
 		evd->feed_users[i] = 0;
 	}
-	cno_attach(evd, cno);
+	return 0;
+}
+
+DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
+			DAT_EVD_FLAGS flags, struct dofi_evd **out)
+{
+	struct dofi_evd *evd;
+	int err;
+
+	if (qlen > max_qlen(ia))
+		return DOFI_NO_RESOURCE(TEVD);
+	evd = dofi_obj_new(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, ia, evd_destroy);
+	if (!evd)
+		return DOFI_NO_RESOURCE(TEVD);
+	dofi_mutex_lock(&evd->lock);
+	err = evd_init(evd, qlen, flags);
+	if (!err)
+		cno_attach(evd, cno);
+	dofi_mutex_unlock(&evd->lock);
+	if (err) {
+		dofi_obj_free(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, &evd->obj);
+		return DOFI_NO_RESOURCE(MEMORY);
+	}
 	dofi_obj_publish(&evd->obj, DAT_HANDLE_TYPE_EVD);
 	*out = evd;
 	return DAT_SUCCESS;

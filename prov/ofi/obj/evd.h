@@ -148,6 +148,7 @@ void dofi_evd_route(struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
 /* Sets the number of queued events. Needs the lock. */
 static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock)
 {
+	dofi_mutex_assert_held(&evd->lock);
 	atomic_store_explicit(&evd->straight_feed, count ? NULL : evd->only_feed,
 			      memory_order_relaxed);
 	/* releases what is written to the queue */
@@ -197,6 +198,7 @@ static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct do
 {
 	int i;
 
+	dofi_mutex_assert_held(&evd->lock);
 	for (i = 0; i < DOFI_EVD_FEEDS; i++)
 		if (evd->feed_users[i])
 			fn(atomic_load_explicit(&evd->feed[i], memory_order_relaxed));

@@ -23,6 +23,7 @@ void dofi_evd_route(struct dofi_evd *evd)
 	struct dofi_cq *only = NULL;
 	int i, n = 0;
 
+	dofi_mutex_assert_held(&evd->lock);
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
 		if (!evd->feed_users[i])
 			continue;

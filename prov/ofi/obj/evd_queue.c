@@ -37,6 +37,7 @@ static struct dofi_event *ring_slot(struct dofi_evd *evd, uint32_t i)
 
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
 {
+	dofi_mutex_assert_held(&evd->lock);
 	if (evd->waiting) {
 		evd->notified = true;
 		if ((DAT_COUNT)count >= evd->threshold) {
@@ -157,6 +158,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
 	uint32_t left = dofi_evd_pending(evd) - 1;
 
+	dofi_mutex_assert_held(&evd->lock);
 	event->event_number = e->number;
 	event->evd_handle = evd;
 	event->event_data = e->data;
@@ -225,9 +227,9 @@ void dofi_async_ia_failed(struct dofi_progress *progress, int err)
 
 /* Beginning and end */
 
-/* DOFI_UNCHECKED_LOCKS: the EVD is not published. */
-int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_UNCHECKED_LOCKS
+int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen)
 {
+	dofi_mutex_assert_held(&evd->lock);
 	evd->capacity = ring_capacity(qlen);
 	evd->ring = dofi_block_get(ring_bytes(evd->capacity));
 	if (!evd->ring)
@@ -247,6 +249,7 @@ DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen)
 	struct dofi_event *ring = dofi_block_get(ring_bytes(capacity));
 	uint32_t i;
 
+	dofi_mutex_assert_held(&evd->lock);
 	if (!ring)
 		return DOFI_NO_RESOURCE(MEMORY);
 	for (i = 0; i < count; i++)

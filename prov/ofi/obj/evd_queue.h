@@ -6,7 +6,7 @@
 #include "obj/evd.h"
 
 /* An empty queue for @qlen events, in @evd that is not published. 0 or -ENOMEM. */
-int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen);
+int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
 /* Resizes the queue to @qlen events, which are at least as many as are queued. Needs the lock. */
 DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
 /*

@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
 
 #define THREADS 4
 #define TURNS 20000
@@ -144,3 +145,74 @@ Test(mutex, signals_do_not_end_the_sleep)
 	cr_expect(w.has_it);
 	cr_expect_eq(w.err, ENOTTY);
 }
+
+#ifdef DOFI_CHECKS
+
+static void *take(void *arg)
+{
+	dofi_mutex_lock(arg);
+	return NULL;
+}
+
+static void lock_on_another_thread(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, take, &mutex);
+	pthread_join(thread, NULL);
+}
+
+Test(mutex, the_holder_passes_the_assertion)
+{
+	dofi_mutex_lock(&mutex);
+	dofi_mutex_assert_held(&mutex);
+	dofi_mutex_unlock(&mutex);
+	cr_assert(dofi_mutex_try(&mutex));
+	dofi_mutex_assert_held(&mutex);
+	dofi_mutex_unlock(&mutex);
+}
+
+Test(mutex, a_waiter_that_got_it_passes_the_assertion)
+{
+	struct waiter w = { 0 };
+
+	dofi_mutex_lock(&mutex);
+	waiter_start(&w);
+	dofi_mutex_unlock(&mutex);
+	dofi_mutex_lock(&mutex);
+	dofi_mutex_assert_held(&mutex);
+	dofi_mutex_unlock(&mutex);
+	pthread_join(w.thread, NULL);
+}
+
+Test(mutex, an_assertion_without_it_aborts, .signal = SIGABRT)
+{
+	dofi_mutex_assert_held(&mutex);
+}
+
+Test(mutex, an_assertion_after_the_unlock_aborts, .signal = SIGABRT)
+{
+	dofi_mutex_lock(&mutex);
+	dofi_mutex_unlock(&mutex);
+	dofi_mutex_assert_held(&mutex);
+}
+
+Test(mutex, an_assertion_while_another_thread_holds_it_aborts, .signal = SIGABRT)
+{
+	lock_on_another_thread();
+	dofi_mutex_assert_held(&mutex);
+}
+
+Test(mutex, an_unlock_by_another_thread_aborts, .signal = SIGABRT)
+{
+	lock_on_another_thread();
+	dofi_mutex_unlock(&mutex);
+}
+
+Test(mutex, a_second_lock_by_the_holder_aborts, .signal = SIGABRT)
+{
+	dofi_mutex_lock(&mutex);
+	dofi_mutex_lock(&mutex);
+}
+
+#endif

@@ -429,6 +429,13 @@ static int feeds(DAT_EVD_HANDLE handle, DAT_PZ_HANDLE zone)
 	return 0;
 }
 
+static void cq_set(struct dofi_ep *inner, struct dofi_cq *cq)
+{
+	dofi_ep_lock(inner);
+	dofi_ep_set_cq(inner, cq);
+	dofi_ep_unlock(inner);
+}
+
 Test(ep_attr, queues_poll_where_their_endpoint_is)
 {
 	struct dofi_ep *inner = ep;
@@ -437,12 +444,12 @@ Test(ep_attr, queues_poll_where_their_endpoint_is)
 
 	cr_expect(inner->cq == &zone->domain.cq);
 	cr_expect_eq(feeds(evd, pz), 2);
-	dofi_ep_set_cq(inner, &zone->local.cq);
+	cq_set(inner, &zone->local.cq);
 	cr_expect(inner->cq == &zone->local.cq);
 	cr_expect_eq(feeds(evd, pz), 0);
 	cr_expect(e->only_feed == &zone->local.cq);
-	dofi_ep_set_cq(inner, &zone->local.cq);
-	dofi_ep_set_cq(inner, &zone->domain.cq);
+	cq_set(inner, &zone->local.cq);
+	cq_set(inner, &zone->domain.cq);
 	cr_expect_eq(feeds(evd, pz), 2);
 	cr_expect(e->only_feed == &zone->domain.cq);
 }
@@ -825,8 +832,7 @@ static DAT_EVD_HANDLE async;
 static void watch_async(void)
 {
 	async = evd_make(8, DAT_EVD_ASYNC_FLAG);
-	ia->async_evd = async;
-	dofi_obj_get(&ia->async_evd->obj);
+	async_set(async);
 }
 
 static void expect_soft_event(void)

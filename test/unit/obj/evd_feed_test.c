@@ -73,6 +73,8 @@ Test(evd_feed, a_feed_without_place_takes_none_when_it_goes)
 	dofi_evd_feed_put(evd, &queue[5]);
 	cr_expect_eq(queue[5].sleepers, 0);
 	cr_expect_eq(feeds(), DOFI_EVD_FEEDS - 1);
+	for (i = 1; i < DOFI_EVD_FEEDS; i++)
+		dofi_evd_feed_put(evd, &queue[i]);
 }
 
 /*

@@ -106,7 +106,7 @@ static void fill(DAT_EVD_HANDLE to, unsigned n)
 
 static DAT_EVD_HANDLE async_make(DAT_COUNT qlen)
 {
-	ia->async_evd = evd_make(qlen, DAT_EVD_ASYNC_FLAG);
+	async_set(evd_make(qlen, DAT_EVD_ASYNC_FLAG));
 	return ia->async_evd;
 }
 

@@ -4,6 +4,7 @@
 #include "fixture.h"
 
 #include "base/env.h"
+#include "check/check.h"
 #include "xport/msg/srq.h"
 
 #include <arpa/inet.h>
@@ -280,6 +281,9 @@ static struct sockaddr_storage request_peer;
 /* Closing the IA frees every object, of the fabric and of ours. */
 void ia_fini(void)
 {
+#ifdef DOFI_CHECKS
+	dofi_check_invariants();
+#endif
 	if (dofi_ia_check(ia))
 		succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 	cr_expect_eq(fake.open, 0);
@@ -348,6 +352,15 @@ DAT_EVD_HANDLE evd_make(DAT_COUNT qlen, DAT_EVD_FLAGS flags)
 
 	succeed(dofi_evd_create(ia, qlen, DAT_HANDLE_NULL, flags, &handle));
 	return handle;
+}
+
+void async_set(DAT_EVD_HANDLE handle)
+{
+	if (ia->async_evd)
+		dofi_obj_put(&ia->async_evd->obj);
+	ia->async_evd = handle;
+	if (handle)
+		dofi_obj_get(&ia->async_evd->obj);
 }
 
 DAT_EP_HANDLE ep_make(void)

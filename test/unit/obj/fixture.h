@@ -93,6 +93,8 @@ bool peer_may(DAT_RMR_CONTEXT context, uint32_t secret, uint64_t addr, uint64_t 
 		uint64_t access);
 
 DAT_EVD_HANDLE evd_make(DAT_COUNT qlen, DAT_EVD_FLAGS flags);
+/* Makes @handle the IA's EVD of asynchronous events; NULL: the IA has none. */
+void async_set(DAT_EVD_HANDLE handle);
 DAT_EP_HANDLE ep_make(void);
 DAT_RETURN lmr_make(DAT_PZ_HANDLE in_pz, void *addr, DAT_VLEN len, DAT_MEM_PRIV_FLAGS priv,
 		    DAT_LMR_HANDLE *out, DAT_LMR_CONTEXT *local, DAT_RMR_CONTEXT *remote);

@@ -232,7 +232,7 @@ Test(ia, query_returns_the_asynchronous_evd)
 
 	succeed(dofi_ia_query(ia, &h, 0, NULL, 0, NULL));
 	cr_expect_eq(h, DAT_HANDLE_NULL);
-	ia->async_evd = evd;
+	async_set(evd);
 	succeed(dofi_ia_query(ia, &h, 0, NULL, 0, NULL));
 	cr_expect_eq(h, evd);
 }

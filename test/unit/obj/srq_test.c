@@ -23,12 +23,12 @@ static void init(void)
 	attr = (DAT_SRQ_ATTR){ .max_recv_dtos = DEPTH, .max_recv_iov = 2,
 			       .low_watermark = DAT_SRQ_LW_DEFAULT };
 	succeed(create(&srq));
-	ia->async_evd = dofi_evd_check(evd);
+	async_set(evd);
 }
 
 static void fini(void)
 {
-	ia->async_evd = NULL;
+	async_set(NULL);
 	ia_fini();
 }
 

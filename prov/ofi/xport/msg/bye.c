@@ -22,6 +22,7 @@ void msg_bye_offer(const struct dofi_ep *ep, struct dofi_mailbox *own)
 
 void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers)
 {
+	dofi_ep_assert_locked(ep);
 	ep->mailbox = *peers;
 	if (!ep->mailbox.addr)
 		ep->mailbox.key = 0;

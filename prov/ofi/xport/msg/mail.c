@@ -120,6 +120,7 @@ int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	};
 	int ret;
 
+	dofi_ep_assert_locked(ep);
 	if (m->asked - m->answered == MSG_MAIL_SLOTS)
 		return -FI_EAGAIN;
 	ret = post(ep, &request, sizeof(request),
@@ -136,6 +137,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 {
 	struct msg_mail *m = ep->mail;
 
+	dofi_ep_assert_locked(ep);
 	/* requests that arrive before the connection is established are answered after that */
 	while (ep->sq.open && m->replied != m->served) {
 		unsigned p = slot(m->replied + 1);

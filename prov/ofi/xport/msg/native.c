@@ -129,6 +129,7 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	int ret;
 
+	dofi_ep_assert_locked(ep);
 	dofi_cq_enter(ep->cq);
 	ret = submit(ep, dto);
 	dofi_cq_exit(ep->cq);

@@ -217,6 +217,7 @@ static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->
 
 int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
+	dofi_ep_assert_locked(ep);
 	if (__builtin_expect(dto->kind == DOFI_DTO_SEND, 1))
 		return submit_send(ep, dto);
 	switch (dto->kind) {
@@ -239,11 +240,13 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
  */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
+	dofi_ep_assert_locked(ep);
 	return dto->at_fabric && !(ep->obj.ia->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL);
 }
 
 void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
 {
+	dofi_ep_assert_locked(ep);
 	dofi_cq_enter(ep->cq);
 	fi_cancel(&ep->fid->fid, dofi_dto_context(dto));
 	dofi_cq_exit(ep->cq);
@@ -291,6 +294,7 @@ void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct 
 
 int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
+	dofi_ep_assert_locked(ep);
 	/* a frame contains the data */
 	if (dto->kind == DOFI_DTO_SEND && !ep->framed)
 		return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);

@@ -36,6 +36,7 @@ void msg_srq_listen(struct dofi_ep *ep)
 	struct msg_inbox *in = inbox_of(ep);
 	struct dofi_dto *dto;
 
+	dofi_ep_assert_locked(ep);
 	/* the message of the last frame comes before the next frame */
 	if (!ep->rq.open || in->arrived || dofi_queue_waits(&ep->rq))
 		return;
@@ -100,6 +101,7 @@ static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock
 
 void msg_srq_fed(struct dofi_ep *ep)
 {
+	dofi_ep_assert_locked(ep);
 	feed(ep, NULL);
 }
 
@@ -108,6 +110,7 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 {
 	struct msg_inbox *in = inbox_of(ep);
 
+	dofi_ep_assert_locked(ep);
 	dofi_dto_finish(ep, dto, err);
 	dofi_queue_retire(&in->frames);
 	if (err || !ep->rq.open)

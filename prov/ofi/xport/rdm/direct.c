@@ -42,6 +42,7 @@ static bool is_possible(const struct rdm_conn *conn)
 
 void rdm_direct_want(struct rdm_conn *conn)
 {
+	dofi_ep_assert_locked(conn->ep);
 	if (conn->direct_wanted || !is_possible(conn))
 		return;
 	conn->direct_wanted = true;
@@ -86,6 +87,7 @@ bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 {
 	struct rdm_direct *direct = conn->direct;
 
+	dofi_ep_assert_locked(conn->ep);
 	if (!direct)
 		return false;
 	if (!direct->reached)

@@ -17,7 +17,7 @@
 #include <rdma/fi_errno.h>
 
 static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
-	DOFI_NEEDS(conn->ep->lock)
+	DOFI_NEEDS(conn->ep->lock, conn->robust->guard)
 {
 	const size_t left = dto->length - dto->eager.sent;
 	struct rdm_frame f;
@@ -44,6 +44,7 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 {
 	int ret;
 
+	dofi_ep_assert_locked(conn->ep);
 	if (dto->step != DOFI_STEP_BEGUN)
 		dto->eager.sent = 0;
 	/* in one batch: between single frames the peer would poll, and delay the next one */
@@ -58,6 +59,7 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 
 void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
+	dofi_ep_assert_locked(conn->ep);
 	dofi_iov_scatter(dto->iov, dto->n_iov, 0, f->data, f->data_size);
 	dto->got = f->data_size;
 	conn->filling = true;
@@ -68,6 +70,7 @@ void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dof
 {
 	struct dofi_dto *dto = dofi_queue_at(&conn->ep->rq, conn->filled);
 
+	dofi_ep_assert_locked(conn->ep);
 	if (f->data_size > dto->length - dto->got) {
 		rdm_peer_error(conn, "sent more bytes of a message than it announced");
 		return;

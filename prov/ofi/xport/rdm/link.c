@@ -100,7 +100,7 @@ static inline bool is_unmapped(const struct rdm_conn *conn)
 	return conn->peer_here && atomic_load(conn->peer_here) != conn->peer_id;
 }
 
-static inline bool robust_try(struct rdm_conn *conn)
+static inline bool robust_try(struct rdm_conn *conn) DOFI_TAKES_IF(true, conn->robust->guard)
 {
 	if (!dofi_robust_try(conn->robust))
 		return false;
@@ -208,8 +208,9 @@ static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, siz
 /* Call with the robust lock held. */
 static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f,
 			    const struct iovec *from, size_t n, size_t offset, size_t size)
-	DOFI_NEEDS(conn->ep->lock)
+	DOFI_NEEDS(conn->ep->lock, conn->robust->guard)
 {
+	dofi_robust_assert_held(conn->robust);
 	if (is_bare(conn, f))
 		return inject_bare(conn, f, from, n, offset, size);
 	if (suits_iov(conn, from, n, offset, size))
@@ -219,6 +220,7 @@ static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f,
 
 bool rdm_batch_begin(struct rdm_conn *conn)
 {
+	dofi_ep_assert_locked(conn->ep);
 	if (robust_try(conn))
 		return true;
 	conn->untaken = conn->sent + 1;
@@ -230,6 +232,7 @@ bool rdm_batch_begin(struct rdm_conn *conn)
 int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto,
 		  size_t offset, size_t size)
 {
+	dofi_ep_assert_locked(conn->ep);
 	address(conn, f);
 	return account(conn, f, inject_frame(conn, f, dto->iov, dto->n_iov, offset, size));
 }
@@ -245,6 +248,7 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 {
 	ssize_t ret = -FI_EAGAIN;
 
+	dofi_ep_assert_locked(conn->ep);
 	address(conn, f);
 	if (size + (is_bare(conn, f) ? 0 : rdm_frame_head(f)) > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
@@ -255,9 +259,9 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	return handed_over(conn, f, ret);
 }
 
-/* DOFI_UNCHECKED_LOCKS: called with fast.lock held. */
+/* Called with fast.lock held. */
 ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
-		 void *context) DOFI_UNCHECKED_LOCKS
+		 void *context)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));
@@ -267,6 +271,7 @@ ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uin
 	(void)desc;
 	(void)unused;
 	(void)context;
+	dofi_ep_assert_locked(conn->ep);
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
 	if (!conn->credits || conn->blocking || rdm_head_size(conn, &f) + len > conn->inject)
@@ -286,6 +291,7 @@ int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct r
 	uint8_t i;
 	int ret;
 
+	dofi_ep_assert_locked(conn->ep);
 	if (!op) {
 		rdm_stall(conn);
 		return -FI_EAGAIN;
@@ -309,6 +315,7 @@ int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct 
 {
 	struct rdm_op *op = rdm_op_get_copy(conn);
 
+	dofi_ep_assert_locked(conn->ep);
 	if (op) {
 		op->ends = true;
 		op->number = dto->number;
@@ -328,11 +335,13 @@ void rdm_name_segments(struct rdm_frame *f, const struct dofi_dto *dto)
 
 int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n, const struct rdm_frame *f)
 {
+	dofi_ep_assert_locked(conn->ep);
 	return dofi_peer_pull(conn->pid, to, n, f->segment, f->n_segments, &conn->alive);
 }
 
 void rdm_peer_error(struct rdm_conn *conn, const char *how)
 {
+	dofi_ep_assert_locked(conn->ep);
 	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer %s", (void *)conn->ep, how);
 	dofi_ep_end(conn->ep, DAT_CONNECTION_EVENT_BROKEN);
 }
@@ -346,6 +355,7 @@ bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task)
 	};
 	const bool sent = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
 
+	dofi_ep_assert_locked(conn->ep);
 	conn->refused |= sent && task->result;
 	return sent;
 }
@@ -354,6 +364,7 @@ void rdm_send_credits(struct rdm_conn *conn)
 {
 	struct rdm_frame f;
 
+	dofi_ep_assert_locked(conn->ep);
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_CREDIT;
 	rdm_transmit(conn, &f, NULL, 0, 0, 0);
@@ -365,6 +376,7 @@ void rdm_send_hellos(struct rdm_conn *conn)
 	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0, bare } };
 	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0, bare } };
 
+	dofi_ep_assert_locked(conn->ep);
 	if (conn->hello_due)
 		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0);
 	if (conn->hello_back_due)

@@ -21,10 +21,11 @@ dofi_send rdm_send;
  * if nothing can be sent now; @conn is stalled then. rdm_batch_add() sends a frame with @size bytes
  * of @dto from @offset on, and returns what rdm_transmit() returns.
  */
-bool rdm_batch_begin(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
+bool rdm_batch_begin(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
+	DOFI_TAKES_IF(true, conn->robust->guard);
 int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto,
-		  size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);
-void rdm_batch_end(struct rdm_conn *conn);
+		  size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock, conn->robust->guard);
+void rdm_batch_end(struct rdm_conn *conn) DOFI_DROPS(conn->robust->guard);
 /* Sends all of @dto in a frame that is too long to be injected, from the program's memory. */
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
 	DOFI_NEEDS(conn->ep->lock);

@@ -138,6 +138,7 @@ struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, boo
 {
 	struct rdm_op *op = op_take(conn, &conn->rpz->ops);
 
+	dofi_ep_assert_locked(conn->ep);
 	if (!op)
 		return NULL;
 	op->number = dto->number;
@@ -148,6 +149,7 @@ struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, boo
 
 struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn)
 {
+	dofi_ep_assert_locked(conn->ep);
 	return op_take(conn, &conn->rpz->copies);
 }
 
@@ -265,6 +267,7 @@ void rdm_stall(struct rdm_conn *conn)
 {
 	struct rdm_pz *rpz = conn->rpz;
 
+	dofi_ep_assert_locked(conn->ep);
 	dofi_mutex_lock(&rpz->lock);
 	if (!conn->stalled)
 		TAILQ_INSERT_TAIL(&rpz->stalled, conn, stall);

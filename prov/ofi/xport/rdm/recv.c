@@ -152,6 +152,17 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 	}
 }
 
+/* Call after a change of n_pending: ep->owes is true while frames are pending. */
+static void update_owes(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
+{
+	const bool owes = conn->n_pending;
+
+	if (conn->ep->owes == owes)
+		return;
+	conn->ep->owes = owes;
+	dofi_fast_renew(conn->ep);
+}
+
 static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
 	DOFI_NEEDS(conn->ep->lock)
 {
@@ -168,7 +179,7 @@ static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
 	w->task.frame.data = w->data;
 	STAILQ_INSERT_TAIL(&conn->pending, w, link);
 	conn->n_pending++;
-	conn->ep->owes = true;
+	update_owes(conn);
 }
 
 /* Reports the end once the peer has left and all its frames have been processed. */
@@ -182,6 +193,7 @@ bool rdm_owes_ack(const struct rdm_conn *conn)
 {
 	const struct rdm_pending *w = STAILQ_FIRST(&conn->pending);
 
+	dofi_ep_assert_locked(conn->ep);
 	if (!w || !w->task.carried_out)
 		return false;
 	/* the message of an RTS without segments has not arrived, and is no longer requested */
@@ -192,6 +204,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 {
 	struct rdm_pending *w;
 
+	dofi_ep_assert_locked(conn->ep);
 	/* processing a frame may lead here again */
 	if (conn->processing)
 		return;
@@ -204,7 +217,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 		rdm_pending_put(conn->rpz, w);
 	}
 	conn->processing = false;
-	conn->ep->owes = conn->n_pending;
+	update_owes(conn);
 	rdm_give_credits(conn);
 	see_end(conn);
 }
@@ -326,6 +339,7 @@ static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEED
 
 void rdm_go_on(struct rdm_conn *conn)
 {
+	dofi_ep_assert_locked(conn->ep);
 	if (!conn->ep->fid)
 		return;
 	rdm_send_hellos(conn);
@@ -374,6 +388,7 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	const struct rdm_frame *f = &task->frame;
 	const bool waited = !conn->credits;
 
+	dofi_ep_assert_locked(conn->ep);
 	if (conn->ep->closing || !conn->ep->fid)
 		return;
 	if (f->sequence != conn->seen + 1) {

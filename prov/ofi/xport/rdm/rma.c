@@ -76,6 +76,7 @@ int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	int ret;
 
+	dofi_ep_assert_locked(conn->ep);
 	if (dto->step != DOFI_STEP_BEGUN) {
 		ret = rma_by_fabric(conn, dto, true);
 		if (ret)
@@ -235,6 +236,7 @@ static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct 
 /* ACKs of parts arrive in order. */
 int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
+	dofi_ep_assert_locked(conn->ep);
 	if (dto->rma.got == dto->length && !f->data_size)
 		return 0;	/* a read of no bytes */
 	if (!f->data_size)
@@ -252,6 +254,7 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	const bool by_peer = rdm_fabric(conn)->target_rdma;
 
+	dofi_ep_assert_locked(conn->ep);
 	switch (dto->kind) {
 	case DOFI_DTO_WRITE:
 		return by_peer ? ask_write(conn, dto, 0) : rma_by_fabric(conn, dto, true);

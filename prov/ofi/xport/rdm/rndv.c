@@ -19,6 +19,7 @@ int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *
 {
 	int ret;
 
+	dofi_ep_assert_locked(conn->ep);
 	f->kind = RDM_FRAME_RTS;
 	f->number = dto->number;
 	f->length = dto->length;
@@ -120,6 +121,7 @@ void rdm_rndv_go_on(struct rdm_conn *conn)
 	struct dofi_queue *q = &conn->ep->sq;
 	uint32_t i;
 
+	dofi_ep_assert_locked(conn->ep);
 	if (!conn->n_cts)
 		return;
 	for (i = q->head; i != q->next; i++)
@@ -130,6 +132,7 @@ void rdm_rndv_go_on(struct rdm_conn *conn)
 
 void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct)
 {
+	dofi_ep_assert_locked(conn->ep);
 	dto->step = direct ? DOFI_STEP_CTS_DIRECT : DOFI_STEP_CTS;
 	dto->rndv.tag = tag;
 	dto->rndv.sent = 0;
@@ -175,6 +178,7 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 	const struct dofi_queue *q = &conn->ep->rq;
 	struct dofi_dto *dto = dofi_queue_at(q, f->number);
 
+	dofi_ep_assert_locked(conn->ep);
 	if (!dofi_queue_in_flight(q, f->number) || dto->done ||
 	    dto->step != DOFI_STEP_AWAITS_DATA || f->addr != dto->got ||
 	    f->data_size > dto->length - dto->got) {
@@ -260,6 +264,7 @@ static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct
 bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
 		   struct dofi_sink *sink)
 {
+	dofi_ep_assert_locked(conn->ep);
 	if (!task->frame.n_segments)
 		return ask_for_message(conn, task, dto, sink);
 	if (!task->carried_out)

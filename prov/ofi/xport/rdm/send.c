@@ -77,11 +77,12 @@ static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(c
 
 /* Submission */
 
-/* DOFI_UNCHECKED_LOCKS: clang does not know that the connection of @ep leads back to @ep. */
-int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_UNCHECKED_LOCKS
+int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	struct rdm_conn *conn = rdm_conn_of(ep);
 
+	dofi_ep_assert_locked(conn->ep);
+	dofi_ep_assert_locked(conn->ep);
 	switch (dto->kind) {
 	case DOFI_DTO_RECV:
 		return 0;	/* messages are matched with it as they arrive */

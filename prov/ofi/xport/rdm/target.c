@@ -157,6 +157,7 @@ static bool take_atomic(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS
 
 bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task)
 {
+	dofi_ep_assert_locked(conn->ep);
 	switch (task->frame.kind) {
 	case RDM_FRAME_WRITE:
 		return take_write(conn, task);

@@ -243,11 +243,14 @@ static void rdm_swept(struct dofi_cq *cq)
 	rdm_stalled_go_on(rpz, rdm_go_on);
 }
 
-/* DOFI_UNCHECKED_LOCKS, as for rdm_submit(). */
-static void rdm_resume(struct dofi_ep *ep) DOFI_UNCHECKED_LOCKS
+static void rdm_resume(struct dofi_ep *ep)
 {
-	if (ep->conn)
-		rdm_process_pending(ep->conn, NULL);
+	struct rdm_conn *conn = rdm_conn_of(ep);
+
+	if (!conn)
+		return;
+	dofi_ep_assert_locked(conn->ep);
+	rdm_process_pending(conn, NULL);
 }
 
 /*

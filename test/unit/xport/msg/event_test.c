@@ -338,7 +338,7 @@ Test(msg_event, a_fabric_that_fails_is_the_end_of_the_ia)
 {
 	DAT_ASYNCH_ERROR_EVENT_DATA d;
 
-	ia->async_evd = evd_make(4, DAT_EVD_ASYNC_FLAG);
+	async_set(evd_make(4, DAT_EVD_ASYNC_FLAG));
 	fake.fault.eq_read = -FI_EIO;
 	quiesce();
 	quiesce();

@@ -30,7 +30,7 @@ static void init_unconnected(void)
 
 	objects_init();
 	async = evd_make(64, DAT_EVD_ASYNC_FLAG);
-	ia->async_evd = dofi_evd_check(async);
+	async_set(async);
 	succeed(dofi_srq_create(ia, pz, &srq_attr, &srq));
 	succeed(dofi_caps_ep_attr(ia, NULL, &attr));
 	succeed(create(&ep));
@@ -44,7 +44,7 @@ static void init(void)
 
 static void fini(void)
 {
-	ia->async_evd = NULL;
+	async_set(NULL);
 	ia_fini();
 }
 

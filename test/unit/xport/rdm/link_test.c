@@ -108,6 +108,30 @@ Test(rdm_transmit, the_short_way_is_left_for_what_is_unusual, .init = rdm_init)
 	cr_expect(is_short(e));
 }
 
+static bool has_pending(struct dofi_ep *e)
+{
+	bool has;
+
+	dofi_mutex_lock(&e->lock);
+	has = rdm_conn_of(e)->n_pending;
+	dofi_mutex_unlock(&e->lock);
+	return has;
+}
+
+Test(rdm_transmit, the_fast_path_is_closed_while_a_message_waits_for_its_receive)
+{
+	struct dofi_ep *e = ep;
+
+	cr_expect(is_short(e));
+	say("abc", 3);
+	while (!has_pending(e))
+		dofi_cq_drain(e->cq);
+	cr_expect(!is_short(e));
+	receive(0, 10, 1);
+	got(1, 3);
+	cr_expect(is_short(e));
+}
+
 /* HELLOs */
 
 Test(rdm_transmit, greetings_out_of_place_are_nothing)

@@ -286,8 +286,10 @@ Test(rdm_stall, leaves_the_line_with_the_connection)
 	struct dofi_cq *cq = &rpz->domain->cq;
 
 	dofi_mutex_lock(&cq->lock);
+	dofi_ep_lock(conn->ep);
 	rdm_stall(conn);
 	rdm_stall(conn);
+	dofi_ep_unlock(conn->ep);
 	cr_expect(conn->stalled && TAILQ_FIRST(&rpz->stalled) == conn);
 	rdm_ops_abandon(conn);
 	cr_expect(!conn->stalled && TAILQ_EMPTY(&rpz->stalled));

@@ -64,7 +64,11 @@ static struct dofi_robust *robust_of(struct dofi_cq_guard *guard)
 	return DOFI_CONTAINER_OF(guard, struct dofi_robust, guard);
 }
 
-static bool try_again(struct dofi_cq_guard *guard)
+/*
+ * DOFI_UNCHECKED_LOCKS: if the memory cannot be repaired, the lock stays locked, but no thread
+ * holds it.
+ */
+static bool try_again(struct dofi_cq_guard *guard) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_robust *robust = robust_of(guard);
 	uint64_t holder;
@@ -95,13 +99,15 @@ bool dofi_robust_lock(struct dofi_robust *robust)
 	return true;
 }
 
-void dofi_robust_enable(struct dofi_robust *robust)
+/* DOFI_UNCHECKED_LOCKS: no thread holds the lock. */
+void dofi_robust_enable(struct dofi_robust *robust) DOFI_UNCHECKED_LOCKS
 {
 	atomic_store(&robust->disabled, false);
 	dofi_robust_unlock(robust);
 }
 
-static int guard_lock(struct dofi_cq_guard *guard)
+/* DOFI_UNCHECKED_LOCKS: called through a pointer. */
+static int guard_lock(struct dofi_cq_guard *guard) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_robust *robust = robust_of(guard);
 

@@ -49,12 +49,13 @@ extern const struct dofi_cq_guard_ops dofi_robust_guard_ops;
  * unless a holder keeps the lock for 10 ms.
  */
 static inline bool dofi_robust_try(struct dofi_robust *robust)
+	DOFI_TAKES_IF(true, robust->guard) DOFI_UNCHECKED_LOCKS
 {
 	return !robust || dofi_cq_guard_try(&robust->guard);
 }
 
 /* Like dofi_robust_try(), but waits: returns false after 100 ms, or if the lock is disabled. */
-bool dofi_robust_lock(struct dofi_robust *robust);
+bool dofi_robust_lock(struct dofi_robust *robust) DOFI_TAKES_IF(true, robust->guard);
 
 /*
  * Enables the lock after damaged() was called, once all endpoints of the owner are closed. The
@@ -62,7 +63,19 @@ bool dofi_robust_lock(struct dofi_robust *robust);
  */
 void dofi_robust_enable(struct dofi_robust *robust);
 
+/* As dofi_mutex_assert_held(). */
+#define dofi_robust_assert_held(robust) dofi_robust_check_held(robust, #robust, __func__)
+
+static inline void dofi_robust_check_held(const struct dofi_robust *robust, const char *name,
+					  const char *function)
+	DOFI_ASSERTS(robust->guard) DOFI_UNCHECKED_LOCKS
+{
+	if (robust)
+		dofi_owner_check(&robust->guard.owner, true, function, name);
+}
+
 static inline void dofi_robust_unlock(struct dofi_robust *robust)
+	DOFI_DROPS(robust->guard) DOFI_UNCHECKED_LOCKS
 {
 	if (robust)
 		dofi_cq_guard_unlock(&robust->guard);

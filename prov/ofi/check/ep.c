@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Verifies endpoints: their state and their queues; and the queues of SRQs. */
+
+#include "check/parts.h"
+#include "fab/quirks.h"
+#include "obj/ep.h"
+
+/* A queue, with what it is called in a report. */
+struct queue {
+	const char *kind;
+	const void *owner;
+	const char *name;
+	const struct dofi_queue *q;
+	struct dofi_ep *ep; /* NULL: the queue of an SRQ */
+};
+
+#define CHECK_QUEUE(of, condition)                                                         \
+	CHECK((of)->kind, (of)->owner, condition,                                          \
+	      "%s: head %u, next %u, tail %u, depth %u, limit %u, %u slots", (of)->name,   \
+	      (of)->q->head, (of)->q->next, (of)->q->tail, (of)->q->depth, (of)->q->limit, \
+	      (of)->q->mask + 1)
+
+#define CHECK_SLOT(of, i, dto, condition)                                                       \
+	CHECK((of)->kind, (of)->owner, condition,                                               \
+	      "%s: slot %p of %u: number %u, kind %u, at fabric %d, done %d; "                  \
+	      "head %u, next %u, tail %u",                                                      \
+	      (of)->name, (const void *)(dto), i, (dto)->number, (dto)->kind, (dto)->at_fabric, \
+	      (dto)->done, (of)->q->head, (of)->q->next, (of)->q->tail)
+
+static void ring_check(const struct queue *of)
+{
+	const struct dofi_queue *q = of->q;
+
+	CHECK_QUEUE(of, q->slots);
+	CHECK_QUEUE(of, !of->ep || q->next - q->head <= q->tail - q->head);
+	CHECK_QUEUE(of, dofi_queue_used(q) <= q->mask + 1);
+	CHECK_QUEUE(of, dofi_queue_used(q) <= q->limit);
+	CHECK_QUEUE(of, q->depth <= q->mask + 1 && q->depth <= q->limit);
+	CHECK_QUEUE(of, q->first << q->steps == q->mask + 1 && !(q->mask & (q->mask + 1)));
+}
+
+#define RECEIVES (DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME)
+
+/* An operation at the fabric, or ended, or behind next, where it waits to be submitted. */
+static void slot_check(const struct queue *of, uint32_t i)
+{
+	const struct dofi_queue *q = of->q;
+	const struct dofi_dto *dto = dofi_queue_at(q, i);
+	const bool submitted = of->ep && i - q->head < q->next - q->head;
+
+	CHECK_SLOT(of, i, dto, !((uintptr_t)dto & (DOFI_DTO_GENERATIONS - 1)));
+	CHECK_SLOT(of, i, dto, dto->number == i);
+	CHECK_SLOT(of, i, dto, dto->ep == of->ep);
+	CHECK_SLOT(of, i, dto, dto->kind < DOFI_DTO_KINDS);
+	CHECK_SLOT(of, i, dto, !of->ep || dofi_dto_is(dto->kind, RECEIVES) == (q == &of->ep->rq));
+	CHECK_SLOT(of, i, dto, !dto->done || !dto->at_fabric);
+	CHECK_SLOT(of, i, dto, submitted || !dto->done);
+	CHECK_SLOT(of, i, dto, submitted || !dto->at_fabric || dto->parts);
+}
+
+static void queue_check(const struct queue *of)
+{
+	uint32_t i;
+
+	ring_check(of);
+	for (i = of->q->head; i != of->q->tail; i++)
+		slot_check(of, i);
+}
+
+/* How many operations of @kinds are submitted and have not ended. */
+static int in_flight(const struct dofi_queue *q, unsigned kinds)
+{
+	uint32_t i;
+	int n = 0;
+
+	for (i = q->head; i != q->next; i++)
+		n += !dofi_queue_at(q, i)->done && dofi_dto_is(dofi_queue_at(q, i)->kind, kinds);
+	return n;
+}
+
+#define CHECK_EP(ep, condition, ...) \
+	CHECK("ep", ep, condition, "state %s, fabric endpoint %p, closing %d; " __VA_ARGS__)
+#define OF_EP(ep) dofi_ep_state_row((ep)->state)->name, (void *)(ep)->fid, (ep)->closing
+
+/* The requests of a connection that has not failed end in order, and reads are counted. */
+static void requests_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	const int reads = in_flight(&ep->sq, DOFI_DTO_READS);
+	const struct dofi_dto *oldest = dofi_queue_oldest(&ep->sq);
+
+	if (!dofi_ep_is_live(ep) || ep->closing)
+		return;
+	CHECK_EP(ep, ep->reads == reads, "%d, %d", OF_EP(ep), ep->reads, reads);
+	CHECK_EP(ep, ep->atomics >= 0 && ep->atomics <= ep->reads, "%d, %d", OF_EP(ep), ep->atomics,
+		 ep->reads);
+	CHECK_EP(ep, ep->sq.head == ep->sq.next || !oldest->done, "request %u is done", OF_EP(ep),
+		 ep->sq.head);
+}
+
+/* What dofi_ep_open_queues() and dofi_fast_renew() derive from other fields. */
+static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	const bool open = ep->fid && !ep->closing,
+		   trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
+			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
+			   !ep->rq.held && !ep->owes;
+
+	CHECK_EP(ep,
+		 ep->rq.open == (open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost)),
+		 "%d", OF_EP(ep), ep->rq.open);
+	CHECK_EP(ep,
+		 ep->sq.open == (open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING),
+		 "%d", OF_EP(ep), ep->sq.open);
+	CHECK_EP(ep, plain || !ep->fast.send, "owes %d, receives held %d", OF_EP(ep), ep->owes,
+		 ep->rq.held);
+	CHECK_EP(ep,
+		 ep->fast.lock_when_free ==
+			 (ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock),
+		 "%p", OF_EP(ep), (void *)ep->fast.lock_when_free);
+	CHECK_EP(ep,
+		 !ep->fast.send || (ep->fast.request_evd == ep->request_evd &&
+				    ep->fast.recv_evd == ep->recv_evd),
+		 "%p, %p", OF_EP(ep), (void *)ep->fast.request_evd, (void *)ep->fast.recv_evd);
+}
+
+/* What an EP without a connection does not have. */
+static void rest_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	CHECK_EP(ep, !ep->closing, "end %#x", OF_EP(ep), ep->end);
+	CHECK_EP(ep, !ep->fid, "transport %s", OF_EP(ep), ep->xport->name);
+	CHECK_EP(ep, !ep->conn, "connection %p", OF_EP(ep), ep->conn);
+	CHECK_EP(ep, !ep->opening, "opening %p", OF_EP(ep), ep->opening);
+	CHECK_EP(ep, !ep->shard, "shard %p", OF_EP(ep), (void *)ep->shard);
+	CHECK_EP(ep, ep->xport == ep->obj.ia->xport, "transport %s", OF_EP(ep), ep->xport->name);
+	CHECK_EP(ep, !ep->timer.at, "timer %lld", OF_EP(ep), (long long)ep->timer.at);
+	CHECK_EP(ep, ep->watch.fd < 0, "descriptor %d", OF_EP(ep), ep->watch.fd);
+	CHECK_EP(ep, ep->sq.next == ep->sq.head, "%u requests are submitted", OF_EP(ep),
+		 ep->sq.next - ep->sq.head);
+	CHECK_EP(ep, ep->rq.next == ep->rq.head, "%u receives are submitted", OF_EP(ep),
+		 ep->rq.next - ep->rq.head);
+}
+
+static bool is_cq_of(const struct dofi_pz *pz, const struct dofi_cq *cq)
+{
+	unsigned i;
+
+	for (i = 0; i < pz->domain.n_more; i++)
+		if (pz->domain.more[i] == cq)
+			return true;
+	return cq == &pz->domain.cq || cq == &pz->local.cq;
+}
+
+static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	CHECK_EP(ep, !ep->graceful || ep->state == DAT_EP_STATE_DISCONNECT_PENDING, "graceful %d",
+		 OF_EP(ep), ep->graceful);
+	CHECK_EP(ep, !ep->todo || ep->work.queued, "work %#x is not queued", OF_EP(ep), ep->todo);
+	CHECK_EP(ep, ep->pz ? ep->cq && is_cq_of(ep->pz, ep->cq) : !ep->cq, "PZ %p, CQ %p",
+		 OF_EP(ep), (void *)ep->pz, (void *)ep->cq);
+	CHECK_EP(ep, ep->state != DAT_EP_STATE_CONNECTED || ep->fid || ep->closing, "transport %s",
+		 OF_EP(ep), ep->xport->name);
+	CHECK_EP(ep, !ep->srq_user.waiting || ep->srq, "waits for no SRQ: %d", OF_EP(ep),
+		 ep->srq_user.waiting);
+	if (!dofi_ep_is_live(ep))
+		rest_check(ep);
+}
+
+static void ep_check(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock)
+{
+	const struct queue sq = { "ep", ep, "requests", &ep->sq, ep },
+			   rq = { "ep", ep, "receives", &ep->rq, ep };
+
+	dofi_ep_lock(ep);
+	state_check(ep);
+	derived_check(ep);
+	queue_check(&sq);
+	queue_check(&rq);
+	requests_check(ep);
+	dofi_ep_unlock(ep);
+}
+
+static void srq_check(struct dofi_srq *srq) DOFI_NEEDS_NOT(srq->lock)
+{
+	const struct queue of = { "srq", srq, "buffers", &srq->queue, NULL };
+	struct dofi_srq_user *user;
+
+	dofi_mutex_lock(&srq->lock);
+	queue_check(&of);
+	CHECK("srq", srq,
+	      dofi_queue_used(&srq->queue) + dofi_unread_count(&srq->given) <= srq->queue.limit,
+	      "%u buffers, %u given, limit %u", dofi_queue_used(&srq->queue),
+	      dofi_unread_count(&srq->given), srq->queue.limit);
+	TAILQ_FOREACH(user, &srq->line, link)
+		CHECK("srq", srq, user->waiting, "user %p is in the line", (void *)user);
+	dofi_mutex_unlock(&srq->lock);
+}
+
+void check_endpoints(struct dofi_ia *ia)
+{
+	struct dofi_obj *obj;
+
+	CHECK_EACH(obj, ia, EP)
+	ep_check((struct dofi_ep *)obj);
+	CHECK_EACH(obj, ia, SRQ)
+	srq_check((struct dofi_srq *)obj);
+}

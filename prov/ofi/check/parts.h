@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What each file of this directory verifies. */
+#ifndef DOFI_CHECK_PARTS_H
+#define DOFI_CHECK_PARTS_H
+
+#include "obj/ia.h"
+
+/* Aborts with the values of @fmt unless @condition holds for @object, which is a @kind. */
+#define CHECK(kind, object, condition, ...)                                  \
+	do {                                                                 \
+		if (!(condition))                                            \
+			check_failed(kind, object, #condition, __VA_ARGS__); \
+	} while (0)
+
+_Noreturn void check_failed(const char *kind, const void *object, const char *condition,
+			    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Each @obj of @ia that is of DAT_HANDLE_TYPE_@type. IA lock held. */
+#define CHECK_EACH(obj, ia, type) \
+	TAILQ_FOREACH(obj, &(ia)->children[DOFI_KIND(DAT_HANDLE_TYPE_##type)], sibling)
+
+/* Calls @fn for each open IA. */
+void check_each_ia(void (*fn)(struct dofi_ia *ia, void *arg), void *arg);
+
+/* The functions below run on the progress thread of @ia. */
+
+/* Lists and counts of objects, and how often each is referred to. IA lock held. */
+void check_objects(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
+/* Endpoints with their queues, and SRQs. IA lock held. */
+void check_endpoints(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
+/* EVDs and CNOs. IA lock held. */
+void check_events(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
+/* Grants of RMRs. IA lock held. */
+void check_grants(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
+/* The progress thread's work, timers and descriptors, and the CQs. No lock held. */
+void check_loop(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock);
+/* Connections of the transport xport/rdm/. No lock held. */
+void check_connections(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A pthread mutex that clang knows as a lock (-Wthread-safety). What is DREG_GUARDED_BY a lock is
+ * accessed with the lock held; a function that needs a lock is marked DREG_NEEDS. Other compilers
+ * see nothing.
+ */
+#ifndef DREG_LOCK_H
+#define DREG_LOCK_H
+
+#include <pthread.h>
+
+#ifdef __clang__
+#define DREG_LOCK_ATTRIBUTE(x) __attribute__((x))
+#else
+#define DREG_LOCK_ATTRIBUTE(x)
+#endif
+
+#define DREG_GUARDED_BY(lock) DREG_LOCK_ATTRIBUTE(guarded_by(lock))
+#define DREG_NEEDS(lock) DREG_LOCK_ATTRIBUTE(requires_capability(lock))
+#define DREG_NEEDS_NOT(lock) DREG_LOCK_ATTRIBUTE(locks_excluded(lock))
+/* The caller is the only thread: in a destructor, or on what no other thread knows yet. */
+#define DREG_UNCHECKED_LOCKS DREG_LOCK_ATTRIBUTE(no_thread_safety_analysis)
+
+struct DREG_LOCK_ATTRIBUTE(capability("mutex")) dreg_lock {
+	pthread_mutex_t mutex;
+};
+
+#define DREG_LOCK_INIT { PTHREAD_MUTEX_INITIALIZER }
+
+static inline void dreg_lock(struct dreg_lock *lock)
+	DREG_LOCK_ATTRIBUTE(acquire_capability(*lock)) DREG_UNCHECKED_LOCKS
+{
+	pthread_mutex_lock(&lock->mutex);
+}
+
+static inline void dreg_unlock(struct dreg_lock *lock)
+	DREG_LOCK_ATTRIBUTE(release_capability(*lock)) DREG_UNCHECKED_LOCKS
+{
+	pthread_mutex_unlock(&lock->mutex);
+}
+
+static inline void dreg_wait(pthread_cond_t *cond, struct dreg_lock *lock) DREG_NEEDS(*lock)
+{
+	pthread_cond_wait(cond, &lock->mutex);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The walker of invariants: it aborts for each field that a test falsifies. */
+
+#include "obj/ops.h"
+
+#ifdef DOFI_CHECKS
+
+#include "check/check.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+
+TestSuite(check, .init = ops_init, .fini = ia_fini);
+
+/* What a program may leave: operations in flight and waiting, events, a grant, a CNO. */
+Test(check, a_program_at_rest_passes)
+{
+	DAT_CNO_HANDLE cno;
+	DAT_PSP_HANDLE psp;
+
+	dofi_check_invariants();
+	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	succeed(dofi_evd_modify_cno(evd, cno));
+	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	succeed(post_recv(1));
+	succeed(post_send(2));
+	succeed(post_read(3, 8, 8, 0));
+	transport.taken = 0;
+	succeed(post_send(4));
+	complete(1);
+	dofi_check_invariants();
+}
+
+/* Without an IA there is nothing to verify. */
+Test(check, a_closed_ia_passes)
+{
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	dofi_check_invariants();
+}
+
+/* Each test below falsifies one field, of another part. The verification aborts. */
+#define FALSE(name, ...)                     \
+	Test(check, name, .signal = SIGABRT) \
+	{                                    \
+		__VA_ARGS__                  \
+		dofi_check_invariants();     \
+	}
+
+FALSE(a_list_of_objects, ia->n_children[DOFI_KIND(DAT_HANDLE_TYPE_EP)]++;)
+FALSE(objects_that_were_freed, ia->freed[DOFI_KIND(DAT_HANDLE_TYPE_PZ)]++;)
+FALSE(an_object_of_another_ia, ((struct dofi_obj *)lmr)->ia = NULL;)
+FALSE(a_tag, dofi_pool_tag_set(lmr, DOFI_KIND(DAT_HANDLE_TYPE_PZ));)
+FALSE(users_of_a_pz, dofi_obj_put(&((struct dofi_pz *)pz)->obj);)
+FALSE(users_of_an_evd, dofi_obj_get(&((struct dofi_evd *)evd)->obj);)
+FALSE(users_of_an_lmr, dofi_obj_get(&((struct dofi_lmr *)lmr)->obj);)
+FALSE(streams_of_an_evd, ((struct dofi_evd *)evd)->streams--;)
+FALSE(the_end_of_an_lmr, ((struct dofi_lmr *)lmr)->end++;)
+FALSE(a_context, ((struct dofi_lmr *)lmr)->context += 1u << DOFI_LMR_GEN_SHIFT;)
+FALSE(a_ring_of_operations, inside()->sq.next++;)
+FALSE(operations_beyond_the_limit, inside()->rq.limit = 0;)
+FALSE(a_depth, inside()->rq.depth = inside()->rq.mask + 2;)
+FALSE(the_number_of_a_slot, succeed(post_recv(1)); transport.dto[0]->number++;)
+FALSE(the_owner_of_a_slot, succeed(post_recv(1)); transport.dto[0]->ep = NULL;)
+FALSE(a_request_that_is_done, succeed(post_send(1)); transport.dto[0]->at_fabric = false;
+      transport.dto[0]->done = true;)
+FALSE(reads_in_flight, succeed(post_read(1, 8, 8, 0)); inside()->reads = 0;)
+FALSE(an_open_queue, inside()->sq.open = false;)
+FALSE(the_fast_path, inside()->owes = true;)
+FALSE(a_connection_without_an_endpoint, inside()->fid = NULL;)
+FALSE(work_that_is_not_queued, inside()->todo = DOFI_EP_CONNECT;)
+FALSE(the_state, inside()->state = DAT_EP_STATE_DISCONNECTED;)
+FALSE(events_of_an_evd, ((struct dofi_evd *)evd)->count = 65;)
+FALSE(feeds_of_an_evd, ((struct dofi_evd *)evd)->feed_users[0]++;)
+FALSE(the_only_feed, ((struct dofi_evd *)evd)->only_feed = NULL;)
+FALSE(an_event_that_counts_as_read, succeed(post_send(1)); complete(0); inside()->sq_unread.word--;)
+FALSE(completions_of_a_cq, inside()->cq->left = DOFI_CQ_BATCH;)
+FALSE(the_thread_of_a_cq, inside()->cq->progress = NULL;)
+
+static void ignore(struct dofi_source *source)
+{
+	(void)source;
+}
+
+Test(check, a_doorbell, .signal = SIGABRT)
+{
+	static struct dofi_source other = { .ready = ignore };
+
+	cr_assert_eq(dofi_source_change(&ia->progress, &other, ia->progress.doorbell, EPOLLIN), 0);
+	dofi_check_invariants();
+}
+
+Test(check, a_timer, .signal = SIGABRT)
+{
+	static struct dofi_timer timer = { .at = 5 };
+
+	dofi_heap_insert(&ia->progress.timers, &timer.node, 7);
+	dofi_check_invariants();
+}
+
+Test(check, sources_of_a_cno, .signal = SIGABRT)
+{
+	DAT_CNO_HANDLE cno;
+
+	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	succeed(dofi_evd_modify_cno(evd, cno));
+	((struct dofi_evd *)evd)->at_cno.evd = NULL;
+	dofi_check_invariants();
+}
+
+Test(check, a_grant, .signal = SIGABRT)
+{
+	DAT_RMR_HANDLE rmr;
+
+	succeed(dofi_rmr_create(pz, &rmr));
+	((struct dofi_rmr *)rmr)->ep = inside();
+	dofi_check_invariants();
+}
+
+#endif
