@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	docs/libfabric-defects/check.sh \
 	docs/libfabric-defects/run \
 	docs/locking.md \
+	docs/migrating.md \
 	docs/progress.md
 
 ABI_TESTS += docs/libfabric-defects/check.sh
