@@ -2,12 +2,14 @@
 
 EXTRA_DIST += \
 	docs/architecture.md \
+	docs/design.md \
 	docs/libfabric-defects.md \
 	docs/libfabric-defects/check.sh \
 	docs/libfabric-defects/run \
 	docs/locking.md \
 	docs/migrating.md \
-	docs/progress.md
+	docs/progress.md \
+	docs/testing.md
 
 ABI_TESTS += docs/libfabric-defects/check.sh
 

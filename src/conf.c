@@ -308,7 +308,7 @@ static int is_included(const struct dirent *d)
 	return d->d_name[0] != '.' && len > 5 && !strcmp(d->d_name + len - 5, ".conf");
 }
 
-/* Not alphasort(), because that depends on the locale. */
+/* Not alphasort(): its order depends on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);

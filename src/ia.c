@@ -237,13 +237,13 @@ static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list *args)
 	const DAT_PROVIDER *provider;
 	DAT_HANDLE *ia_handle;
 	struct dreg_use *use;
-	va_list look;
+	va_list copy;
 	DAT_RETURN ret;
 
 	request.name = va_arg(*args, char *);
-	va_copy(look, *args);
-	ia_handle = va_arg(look, DAT_HANDLE *);
-	va_end(look);
+	va_copy(copy, *args);
+	ia_handle = va_arg(copy, DAT_HANDLE *);
+	va_end(copy);
 	if (!request.name || strnlen(request.name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
 		return DREG_BAD_ARG(3);
 	if (!ia_handle)

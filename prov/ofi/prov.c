@@ -128,9 +128,9 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 	if (err)
 		return dofi_ret(err);
 	dofi_caps_named_attrs(*ia);
-	dofi_counter_server_open(&(*ia)->tell, &(*ia)->progress, dofi_counters_render, *ia);
+	dofi_counter_server_open(&(*ia)->counter_server, &(*ia)->progress, dofi_counters_render, *ia);
 	if (dofi_settings.counters == 2)
-		(*ia)->last_words = dofi_counters_last;
+		(*ia)->log_counters = dofi_counters_log;
 	return DAT_SUCCESS;
 }
 
