@@ -7,6 +7,7 @@ EXTRA_DIST += \
 	docs/libfabric-defects/check.sh \
 	docs/libfabric-defects/run \
 	docs/locking.md \
+	docs/migrating.md \
 	docs/progress.md \
 	docs/testing.md
 

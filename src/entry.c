@@ -123,8 +123,8 @@ static int file_read(struct reader *r, const char *path)
 /* Reads the files of the directory @path in order. Stops at a transient error. */
 static int included_read(struct reader *r, const char *path)
 {
-	char file[DREG_CONF_PATH_SIZE];
 	struct dirent **list;
+	char file[DREG_CONF_PATH_SIZE + sizeof((*list)->d_name)];
 	int n = dreg_conf_included(path, &list), err = 0, i;
 
 	if (n == -ENOENT)

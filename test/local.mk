@@ -6,7 +6,7 @@ ABI_TESTS += \
 	contrib/check-layers \
 	contrib/check-words
 
-SLOW_TESTS += test/bench.sh
+SLOW_TESTS += test/bench.sh test/install.sh
 
 EXTRA_DIST += \
 	contrib/check-layers \
@@ -16,6 +16,7 @@ EXTRA_DIST += \
 	test/bench_runs_test.py \
 	test/bench_tables_test.py \
 	test/callgrind.sh \
+	test/install.sh \
 	test/man.sh \
 	test/run \
 	test/lsan.supp \

@@ -35,6 +35,7 @@ struct opts {
 	bool list, conf, append, caps, settings, json;
 	pid_t counters;		/* process to query for counters; 0: none */
 	const char *explain;	/* number or name to explain */
+	char path[PATH_MAX];	/* of dat.conf, for conf */
 };
 
 /* An opened IA and its attributes. */
@@ -406,13 +407,10 @@ static char *conf_text(const char *fabrics, const char *rdm)
 	return NULL;
 }
 
-static bool append_to_conf(const char *text)
+static bool append_to_conf(const char *path, const char *text)
 {
-	char path[PATH_MAX];
-	int n;
+	int n = text ? conf_append(path, text) : -ENOMEM;
 
-	conf_path(path, sizeof(path));
-	n = text ? conf_append(path, text) : -ENOMEM;
 	if (n < 0)
 		fprintf(stderr, "datinfo: cannot append to %s: %s\n", path,
 			n == -EINVAL ? "not a regular file" : strerror(-n));
@@ -431,7 +429,7 @@ static int conf_of(const struct opts *opts, const struct ia *ia)
 	if (!fabrics)
 		return -1;
 	text = conf_text(fabrics, rdm ? rdm : "");
-	done = opts->append ? append_to_conf(text) : text && fputs(text, stdout) >= 0;
+	done = opts->append ? append_to_conf(opts->path, text) : text && fputs(text, stdout) >= 0;
 	free(text);
 	return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -596,6 +594,17 @@ static int parse(int argc, char **argv, struct opts *opts)
 	return EXIT_USAGE;
 }
 
+/* Makes an IA of this provider available to opts->conf, whatever dat.conf has. */
+static bool prepare_conf(struct opts *opts)
+{
+	opts->device = NULL;
+	conf_path(opts->path, sizeof(opts->path));
+	if (conf_own_only(PROVIDER_DIR))
+		return true;
+	fprintf(stderr, "datinfo: %s\n", strerror(errno));
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct opts opts = { .device = NULL };
@@ -608,6 +617,8 @@ int main(int argc, char **argv)
 		return show_counters(opts.counters);
 	if (opts.explain)
 		return show_explained(opts.explain);
+	if (opts.conf && !opts.settings && !prepare_conf(&opts))
+		return EXIT_FAILURE;
 	if (registry_read(&registry))
 		status = EXIT_FAILURE;
 	else if (opts.settings)

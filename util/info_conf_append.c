@@ -9,11 +9,11 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -186,4 +186,51 @@ void conf_path(char *path, size_t size)
 		snprintf(path, size, "%s", override);
 	else
 		snprintf(path, size, "%s/" DREG_CONF_FILE, dir ? dir : conf_dirs[0]);
+}
+
+#define OWN_LIBRARY "libdaplofi.so."
+
+/* Takes the first library of this provider and of the API version of this program. */
+static void take_own(void *arg, unsigned int line, const struct dreg_conf_entry *e)
+{
+	const char *slash = strrchr(e->library, '/'), *base = slash ? slash + 1 : e->library;
+	char *library = arg;
+
+	(void)line;
+	if (!*library && e->user && e->major == DAT_VERSION_MAJOR &&
+	    !strncmp(base, OWN_LIBRARY, strlen(OWN_LIBRARY)))
+		snprintf(library, PATH_MAX, "%s", e->library);
+}
+
+static void own_library(const char *libdir, char library[PATH_MAX])
+{
+	const struct dreg_conf_sink sink = { take_own, ignore, library };
+	char path[DREG_CONF_PATH_SIZE];
+	FILE *f;
+
+	library[0] = '\0';
+	conf_path(path, sizeof(path));
+	f = dreg_conf_open(path);
+	if (f) {
+		dreg_conf_read(f, &sink);
+		fclose(f);
+	}
+	if (!*library)
+		snprintf(library, PATH_MAX, "%s/" OWN_LIBRARY "%d", libdir, DAT_VERSION_MAJOR);
+}
+
+bool conf_own_only(const char *libdir)
+{
+	char library[PATH_MAX], path[64];
+	int fd;
+
+	own_library(libdir, library);
+	fd = memfd_create("dat.conf", 0);
+	if (fd < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return dprintf(fd, "ofi u%d.%d nonthreadsafe default \"%s\" dapl.%d.%d \"\" \"\"\n",
+		       DAT_VERSION_MAJOR, DAT_VERSION_MINOR, library, DAT_VERSION_MAJOR,
+		       DAT_VERSION_MINOR) > 0 &&
+	       !setenv("DAT_OVERRIDE", path, 1);
 }

@@ -3,6 +3,7 @@
 #ifndef INFO_CONF_APPEND_H
 #define INFO_CONF_APPEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes the path of DAT_OVERRIDE, or of the dat.conf that the registry reads or would read. */
@@ -14,5 +15,13 @@ void conf_path(char *path, size_t size);
  * missing. Returns the number of entries appended, or negative errno.
  */
 int conf_append(const char *path, const char *lines);
+
+/*
+ * Leaves the registry of this process with one IA, of this provider, by DAT_OVERRIDE: dat.conf may
+ * have none, or many of other providers. The library is that of an entry of the file that conf_path()
+ * returns, or else the one in @libdir. Call it before any call of the registry, and after
+ * conf_path(). Returns false without descriptors or memory.
+ */
+bool conf_own_only(const char *libdir);
 
 #endif

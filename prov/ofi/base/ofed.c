@@ -32,7 +32,7 @@ const struct dofi_ofed dofi_ofed_table[] = {
 	{ "DAPL_MAX_INLINE", "bytes", "FI_VERBS_INLINE_SIZE", NULL, 20, 65536 },
 	{ "DAPL_RNR_TIMER", "code", "FI_VERBS_MIN_RNR_TIMER", NULL, 0, 31 },
 	{ "DAPL_DBG_LEVEL", "level", NULL, "DAPL_DBG_TYPE alone selects what is logged", 0, 0 },
-	{ "DAPL_DBG_SYS_MEM", "percent", NULL, "the system's free memory is not observed", 0, 0 },
+	{ "DAPL_DBG_SYS_MEM", "%", NULL, "the system's free memory is not observed", 0, 0 },
 	{ "DAPL_RNR_RETRY", "count", NULL, "libfabric's verbs retries without a limit", 0, 0 },
 	{ "DAPL_ACK_RETRY", "count", NULL, RETRIES, 0, 0 },
 	{ "DAPL_ACK_TIMER", "code", NULL, PATH, 0, 0 },

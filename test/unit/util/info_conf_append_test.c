@@ -217,3 +217,28 @@ Test(append, path_is_next_to_included_files)
 	cr_assert_eq(mkdir("dat.conf.d", 0700), 0);
 	cr_expect_str_eq(path(), "./dat.conf");
 }
+
+static const char *override(void)
+{
+	const char *path = getenv("DAT_OVERRIDE");
+
+	cr_assert(path);
+	return content(path);
+}
+
+Test(append, own_library_of_the_file)
+{
+	put(A "x u2.0 threadsafe default /other/libdaplofa.so.2 d.2.0 \"\" \"\"\n"
+	    "y u1.2 threadsafe default /old/libdaplofi.so.1 d.1.2 \"\" \"\"\n"
+	    "z u2.0 threadsafe default /mine/libdaplofi.so.2 d.2.0 \"\" \"\"\n");
+	cr_expect(conf_own_only("/lib"));
+	cr_expect_str_eq(override(), "ofi u2.0 nonthreadsafe default \"/mine/libdaplofi.so.2\" "
+				     "dapl.2.0 \"\" \"\"\n");
+}
+
+Test(append, own_library_without_an_entry)
+{
+	put(A);
+	cr_expect(conf_own_only("/lib"));
+	cr_expect(strstr(override(), " \"/lib/libdaplofi.so.2\" "), "%s", override());
+}
