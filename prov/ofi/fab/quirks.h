@@ -30,6 +30,7 @@ struct dofi_quirk {
 	bool hangs_on_empty_recv; /* a message that meets a receive of no bytes never completes */
 	bool keeps_half_open;	/* connections without a request outlive their passive endpoint: sock/halfopen.h */
 	bool joins_families;	/* the system decides whether a passive endpoint at [::] also serves IPv4 */
+	bool vague_refusal;	/* any failure to connect is ECONNREFUSED */
 	bool eq_fails_for_one;	/* an error of the event queue may concern a single connection */
 	bool keeps_request;	/* a request that could not be accepted is freed only by fi_reject */
 	bool reason_in_prov_errno; /* a failed attempt is ETIMEDOUT; prov_errno has the reason */
