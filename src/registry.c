@@ -289,9 +289,8 @@ DAT_RETURN dreg_use_get(const struct dreg_request *rq, struct dreg_use **use)
 		free(u);
 		if (err && err != -ENOENT && err != -ENOEXEC && err != -EPERM)
 			return DREG_OUT_OF(err);
-		/* An entry that could not be loaded counts as missing. */
-		return DREG_ERR(DAT_PROVIDER_NOT_FOUND,
-				listed ? DAT_NAME_NOT_REGISTERED : lacking);
+		/* The name of an entry that could not be loaded is registered. */
+		return DREG_ERR(DAT_PROVIDER_NOT_FOUND, listed ? DAT_NO_SUBTYPE : lacking);
 	}
 	*use = u;
 	return DAT_SUCCESS;

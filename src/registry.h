@@ -22,7 +22,7 @@ struct dreg_use;
  *
  * On success, pass @use to dreg_use_put() when the IA is closed or could not be opened. Else
  * returns PROVIDER_NOT_FOUND, with the subtype of the first requirement that no entry meets, or
- * INSUFFICIENT_RESOURCES.
+ * with none if an entry meets all but its library cannot be loaded; or INSUFFICIENT_RESOURCES.
  */
 DAT_RETURN dreg_use_get(const struct dreg_request *request, struct dreg_use **use);
 

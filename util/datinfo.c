@@ -7,7 +7,10 @@
 #include "info_conf.h"
 #include "info_conf_append.h"
 #include "info_count.h"
+#include "info_doctor.h"
 #include "info_explain.h"
+#include "info_list.h"
+#include "info_registry.h"
 #include "info_settings.h"
 
 #include <errno.h>
@@ -26,26 +29,13 @@
 #endif
 
 #define EXIT_USAGE 2
-#define MAX_NAMES 1024
-#define ASYNC_QLEN 8
-#define API_TEXT (DAT_VERSION_MAJOR >= 2 ? "2.0" : "1.2")
 
 struct opts {
 	const char *device; /* NULL: all IAs */
-	bool list, conf, append, caps, settings, json;
+	bool list, conf, append, caps, settings, doctor, json;
 	pid_t counters;		/* process to query for counters; 0: none */
 	const char *explain;	/* number or name to explain */
 	char path[PATH_MAX];	/* of dat.conf, for conf */
-};
-
-/* An opened IA and its attributes. */
-struct ia {
-	DAT_IA_HANDLE handle;
-	DAT_EVD_HANDLE async_evd;
-	DAT_IA_ATTR attr;
-	DAT_PROVIDER_ATTR provider;
-	DAT_EP_PARAM ep; /* of an EP created with defaults */
-	bool has_ep;
 };
 
 static const char *const fabric_attrs[] = {
@@ -66,6 +56,8 @@ static const char help_text[] =
 	"\n"
 	"  -D, --device NAME    only this IA\n"
 	"  -l, --list           only names, fabrics and addresses, one line per IA\n"
+	"      --doctor         try every IA, check the machine, and print what to do about\n"
+	"                       what does not work\n"
 	"      --counters PID   print the counters of a process that uses this provider\n"
 	"      --conf           print dat.conf entries for the fabrics of this machine\n"
 	"      --append         with --conf: append those that dat.conf lacks\n"
@@ -80,50 +72,8 @@ static const char help_text[] =
 	"  -h, --help           print this help\n"
 	"  -V, --version        print the version\n"
 	"\n"
-	"Exit status: 0, 1 if no IA could be opened, 2 if the command line is wrong.\n";
-
-/* Queries the attributes of an endpoint that was created with defaults. */
-static bool ep_query_defaults(struct ia *ia)
-{
-	DAT_EP_HANDLE ep;
-	DAT_RETURN ret;
-
-	if (dat_ep_create(ia->handle, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
-			  DAT_HANDLE_NULL, NULL, &ep) != DAT_SUCCESS)
-		return false;
-	ret = dat_ep_query(ep, DAT_EP_FIELD_ALL, &ia->ep);
-	dat_ep_free(ep);
-	return ret == DAT_SUCCESS;
-}
-
-static int ia_open(const DAT_PROVIDER_INFO *info, struct ia *ia, char *err, size_t errlen)
-{
-	DAT_RETURN ret;
-
-	memset(ia, 0, sizeof(*ia));
-	ret = dat_ia_openv((DAT_NAME_PTR)info->ia_name, ASYNC_QLEN, &ia->async_evd, &ia->handle,
-			   info->dapl_version_major, info->dapl_version_minor, info->is_thread_safe);
-	if (ret != DAT_SUCCESS) {
-		dat_text_error(ret, err, errlen);
-		return -1;
-	}
-	ret = dat_ia_query(ia->handle, NULL, DAT_IA_FIELD_ALL, &ia->attr, DAT_PROVIDER_FIELD_ALL,
-			   &ia->provider);
-	if (ret != DAT_SUCCESS) {
-		dat_text_error(ret, err, errlen);
-		dat_ia_close(ia->handle, DAT_CLOSE_ABRUPT_FLAG);
-		return -1;
-	}
-	ia->has_ep = ep_query_defaults(ia);
-	return 0;
-}
-
-static const char *named(const struct ia *ia, const char *name)
-{
-	const char *value = dat_named_attr(&ia->provider, name);
-
-	return value ? value : "-";
-}
+	"Exit status: 0, 1 if no IA could be opened or the doctor's IA does not work,\n"
+	"2 if the command line is wrong.\n";
 
 /* Attributes that are printed elsewhere, or only on request. */
 static bool is_known_name(const char *name)
@@ -174,9 +124,9 @@ static void print_named(const char *title, const DAT_NAMED_ATTR *attr, int n)
 static void print_device(const struct ia *ia)
 {
 	if (dat_named_attr(&ia->provider, "DAT_IB_DEVICE_NAME"))
-		printf("  device    %s, port %s, %s, MTU %s, GID %s\n", named(ia, "DAT_IB_DEVICE_NAME"),
-		       named(ia, "DAT_IB_PORT_NUMBER"), named(ia, "DAT_IB_PORT_STATUS"),
-		       named(ia, "DAT_IB_TRANSPORT_MTU"), named(ia, "DAT_IB_GID"));
+		printf("  device    %s, port %s, %s, MTU %s, GID %s\n", ia_named(ia, "DAT_IB_DEVICE_NAME"),
+		       ia_named(ia, "DAT_IB_PORT_NUMBER"), ia_named(ia, "DAT_IB_PORT_STATUS"),
+		       ia_named(ia, "DAT_IB_TRANSPORT_MTU"), ia_named(ia, "DAT_IB_GID"));
 }
 
 static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
@@ -184,12 +134,12 @@ static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 	char addr[64];
 
 	printf("%s\n", info->ia_name);
-	printf("  fabric    %s, domain %s, libfabric %s\n", named(ia, "OFI_PROVIDER"),
-	       named(ia, "OFI_DOMAIN"), named(ia, "OFI_LIBFABRIC"));
-	printf("  fabrics   %s\n", named(ia, "OFI_FABRICS"));
-	printf("  rdm       %s\n", named(ia, "OFI_FABRICS_RDM"));
-	printf("  node      %s, distance %s\n", named(ia, "OFI_NUMA_NODE"),
-	       named(ia, "OFI_NUMA_DISTANCE"));
+	printf("  fabric    %s, domain %s, libfabric %s\n", ia_named(ia, "OFI_PROVIDER"),
+	       ia_named(ia, "OFI_DOMAIN"), ia_named(ia, "OFI_LIBFABRIC"));
+	printf("  fabrics   %s\n", ia_named(ia, "OFI_FABRICS"));
+	printf("  rdm       %s\n", ia_named(ia, "OFI_FABRICS_RDM"));
+	printf("  node      %s, distance %s\n", ia_named(ia, "OFI_NUMA_NODE"),
+	       ia_named(ia, "OFI_NUMA_DISTANCE"));
 	print_device(ia);
 	printf("  address   %s\n", dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
 	print_attrs("IA attributes", ia_attrs, ia_nattrs, &ia->attr, ia);
@@ -203,7 +153,7 @@ static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 
 static void print_capabilities(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 {
-	printf("%s on %s\n", info->ia_name, named(ia, "OFI_PROVIDER"));
+	printf("%s on %s\n", info->ia_name, ia_named(ia, "OFI_PROVIDER"));
 	caps_print_transport(stdout, &ia->provider);
 	caps_print(stdout, "IA attributes", ia_attrs, ia_nattrs, &ia->attr, &ia->provider);
 	caps_print(stdout, "provider attributes", provider_attrs, provider_nattrs, &ia->provider,
@@ -214,15 +164,21 @@ static void print_capabilities(const DAT_PROVIDER_INFO *info, const struct ia *i
 
 static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia, const char *err)
 {
-	char addr[64];
+	char version[32], address[64];
+	struct list_row row = {
+		.name = info->ia_name, .version = version,
+		.threads = info->is_thread_safe ? "threadsafe" : "nonthreadsafe",
+		.error = err ? reason_text(err) : NULL,
+	};
 
-	printf("%-20s u%u.%u %-13s ", info->ia_name, info->dapl_version_major,
-	       info->dapl_version_minor, info->is_thread_safe ? "threadsafe" : "nonthreadsafe");
-	if (ia)
-		printf("%s %s %s\n", named(ia, "OFI_PROVIDER"), named(ia, "OFI_DOMAIN"),
-		       dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
-	else
-		printf("- %s\n", err);
+	snprintf(version, sizeof(version), "u%u.%u", info->dapl_version_major,
+		 info->dapl_version_minor);
+	if (ia) {
+		row.fabric = ia_named(ia, "OFI_PROVIDER");
+		row.domain = ia_named(ia, "OFI_DOMAIN");
+		row.address = dat_text_address(ia->attr.ia_address_ptr, address, sizeof(address));
+	}
+	list_row_print(stdout, &row);
 }
 
 /* --- JSON --------------------------------------------------------------- */
@@ -270,61 +226,13 @@ static void json_ia(struct json *j, const DAT_PROVIDER_INFO *info, const struct 
 
 /* --- the registry ------------------------------------------------------- */
 
-struct registry {
-	DAT_PROVIDER_INFO *info;
-	DAT_COUNT n;
-};
-
-static int registry_read(struct registry *r)
-{
-	DAT_PROVIDER_INFO **list;
-	char text[128];
-	DAT_RETURN ret;
-	int i;
-
-	r->info = calloc(MAX_NAMES, sizeof(*r->info));
-	list = calloc(MAX_NAMES, sizeof(DAT_PROVIDER_INFO *));
-	if (!r->info || !list) {
-		free(list);
-		fputs("datinfo: out of memory\n", stderr);
-		return -1;
-	}
-	for (i = 0; i < MAX_NAMES; i++)
-		list[i] = &r->info[i];
-	ret = dat_registry_list_providers(MAX_NAMES, &r->n, list);
-	free(list);
-	if (ret != DAT_SUCCESS) {
-		fprintf(stderr, "datinfo: cannot list the registry: %s\n",
-			dat_text_error(ret, text, sizeof(text)));
-		return -1;
-	}
-	return 0;
-}
-
-/* This build opens entries of its own API version. */
-static bool is_ours(const DAT_PROVIDER_INFO *info)
-{
-	return info->dapl_version_major == DAT_VERSION_MAJOR;
-}
-
-/* A name may be registered as threadsafe and as nonthreadsafe; one entry is enough. */
-static bool seen_before(const struct registry *r, int i)
-{
-	int k;
-
-	for (k = 0; k < i; k++)
-		if (is_ours(&r->info[k]) && !strcmp(r->info[k].ia_name, r->info[i].ia_name))
-			return true;
-	return false;
-}
-
 static bool is_selected(const struct opts *opts, const struct registry *r, int i)
 {
 	if (opts->device && strcmp(opts->device, r->info[i].ia_name))
 		return false;
-	if (!is_ours(&r->info[i]))
+	if (!registry_is_ours(&r->info[i]))
 		return false;
-	return opts->list || !seen_before(r, i);
+	return opts->list || !registry_repeats(r, i);
 }
 
 static void show(const struct opts *opts, struct json *j, const DAT_PROVIDER_INFO *info,
@@ -363,9 +271,11 @@ static int show_all(const struct opts *opts, const struct registry *r)
 {
 	struct json j = { .out = stdout };
 	int i, tried = 0, opened = 0;
-	char err[128];
+	char err[REASON_MAX];
 	struct ia ia;
 
+	if (opts->list && !opts->json)
+		list_head_print(stdout);
 	if (opts->json) {
 		json_object(&j, NULL);
 		json_string(&j, "program", "datinfo");
@@ -460,7 +370,7 @@ static int settings_of(const struct opts *opts, const struct ia *ia)
 static int show_one(const struct opts *opts, const struct registry *r,
 		    int (*show_it)(const struct opts *opts, const struct ia *ia))
 {
-	char err[128];
+	char err[REASON_MAX] = "";
 	struct ia ia;
 	int i, status;
 
@@ -472,8 +382,8 @@ static int show_one(const struct opts *opts, const struct registry *r,
 		if (status >= 0)
 			return status;
 	}
-	fprintf(stderr, "datinfo: no IA on libfabric could be opened to query the %s\n",
-		opts->settings ? "settings" : "fabrics");
+	fprintf(stderr, "datinfo: no IA on libfabric could be opened to query the %s%s%s\n",
+		opts->settings ? "settings" : "fabrics", err[0] ? ": " : "", err);
 	return EXIT_FAILURE;
 }
 
@@ -484,6 +394,7 @@ enum {
 	OPT_APPEND,
 	OPT_CAPS,
 	OPT_COUNTERS,
+	OPT_DOCTOR,
 	OPT_EXPLAIN,
 	OPT_SETTINGS,
 };
@@ -495,6 +406,7 @@ static const struct option long_options[] = {
 	{ "conf", no_argument, NULL, OPT_CONF },
 	{ "append", no_argument, NULL, OPT_APPEND },
 	{ "capabilities", no_argument, NULL, OPT_CAPS },
+	{ "doctor", no_argument, NULL, OPT_DOCTOR },
 	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	{ "settings", no_argument, NULL, OPT_SETTINGS },
 	{ "json", no_argument, NULL, 'j' },
@@ -563,6 +475,9 @@ static int parse(int argc, char **argv, struct opts *opts)
 		case OPT_CAPS:
 			opts->caps = true;
 			break;
+		case OPT_DOCTOR:
+			opts->doctor = true;
+			break;
 		case OPT_EXPLAIN:
 			opts->explain = optarg;
 			break;
@@ -619,6 +534,14 @@ int main(int argc, char **argv)
 		return show_explained(opts.explain);
 	if (opts.conf && !opts.settings && !prepare_conf(&opts))
 		return EXIT_FAILURE;
+	if (opts.doctor && opts.json) {
+		fputs("datinfo: --doctor prints no JSON\n", stderr);
+		return EXIT_USAGE;
+	}
+	if (opts.doctor)
+		return doctor(stdout, opts.device) ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (opts.settings)
+		reason_keep_level();
 	if (registry_read(&registry))
 		status = EXIT_FAILURE;
 	else if (opts.settings)

@@ -253,7 +253,7 @@ static const struct part subtypes[] = {
 	{ DAT_INVALID_ADDRESS_UNREACHABLE, DAT_INVALID_ADDRESS, "There is no route to the address." },
 	{ DAT_INVALID_ADDRESS_MALFORMED, DAT_INVALID_ADDRESS, "The address is malformed." },
 	{ DAT_NAME_NOT_REGISTERED, DAT_PROVIDER_NOT_FOUND,
-	  "No entry has the name, or none of them could be loaded or has its fabric here." },
+	  "No entry has the name." },
 	{ DAT_MAJOR_NOT_FOUND, DAT_PROVIDER_NOT_FOUND, "All entries have another major version." },
 	{ DAT_MINOR_NOT_FOUND, DAT_PROVIDER_NOT_FOUND, "All entries have a lower minor version." },
 	{ DAT_THREAD_SAFETY_NOT_FOUND, DAT_PROVIDER_NOT_FOUND, "No entry is threadsafe." },

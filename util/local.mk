@@ -33,22 +33,46 @@ datinfo_files = \
 	util/info_attr.h \
 	util/info_caps.c \
 	util/info_caps.h \
+	util/info_checks.c \
+	util/info_checks.h \
+	util/info_child.c \
+	util/info_child.h \
 	util/info_conf.c \
 	util/info_conf.h \
 	util/info_conf_append.c \
 	util/info_conf_append.h \
-	util/info_settings.c \
-	util/info_settings.h \
 	util/info_count.c \
 	util/info_count.h \
+	util/info_doctor.c \
+	util/info_doctor.h \
 	util/info_explain.c \
-	util/info_explain.h
+	util/info_explain.h \
+	util/info_fix.c \
+	util/info_fix.h \
+	util/info_libfabric.c \
+	util/info_libfabric.h \
+	util/info_list.c \
+	util/info_list.h \
+	util/info_loop.c \
+	util/info_loop.h \
+	util/info_registry.c \
+	util/info_registry.h \
+	util/info_settings.c \
+	util/info_settings.h \
+	util/log_lines.c \
+	util/log_lines.h \
+	util/open_reason.c \
+	util/open_reason.h
 
 datperf_files = \
 	util/dat_text.c \
 	util/dat_text.h \
 	util/datperf.c \
 	util/datperf.h \
+	util/log_lines.c \
+	util/log_lines.h \
+	util/open_reason.c \
+	util/open_reason.h \
 	util/perf.h \
 	util/perf_client.c \
 	util/perf_dat.c \
@@ -63,8 +87,11 @@ datperf_files = \
 	util/perf_raw_rdm.c \
 	util/perf_server.c
 
-datinfo_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/src -DPROVIDER_DIR='"$(libdir)"' \
-	-DDAT_CONFDIR='"$(sysconfdir)"'
+datinfo_cppflags = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/src \
+	-DPROVIDER_DIR='"$(libdir)"' -DDAT_CONFDIR='"$(sysconfdir)"'
+if HAVE_HWLOC
+datinfo_cppflags += -DUSES_HWLOC
+endif
 
 util_datinfo_SOURCES = $(datinfo_files)
 util_datinfo_CPPFLAGS = -DDAT_API=2 $(datinfo_cppflags)
@@ -83,8 +110,8 @@ util_datperf1_LDADD = util/libutil.la libdat.la $(LIBFABRIC_LIBS) -lm
 
 dist_man_MANS += man/man1/datinfo.1 man/man1/datperf.1
 
-UTIL_TESTS += test/unit/util/programs.sh
-EXTRA_DIST += test/unit/util/programs.sh
+UTIL_TESTS += test/unit/util/programs.sh test/unit/util/doctor.sh
+EXTRA_DIST += test/unit/util/programs.sh test/unit/util/doctor.sh
 
 if HAVE_CRITERION
 util_unit_tests = \
@@ -94,12 +121,15 @@ util_unit_tests = \
 	test/unit/util/info_attr2_test \
 	test/unit/util/info_caps1_test \
 	test/unit/util/info_caps2_test \
+	test/unit/util/info_checks_test \
 	test/unit/util/info_conf_test \
 	test/unit/util/info_conf_append_test \
 	test/unit/util/info_settings_test \
 	test/unit/util/info_count_test \
 	test/unit/util/info_explain1_test \
 	test/unit/util/info_explain2_test \
+	test/unit/util/info_list_test \
+	test/unit/util/log_lines_test \
 	test/unit/util/json_test \
 	test/unit/util/perf_loop_test \
 	test/unit/util/perf_oob_test \
@@ -148,6 +178,18 @@ test_unit_util_info_caps1_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_info_caps2_test_SOURCES = $(util_caps_files)
 test_unit_util_info_caps2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
 test_unit_util_info_caps2_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_info_checks_test_SOURCES = \
+	test/unit/util/info_checks_test.c util/info_checks.c
+test_unit_util_info_checks_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_info_checks_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_info_list_test_SOURCES = \
+	test/unit/util/info_list_test.c util/info_list.c
+test_unit_util_info_list_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_info_list_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_log_lines_test_SOURCES = \
+	test/unit/util/log_lines_test.c util/log_lines.c
+test_unit_util_log_lines_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_log_lines_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_info_conf_test_SOURCES = \
 	test/unit/util/info_conf_test.c util/info_conf.c
 test_unit_util_info_conf_test_CPPFLAGS = $(util_test_cppflags)

@@ -112,7 +112,7 @@ struct perf_xport {
 	 */
 	unsigned int crx, ctx;
 	unsigned int seed; /* number of phases so far */
-	char err[256];
+	char err[512];
 };
 
 /* The fabric below an IA, which the raw side uses too. */

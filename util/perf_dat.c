@@ -4,6 +4,8 @@
  */
 #include "perf_dat.h"
 
+#include "open_reason.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,26 +78,15 @@ static int query_ia(struct perf_dat *dat)
 	return 0;
 }
 
-/* libfabric's provider filter is the likeliest reason why no fabric is left. */
-static int open_fail(struct perf_dat *dat, DAT_RETURN ret)
-{
-	const char *filter = secure_getenv("FI_PROVIDER");
-	char what[128];
-
-	if (!filter)
-		return perf_dat_fail(dat, "cannot open the IA", ret);
-	snprintf(what, sizeof(what), "cannot open the IA with FI_PROVIDER=%s", filter);
-	return perf_dat_fail(dat, what, ret);
-}
-
 int perf_dat_open_ia(struct perf_dat *dat)
 {
+	char reason[REASON_MAX];
 	DAT_RETURN ret;
 
-	ret = dat_ia_open((DAT_NAME_PTR)dat->device, ASYNC_QLEN, &dat->async_evd, &dat->ia);
+	ret = reason_open(dat->device, ASYNC_QLEN, &dat->async_evd, &dat->ia, reason, sizeof(reason));
 	if (ret != DAT_SUCCESS) {
 		dat->ia = DAT_HANDLE_NULL;
-		return open_fail(dat, ret);
+		return perf_fail(&dat->x, "%s: cannot open the IA: %s", dat->device, reason);
 	}
 	if (query_ia(dat))
 		return -1;

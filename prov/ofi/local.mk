@@ -9,6 +9,7 @@ dofi_core_sources = \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/mutex.c \
+	prov/ofi/base/names.c \
 	prov/ofi/base/nap.c \
 	prov/ofi/base/ofed.c \
 	prov/ofi/base/pool.c \
@@ -31,9 +32,11 @@ dofi_core_sources = \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/lead.c \
 	prov/ofi/fab/named.c \
+	prov/ofi/fab/offers.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/query.c \
 	prov/ofi/fab/quirks.c \
+	prov/ofi/fab/reason.c \
 	prov/ofi/fab/shards.c \
 	prov/ofi/fab/start.c \
 	prov/ofi/fab/version.c \
@@ -172,6 +175,7 @@ noinst_HEADERS += \
 	prov/ofi/base/maps.h \
 	prov/ofi/base/mutex.h \
 	prov/ofi/base/mutex_tsan.h \
+	prov/ofi/base/names.h \
 	prov/ofi/base/nap.h \
 	prov/ofi/base/ofed.h \
 	prov/ofi/base/owner.h \
@@ -196,9 +200,11 @@ noinst_HEADERS += \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
 	prov/ofi/fab/named.h \
+	prov/ofi/fab/offers.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/query.h \
 	prov/ofi/fab/quirks.h \
+	prov/ofi/fab/reason.h \
 	prov/ofi/fab/shards.h \
 	prov/ofi/fab/start.h \
 	prov/ofi/fab/topo.h \

@@ -107,6 +107,10 @@ command_line()
 	"datinfo --conf")
 		run "$1"
 		has out '^ofi-tcp u1.2 .* "provider=tcp" ""$' "$1" ;;
+	"datinfo --doctor -D ofi-tcp")
+		run "$1"
+		has out '^  ofi-tcp  *yes  *tcp, domain .*; 1000 messages: .* us each$' "$1"
+		has out '^  ofi-tcp works$' "$1" ;;
 	"datinfo --explain 0x4003")
 		run "$1"
 		has out '^  name  *DAT_CONNECTION_EVENT_NON_PEER_REJECTED$' "$1" ;;

@@ -30,6 +30,8 @@ pair_programs = \
 	test/pair/qualifier2 \
 	test/pair/foreign1 \
 	test/pair/foreign2 \
+	test/pair/reasons1 \
+	test/pair/reasons2 \
 	test/pair/disconnect1 \
 	test/pair/disconnect2 \
 	test/pair/linger1 \
@@ -85,6 +87,12 @@ test_pair_qualifier2_SOURCES = test/pair/qualifier.c
 test_pair_qualifier2_CPPFLAGS = $(pair_cppflags2)
 test_pair_qualifier2_LDADD = $(pair_ldadd2)
 
+test_pair_reasons1_SOURCES = test/pair/reasons.c
+test_pair_reasons1_CPPFLAGS = $(pair_cppflags1)
+test_pair_reasons1_LDADD = $(pair_ldadd1)
+test_pair_reasons2_SOURCES = test/pair/reasons.c
+test_pair_reasons2_CPPFLAGS = $(pair_cppflags2)
+test_pair_reasons2_LDADD = $(pair_ldadd2)
 test_pair_foreign1_SOURCES = test/pair/foreign.c
 test_pair_foreign1_CPPFLAGS = $(pair_cppflags1) $(LIBFABRIC_CFLAGS)
 test_pair_foreign1_LDADD = $(pair_ldadd1) $(LIBFABRIC_LIBS)

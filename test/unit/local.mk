@@ -53,6 +53,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/log_test.c \
 	test/unit/base/maps_test.c \
 	test/unit/base/mutex_test.c \
+	test/unit/base/names_test.c \
 	test/unit/base/nap_test.c \
 	test/unit/base/ofed_test.c \
 	test/unit/base/pool_test.c \

@@ -3,21 +3,7 @@
 #ifndef DOFI_FAB_QUERY_H
 #define DOFI_FAB_QUERY_H
 
-#include "fab/params.h"
-
-#include <rdma/fabric.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-/* What a transport requires of a fabric. */
-struct dofi_query {
-	enum fi_ep_type type;
-	uint64_t caps;
-	uint64_t order;
-	uint64_t op_flags;
-	uint64_t mode;
-	int mr_mode;
-};
+#include "fab/offers.h"
 
 /*
  * Finds the fabric for @params, and the query that it answered. The caller frees @info. 0;

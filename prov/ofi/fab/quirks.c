@@ -61,12 +61,13 @@ static const struct dofi_quirk quirks[] = {
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
 	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true,
 	  .loses_cq_data_flag = true,
-	  .silent_errors = true, .rdm = true,
+	  .silent_errors = true, .vague_refusal = true, .rdm = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), ends by another "
-		    "socket than data (1.17), a connection outlives a refused write, a message "
-		    "that waits for a receive loses FI_REMOTE_CQ_DATA but not the data (1.17), a "
-		    "failed completion does not make the descriptor readable (1.17), descriptors "
-		    "closed twice after fi_shutdown (1.17)" },
+		    "socket than data (1.17), any failure to connect is a refusal (1.17), a "
+		    "connection outlives a refused write, a message that waits for a receive "
+		    "loses FI_REMOTE_CQ_DATA but not the data (1.17), a failed completion does "
+		    "not make the descriptor readable (1.17), descriptors closed twice after "
+		    "fi_shutdown (1.17)" },
 	{ .provider = "efa", .rank = 1, .rdm = true, .frame_size = 4096,
 	  .reason = "RDMA hardware; messages of several packets end in any order" },
 	{ .provider = "shm", .rank = 5, .rdm = true, .shared_memory = true, .no_keys = true,

@@ -37,6 +37,7 @@ struct dofi_quirk {
 	bool keeps_half_open;
 	/* the system decides whether a passive endpoint at [::] also serves IPv4 */
 	bool joins_families;
+	bool vague_refusal;	/* any failure to connect is ECONNREFUSED */
 	bool eq_fails_for_one;	/* an error of the event queue may concern a single connection */
 	/* a request that could not be accepted is freed only by fi_reject */
 	bool keeps_request;

@@ -31,8 +31,8 @@ static DAT_RETURN ret_of_failure(int err)
 {
 	if (descriptors_are_short())
 		return DOFI_NO_RESOURCE(DEVICE);
-	if (err == ENODATA)
-		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	if (err == ENODATA)	/* the name is registered, so no subtype fits */
+		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NO_SUBTYPE);
 	return DOFI_RET(DAT_INTERNAL_ERROR, 0);
 }
 

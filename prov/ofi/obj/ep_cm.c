@@ -13,6 +13,8 @@
 #include "obj/rmr.h"
 #include "sock/linger.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -75,7 +77,7 @@ static void ep_timeout(struct dofi_timer *timer)
 	receiving = ep->received != ep->rq.head;
 	dofi_ep_unlock(ep);
 	if (connecting)
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_TIMED_OUT, "no answer within the time-out");
 	else if (receiving)
 		dofi_ep_last_receives(ep);
 	else
@@ -122,6 +124,24 @@ void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *da
 		keep_peer_data(ep, data, size);
 	dofi_ep_end(ep, event);
 	dofi_ep_unlock(ep);
+}
+
+static const char *address_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN])
+{
+	const void *host = &((const struct sockaddr_in *)address)->sin_addr;
+
+	if (address->ss_family == AF_INET6)
+		host = &((const struct sockaddr_in6 *)address)->sin6_addr;
+	return inet_ntop(address->ss_family, host, text, INET6_ADDRSTRLEN) ? text : "?";
+}
+
+void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	dofi_log(DOFI_WARN, DOFI_CM, "ep %p: no connection to %s, qualifier %llu: %s", (void *)ep,
+		 address_text(&ep->request.peer, text), (unsigned long long)ep->request.conn_qual, why);
+	dofi_ep_end_with(ep, event, NULL, 0);
 }
 
 void dofi_ep_connect_again(struct dofi_ep *ep)

@@ -23,6 +23,13 @@ void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *da
 	DOFI_NEEDS_NOT(ep->lock);
 
 /*
+ * As dofi_ep_end_with(), for an attempt to connect that failed: logs @why, with the peer's address
+ * and qualifier.
+ */
+void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why)
+	DOFI_NEEDS_NOT(ep->lock);
+
+/*
  * Progress thread: the peer of connected @ep has left. Messages that it sent are still received, as
  * long as receives are posted; then the connection ends.
  */

@@ -4,6 +4,7 @@
 #include "xport/ports.h"
 
 #include "base/log.h"
+#include "fab/quirks.h"
 #include "obj/ep_cm.h"
 #include "xport/wire.h"
 
@@ -39,7 +40,7 @@ bool dofi_port_address_of_none(const struct sockaddr_storage *address)
 
 	if (address->ss_family == AF_INET6)
 		return IN6_IS_ADDR_MULTICAST(&in6->sin6_addr);
-	return IN_MULTICAST(ntohl(in->sin_addr.s_addr)) || in->sin_addr.s_addr == INADDR_BROADCAST;
+	return IN_MULTICAST(ntohl(in->sin_addr.s_addr)) || IN_BADCLASS(ntohl(in->sin_addr.s_addr));
 }
 
 void dofi_ports_init(struct dofi_ports *ports, const struct dofi_ports_ops *ops)
@@ -176,31 +177,64 @@ void dofi_ports_unlisten(struct dofi_ports *ports, struct dofi_sp *sp)
 
 /* Attempts */
 
-static DAT_EVENT_NUMBER failure_event(int err)
+/*
+ * What a failed attempt means. A fabric on TCP reports what it read in place of an answer: nothing
+ * before the end, or bytes of another protocol, which is a libfabric provider's or any other.
+ */
+static const struct failure {
+	int err;
+	DAT_EVENT_NUMBER event;
+	const char *why;	/* NULL: the text of the errno */
+} failures[] = {
+	{ ECONNREFUSED, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+	  "refused, no program listens at the port" },
+	{ ECONNRESET, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER },
+	{ ECONNABORTED, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER },
+	{ EPIPE, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER },
+	{ EIO, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER },
+	{ ENOPROTOOPT, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_FOREIGN_ANSWER },
+	{ EPROTO, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_FOREIGN_ANSWER },
+	/* the kernel's time-out, which is longer than ours */
+	{ ETIMEDOUT, DAT_CONNECTION_EVENT_UNREACHABLE, "no host answers at the address" },
+	{ ENETUNREACH, DAT_CONNECTION_EVENT_UNREACHABLE, "no route leads to the address" },
+	{ EHOSTUNREACH, DAT_CONNECTION_EVENT_UNREACHABLE, "the host cannot be reached" },
+	{ EHOSTDOWN, DAT_CONNECTION_EVENT_UNREACHABLE, NULL },
+	{ ENETDOWN, DAT_CONNECTION_EVENT_UNREACHABLE, NULL },
+	{ EADDRNOTAVAIL, DAT_CONNECTION_EVENT_UNREACHABLE, NULL },
+	{ EINVAL, DAT_CONNECTION_EVENT_UNREACHABLE, "no route can lead to the address" },
+	{ ENODEV, DAT_CONNECTION_EVENT_UNREACHABLE, "no device leads to the address" },
+};
+
+static struct failure failure_of(int err)
 {
-	switch (err) {
-	case ENETUNREACH:
-	case EHOSTUNREACH:
-	case EHOSTDOWN:
-	case ENETDOWN:
-	case ETIMEDOUT:		/* the kernel's time-out, which is longer than ours */
-	case EADDRNOTAVAIL:
-	case EINVAL:		/* an address that no route can have */
-	case ENODEV:		/* an address that no device leads to */
-		return DAT_CONNECTION_EVENT_UNREACHABLE;
-	default:
-		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
-	}
+	struct failure f = { err, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL };
+	size_t i;
+
+	for (i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+		if (failures[i].err == err)
+			f = failures[i];
+	if (!f.why)
+		f.why = fi_strerror(err);
+	return f;
 }
 
-bool dofi_port_next(struct dofi_ep *ep, int err)
+static const char *why_of(const struct dofi_ep *ep, const struct failure *f)
 {
-	const DAT_EVENT_NUMBER event = failure_event(err);
+	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
+
+	if (f->err == ECONNREFUSED && !fabric->rdm && fabric->quirk->vague_refusal)
+		return "refused, no program listens at the port, or one that speaks another protocol";
+	return f->why;
+}
+
+bool dofi_port_next(struct dofi_ep *ep, int err, const char *why)
+{
+	const struct failure f = failure_of(err);
 
 	dofi_log(DOFI_DEBUG, DOFI_CM, "ep %p: connecting: %s", (void *)ep, fi_strerror(err));
-	if (event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
+	if (f.event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
 	    ++ep->attempt < dofi_wire_ports(ep->request.conn_qual))
 		return true;
-	dofi_ep_end_with(ep, event, NULL, 0);
+	dofi_ep_no_connection(ep, f.event, why ? why : why_of(ep, &f));
 	return false;
 }

@@ -55,9 +55,15 @@ size_t dofi_port_address(struct sockaddr_storage *address, const struct sockaddr
 bool dofi_port_address_of_none(const struct sockaddr_storage *address);
 
 /*
- * A connection attempt of @ep failed with a positive @err. Returns true if the next port of the
- * qualifier, which ep->attempt counts, is to be tried; else the attempt ends.
+ * A connection attempt of @ep failed with a positive @err, because of @why, or if that is NULL for
+ * the usual reason of this errno. Returns true if the next port of the qualifier, which ep->attempt
+ * counts, is to be tried; else logs the reason and ends the attempt.
  */
-bool dofi_port_next(struct dofi_ep *ep, int err);
+bool dofi_port_next(struct dofi_ep *ep, int err, const char *why);
+
+/* Reasons for which an attempt fails. */
+#define DOFI_NO_LISTENER "the peer's provider refused: no service point takes the request"
+#define DOFI_NO_ANSWER "another program or fabric listens there: it does not answer"
+#define DOFI_FOREIGN_ANSWER "another program or fabric listens there: its protocol differs"
 
 #endif

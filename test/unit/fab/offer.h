@@ -29,6 +29,21 @@ static int order_answer;		/* returned for a query with FI_ORDER_SAW */
 static int delivery_answer;		/* returned for a query with FI_DELIVERY_COMPLETE */
 static int atomics_answer;		/* returned for a query with FI_ATOMIC */
 
+/* FI_PROV_ATTR_ONLY: the offered providers, and one that has nothing to offer. */
+static inline int providers_list(struct fi_info **info)
+{
+	struct fi_info **end = info;
+	const struct fi_info *i;
+
+	*info = fake_info("verbs", "");
+	end = &(*info)->next;
+	for (i = offered; i; i = i->next) {
+		*end = fi_dupinfo(i);
+		end = &(*end)->next;
+	}
+	return 0;
+}
+
 static inline int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
 		   struct fi_info **info)
 {
@@ -37,6 +52,8 @@ static inline int getinfo(const char *node, uint64_t flags, const struct fi_info
 
 	if (answer)
 		return answer;
+	if (!hints)
+		return providers_list(info);
 	if (!asked) {
 		asked = fi_dupinfo(hints);
 		strncpy(asked_node, node ? node : "", sizeof(asked_node) - 1);

@@ -236,14 +236,14 @@ Test(query, connected_ones_alone_if_asked_for)
 {
 	offer_rdm("tcp");
 	cr_expect_eq(choose("endpoint=msg"), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "no connected fabric"), "%s", capture.text);
+	cr_expect(strstr(capture.text, "no connected endpoints"), "%s", capture.text);
 }
 
 Test(query, the_others_alone_if_asked_for)
 {
 	offer("tcp", "10.0.0.1");
 	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "no connectionless fabric"), "%s", capture.text);
+	cr_expect(strstr(capture.text, "no connectionless endpoints"), "%s", capture.text);
 	offer_rdm("net");
 	cr_assert_eq(choose("endpoint=rdm"), 0);
 	cr_expect(choice.rdm);
@@ -425,6 +425,64 @@ Test(query, loopback_can_be_asked_for)
 	setenv("FI_PROVIDER", "tcp", 1);
 	cr_assert_eq(choose("address=127.0.0.1"), 0);
 	cr_expect_str_eq(chosen_address(), "127.0.0.1");
+}
+
+/* Why no fabric fits, of a libfabric with verbs, which finds no device, and the offered tcp. */
+
+static const struct {
+	const char *filter, *params, *logged;
+	bool is_error;		/* logged at level 0 */
+} reasons[] = {
+	{ "tpc", "", "FI_PROVIDER=tpc: libfabric 1.17 has no provider tpc, but verbs tcp", true },
+	{ "tcp,tpc", "provider=verbs", "has no provider tpc, but", true },
+	{ "tcp", "provider=verbs", "FI_PROVIDER=tcp excludes provider=verbs", false },
+	{ "^VERBS", "provider=verbs", "FI_PROVIDER=^VERBS excludes provider=verbs", false },
+	{ "verbs", "", "FI_PROVIDER=verbs leaves no provider", true },
+	{ NULL, "provider=verbs", "provider=verbs finds no device on this machine", false },
+	{ NULL, "provider=tpc", "provider=tpc: libfabric 1.17 has no such provider, but verbs tcp",
+	  false },
+	{ NULL, "provider=net", "has no such provider; libfabric 1.17 has it, and later versions",
+	  false },
+	{ NULL, "provider=tcp endpoint=rdm", "no connectionless endpoints (endpoint=rdm); libfabric "
+	  "1.18 or newer is needed", false },
+	{ NULL, "domain=ib9", "domain=ib9: the domains of provider=any here are fake", true },
+	{ NULL, "address=203.0.113.7", "address=203.0.113.7 is not an address of this machine",
+	  true },
+	{ NULL, "provider=verbs address=127.0.0.1", "no device with this address", false },
+	{ NULL, "provider=shm", "too little free space in /dev/shm", true },
+};
+
+/* Like getinfo(), with regard to the requested provider and FI_PROVIDER. */
+static int getinfo_of(const char *node, uint64_t flags, const struct fi_info *hints,
+		      struct fi_info **info)
+{
+	const char *wanted = hints ? hints->fabric_attr->prov_name : NULL;
+	const char *filter = getenv("FI_PROVIDER");
+
+	if (hints && ((wanted && strcmp(wanted, "tcp")) || (filter && strcmp(filter, "tcp"))))
+		return -FI_ENODATA;
+	return getinfo(node, flags, hints, info);
+}
+
+Test(query, the_reason_for_no_fabric_is_logged)
+{
+	size_t i;
+
+	offer("tcp", "10.0.0.1");
+	offer("shm", "")->ep_attr->type = FI_EP_DGRAM;
+	fake.getinfo = getinfo_of;
+	fake.version = FI_VERSION(1, 17);
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (reasons[i].filter)
+			setenv("FI_PROVIDER", reasons[i].filter, 1);
+		else
+			unsetenv("FI_PROVIDER");
+		cr_expect(choose(reasons[i].params) < 0, "%s", reasons[i].params);
+		cr_expect(strstr(capture.text, reasons[i].logged), "%s, not: %s", capture.text,
+			  reasons[i].logged);
+		cr_expect_eq(!!strstr(capture.text, "error: no usable fabric: "),
+			     reasons[i].is_error, "%s", capture.text);
+	}
 }
 
 /* The list of fabrics */

@@ -328,7 +328,7 @@ Test(registry, library_that_does_not_register)
 	configure("a " API " nonthreadsafe default @ stub.1.0 silent \"\"\n"
 		  "b " API " nonthreadsafe default @ stub.1.0 silent \"\"\n"
 		  "b " API " nonthreadsafe default @ stub.1.0 works \"\"\n");
-	cr_expect_eq(open_ia("a", &ia), NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	cr_expect_eq(open_ia("a", &ia), NOT_FOUND(DAT_NO_SUBTYPE));
 	check_trace("init a " VERSION " silent\nfini a " VERSION "\n");
 	cr_expect(!stub_loaded());
 	cr_expect(strstr(logged(), " does not offer a " API), "%s", logged());
@@ -344,7 +344,7 @@ Test(registry, library_that_registers_another_name)
 	DAT_COUNT count;
 
 	configure("a " API " nonthreadsafe default @ stub.1.0 other \"\"\n");
-	cr_expect_eq(open_ia("a", &ia), NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	cr_expect_eq(open_ia("a", &ia), NOT_FOUND(DAT_NO_SUBTYPE));
 	cr_expect(!stub_loaded());
 	/* its registration of another name is gone as well */
 	cr_expect_eq(open_ia("other", &ia), NOT_FOUND(DAT_NAME_NOT_REGISTERED));
@@ -371,7 +371,7 @@ Test(registry, library_that_is_no_provider)
 	DAT_IA_HANDLE ia;
 
 	configure("a " API " nonthreadsafe default libc.so.6 c.1.0 \"\" \"\"\n");
-	cr_expect_eq(open_ia("a", &ia), NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	cr_expect_eq(open_ia("a", &ia), NOT_FOUND(DAT_NO_SUBTYPE));
 	cr_expect_str_eq(logged(), "libc.so.6 is not a provider: it lacks dat_provider_init\n");
 }
 

@@ -60,6 +60,13 @@ one_line()
 	[ -s "$tmp/out" ] && fail "output in spite of the error"
 }
 
+# one_line_of_error PROGRAM - the program wrote one line, which is its own, on stderr
+one_line_of_error()
+{
+	[ "$(grep -c "^$1: " "$tmp/err")" -eq 1 ] && [ "$(wc -l <"$tmp/err")" -eq 1 ] ||
+		fail "not one line on stderr"
+}
+
 json()
 {
 	command -v python3 >/dev/null || return 0
@@ -82,7 +89,10 @@ info()
 	one_line datinfo
 	run 0 "$prog" --list
 	has out "^ofi-tcp .* tcp "
-	has out "^ofi-nosuch .* - "
+	has out "^name  *API  *threads  *fabric  *domain  *address$"
+	has out "^ofi-nosuch .* - provider=nosuch: libfabric "
+	[ "$(awk '{ if (length > n) n = length } END { print n }' "$tmp/out")" -le 100 ] ||
+		fail "a line of more than 100 columns"
 	run 0 "$prog" -D ofi-tcp
 	has out "fabric    tcp"
 	has out "^  node      "
@@ -109,6 +119,12 @@ info()
 	run 1 "$prog" --capabilities missing
 	one_line datinfo
 	run 1 "$prog" -D ofi-nosuch
+	has out "cannot be opened: DAT_PROVIDER_NOT_FOUND: .*provider=nosuch: .* no such provider"
+	one_line_of_error datinfo
+	FI_PROVIDER=tpc run 1 "$prog" --settings
+	has err "^datinfo: .*FI_PROVIDER=tpc: libfabric .* has no provider tpc"
+	run 2 "$prog" --doctor --json
+	one_line datinfo
 	run 1 "$prog" -D missing
 	one_line datinfo
 	run 0 "$prog" --conf
@@ -173,6 +189,8 @@ perf()
 	has out '"lat_ratio"'
 	run 1 "$prog" --local -D missing
 	one_line datperf
+	FI_PROVIDER=tpc run 1 "$prog" --local -D ofi
+	has err "^datperf: ofi: cannot open the IA: .*FI_PROVIDER=tpc: .* has no provider tpc"
 	run 1 "$prog" -D ofi-tcp -p 1 127.0.0.1
 	one_line datperf
 }

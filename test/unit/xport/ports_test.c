@@ -6,12 +6,15 @@
 
 #include "xport/ports.h"
 
+#include "base/log.h"
+#include "capture.h"
 #include "obj/fixture.h"
 #include "xport/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PORT 4711
 #define LOW 80				/* an ordinary user may not bind it */
@@ -251,17 +254,17 @@ Test(ports, each_is_tried_when_no_peer_answers)
 
 	attempt(MAPPED);
 	for (i = 1; i < TRIES; i++) {
-		cr_expect(dofi_port_next(ep, ECONNREFUSED));
+		cr_expect(dofi_port_next(ep, ECONNREFUSED, NULL));
 		cr_expect_eq(ep->attempt, i);
 	}
-	cr_expect(!dofi_port_next(ep, ECONNREFUSED));
+	cr_expect(!dofi_port_next(ep, ECONNREFUSED, NULL));
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
 Test(ports, an_only_port_is_tried_once)
 {
 	attempt(PORT);
-	cr_expect(!dofi_port_next(ep, ECONNREFUSED));
+	cr_expect(!dofi_port_next(ep, ECONNREFUSED, NULL));
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
@@ -274,8 +277,56 @@ Test(ports, no_port_of_a_host_out_of_reach_is)
 
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		attempt(MAPPED);
-		cr_expect(!dofi_port_next(ep, errors[i]));
+		cr_expect(!dofi_port_next(ep, errors[i], NULL));
 		cr_expect_eq(ep->attempt, 0);
 		ends_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	}
+}
+
+/* The log of an attempt that fails for a reason given, or for the usual reason of its errno. */
+static const struct {
+	int err;
+	const char *why, *logged;
+} reasons[] = {
+	{ ECONNREFUSED, NULL, "refused, no program listens at the port" },
+	{ ECONNREFUSED, DOFI_NO_LISTENER, DOFI_NO_LISTENER },
+	{ ENOPROTOOPT, NULL, DOFI_FOREIGN_ANSWER },
+	{ ECONNRESET, NULL, DOFI_NO_ANSWER },
+	{ ENETUNREACH, NULL, "no route leads to the address" },
+	{ EMFILE, NULL, "Too many open files" },
+};
+
+Test(ports, the_end_of_an_attempt_is_logged_with_its_reason)
+{
+	struct capture capture;
+	size_t i;
+
+	dofi_log_max = DOFI_WARN;
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		attempt(PORT);
+		capture_begin(&capture);
+		dofi_port_next(ep, reasons[i].err, reasons[i].why);
+		capture_end(&capture);
+		cr_expect(strstr(capture.text, "no connection to 127.0.0.1, qualifier "), "%s",
+			  capture.text);
+		cr_expect(strstr(capture.text, reasons[i].logged), "%s", capture.text);
+	}
+}
+
+Test(ports, some_addresses_are_of_no_host)
+{
+	static const struct {
+		const char *text;
+		bool none;
+	} rows[] = {
+		{ "10.0.0.1", false }, { "223.255.255.255", false }, { "224.0.0.1", true },
+		{ "240.0.0.1", true }, { "255.255.255.255", true },
+	};
+	struct sockaddr_storage address = { .ss_family = AF_INET };
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		inet_pton(AF_INET, rows[i].text, &((struct sockaddr_in *)&address)->sin_addr);
+		cr_expect_eq(dofi_port_address_of_none(&address), rows[i].none, "%s", rows[i].text);
 	}
 }

@@ -56,9 +56,9 @@ static uint32_t secret_make(struct dofi_ep *ep)
 	return secret;
 }
 
-void msg_connect_failed(struct dofi_ep *ep, int err)
+void msg_connect_failed(struct dofi_ep *ep, int err, const char *why)
 {
-	if (!dofi_port_next(ep, err))
+	if (!dofi_port_next(ep, err, why))
 		return;
 	msg_endpoint_close(ep);
 	dofi_ep_connect_again(ep);
@@ -104,7 +104,7 @@ static void connect_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_
 	if (!ret)
 		ret = connect_with(ep, info, fid);
 	if (ret)
-		msg_connect_failed(ep, -ret);
+		msg_connect_failed(ep, -ret, NULL);
 }
 
 void msg_connect(struct dofi_ep *ep)
@@ -116,12 +116,12 @@ void msg_connect(struct dofi_ep *ep)
 	struct fi_info *info;
 
 	if (dofi_port_address_of_none(&r->peer)) {
-		msg_connect_failed(ep, ENETUNREACH);
+		msg_connect_failed(ep, ENETUNREACH, NULL);
 		return;
 	}
 	info = connect_info(ep->obj.ia, &peer, len);
 	if (!info) {
-		msg_connect_failed(ep, ENOMEM);
+		msg_connect_failed(ep, ENOMEM, NULL);
 		return;
 	}
 	msg_info_fit(ep, info);

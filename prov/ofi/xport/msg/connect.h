@@ -14,9 +14,9 @@ void msg_close(struct dofi_ep *ep);
 
 /*
  * Tries the next port of the qualifier, if there is one, after the endpoint has been closed; else
- * the attempt ends.
+ * the attempt ends because of @why, or if that is NULL for the usual reason of @err.
  */
-void msg_connect_failed(struct dofi_ep *ep, int err);
+void msg_connect_failed(struct dofi_ep *ep, int err, const char *why);
 
 /*
  * Reports the local port of @ep. Some fabrics have no port before they have resolved the peer's

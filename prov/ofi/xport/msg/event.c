@@ -10,6 +10,7 @@
 #include "xport/msg/connect.h"
 #include "xport/msg/endpoint.h"
 #include "xport/msg/listen.h"
+#include "xport/ports.h"
 #include "xport/wire.h"
 
 #include <rdma/fi_errno.h>
@@ -22,9 +23,8 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 	if (!ep->local_port)
 		msg_show_port(ep);
 	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_ACCEPT) {
-		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the acceptor is not this provider",
-			 (void *)ep);
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+				      "the acceptor is not this provider");
 		return;
 	}
 	dofi_ep_lock(ep);
@@ -55,7 +55,7 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 {
 	switch (dofi_ep_state_now(ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
@@ -115,13 +115,13 @@ static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 /* A rejection differs from a refusal by our header in its data alone. */
 static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
-	struct dofi_wire msg;
+	struct dofi_wire msg = { .kind = 0 };
+	const bool ours = e->err_data_size && !dofi_wire_unpack(e->err_data, e->err_data_size, &msg);
 
-	if (e->err_data_size && !dofi_wire_unpack(e->err_data, e->err_data_size, &msg) &&
-	    msg.kind == DOFI_WIRE_REJECT)
+	if (ours && msg.kind == DOFI_WIRE_REJECT)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg.data, msg.data_size);
 	else
-		msg_connect_failed(ep, reason_of(ep, e));
+		msg_connect_failed(ep, reason_of(ep, e), ours ? DOFI_NO_LISTENER : NULL);
 }
 
 void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)

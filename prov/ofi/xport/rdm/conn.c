@@ -407,7 +407,8 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 		if (has_more(conn, last))
 			left(conn, last, event);
 		else
-			dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+			dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+					      "the acceptor ended the connection at once");
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);

@@ -156,7 +156,8 @@ static void conn_break(struct rdm_conn *conn)
 {
 	switch (dofi_ep_state_now(conn->ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		dofi_ep_no_connection(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+				      "the fabric's endpoint is damaged");
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);

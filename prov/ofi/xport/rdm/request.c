@@ -15,13 +15,16 @@
 
 static const struct dofi_cm_ops cm_ops;
 
+#define NO_PATH "the peer uses another fabric, or cannot be reached over this one"
+#define ACCEPTOR_DIED "the peer accepted and died"
+
 /* The active side */
 
 /* The peer cannot be reached by this fabric. */
 static void connect_otherwise(struct dofi_ep *ep)
 {
 	if (rdm_is_alone(ep->obj.ia)) {
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
 		return;
 	}
 	rdm_conn_close(ep);
@@ -39,13 +42,14 @@ static bool is_taken(const struct dofi_ep *ep)
 	return conn && conn->peer->ready;
 }
 
-static void attempt_failed(struct dofi_ep *ep, int err)
+static void attempt_failed(struct dofi_ep *ep, int err, const char *why)
 {
 	if (is_taken(ep)) {
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+				      why ? why : "the peer ended before it answered");
 	} else if (!rdm_is_alone(ep->obj.ia)) {
 		connect_otherwise(ep);
-	} else if (dofi_port_next(ep, err)) {
+	} else if (dofi_port_next(ep, err, why)) {
 		rdm_conn_close(ep);
 		dofi_ep_connect_again(ep);
 	}
@@ -57,6 +61,8 @@ static int cm_connect(struct dofi_ep *ep, struct rdm_peer *peer, const struct do
 	const struct dofi_request *r = &ep->request;
 	struct sockaddr_storage address;
 
+	if (dofi_port_address_of_none(&r->peer))
+		return -ENETUNREACH;
 	if (!rdm_is_alone(ep->obj.ia))
 		return dofi_local_connect(p, r->conn_qual, &r->peer, &cm_ops, peer, msg, &peer->cm);
 	dofi_port_address(&address, &r->peer, false, dofi_wire_port(r->conn_qual, ep->attempt));
@@ -91,7 +97,7 @@ void rdm_connect(struct dofi_ep *ep)
 	int ret = connect_once(ep);
 
 	if (ret)
-		attempt_failed(ep, -ret);
+		attempt_failed(ep, -ret, NULL);
 }
 
 /* Sends the first frame. Its answer shows that the fabric carries frames in both directions. */
@@ -121,9 +127,10 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 		hello_send(conn);
 	else if (!rdm_is_alone(ep->obj.ia))
 		connect_otherwise(ep);
+	else if (is_death(ret))
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ACCEPTOR_DIED);
 	else
-		dofi_ep_end_with(ep, is_death(ret) ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
-						     DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
 }
 
 static void refused(struct dofi_ep *ep, uint8_t reason)
@@ -133,10 +140,10 @@ static void refused(struct dofi_ep *ep, uint8_t reason)
 		connect_otherwise(ep);
 		break;
 	case DOFI_CM_NO_LISTENER:
-		attempt_failed(ep, ECONNREFUSED);
+		attempt_failed(ep, ECONNREFUSED, DOFI_NO_LISTENER);
 		break;
 	default:
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_LISTENER);
 	}
 }
 
@@ -391,7 +398,7 @@ static void on_end(struct dofi_cm_conn *cm, int err)
 		return;
 	}
 	if (!conn->reached && dofi_ep_state_now(conn->ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-		attempt_failed(conn->ep, err ? -err : ECONNRESET);
+		attempt_failed(conn->ep, err ? -err : ECONNRESET, NULL);
 	else if (!conn->left)
 		rdm_conn_gone(conn, NULL, DAT_CONNECTION_EVENT_BROKEN);
 }

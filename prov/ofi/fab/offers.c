@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What libfabric offers on this host, and which of it an IA can use. */
+
+#include "fab/offers.h"
+
+#include "base/env.h"
+#include "base/names.h"
+#include "fab/info.h"
+#include "fab/quirks.h"
+
+#include <netdb.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+const struct dofi_query dofi_query_msg = {
+	.type = FI_EP_MSG,
+	.caps = FI_MSG | FI_RMA,
+	.order = DOFI_QUERY_WRITES_ORDERED,
+	.mode = FI_RX_CQ_DATA,
+	.mr_mode = DOFI_QUERY_MR_MODES,
+};
+
+/* What each connectionless fabric offers; query.c has the query of a certain one. */
+const struct dofi_query dofi_query_rdm = {
+	.type = FI_EP_RDM,
+	.caps = FI_MSG | FI_TAGGED,
+	.order = FI_ORDER_SAS,
+	.mr_mode = DOFI_QUERY_MR_MODES,
+};
+
+/* rxm of libfabric 2.7 keeps less order than requested: it has several connections to a peer. */
+bool dofi_offer_keeps_order(const struct fi_info *info)
+{
+	return info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
+}
+
+static const struct dofi_quirk *quirk_of(const struct fi_info *info)
+{
+	return dofi_quirk_of(info->fabric_attr->prov_name);
+}
+
+bool dofi_offer_layered(const struct fi_info *info)
+{
+	return strchr(info->fabric_attr->prov_name, ';');
+}
+
+/*
+ * Connected endpoints follow rules of libfabric; connectionless ones are used only if their quirks
+ * are known.
+ */
+bool dofi_offer_usable(const struct fi_info *info)
+{
+	if (info->ep_attr->type == FI_EP_MSG)
+		return !dofi_offer_layered(info);
+	return info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm &&
+	       dofi_offer_keeps_order(info);
+}
+
+static struct fi_info *hints_make(const struct dofi_query *q, const char *provider)
+{
+	struct fi_info *h = fi_allocinfo();
+
+	if (!h)
+		return NULL;
+	h->caps = q->caps;
+	h->mode = q->mode;
+	h->ep_attr->type = q->type;
+	h->domain_attr->threading = FI_THREAD_SAFE;
+	h->domain_attr->mr_mode = q->mr_mode;
+	h->domain_attr->av_type = q->type == FI_EP_RDM ? FI_AV_TABLE : FI_AV_UNSPEC;
+	h->tx_attr->op_flags = q->op_flags;
+	h->tx_attr->msg_order = q->order;
+	h->rx_attr->msg_order = q->order;
+	if (provider && *provider) {
+		h->fabric_attr->prov_name = strdup(provider);
+		if (!h->fabric_attr->prov_name) {
+			fi_freeinfo(h);
+			return NULL;
+		}
+	}
+	return h;
+}
+
+int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *q,
+		     struct fi_info **list)
+{
+	struct fi_info *hints = hints_make(q, params->provider);
+	const char *node = params->address[0] ? params->address : NULL;
+	int ret;
+
+	if (!hints)
+		return -FI_ENOMEM;
+	dofi_settings_give(fi_version());
+	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
+	/* verbs (1.17) lists its IPv6 addresses, but does not find a requested one */
+	if (ret == -FI_ENODATA && node)
+		ret = fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, list);
+	fi_freeinfo(hints);
+	return ret;
+}
+
+/*
+ * Software fabrics accept any source address, and with one that no interface has every listen and
+ * connect fails.
+ */
+bool dofi_address_is_local(const char *text)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *a;
+	bool local;
+	int fd;
+
+	if (getaddrinfo(text, NULL, &hints, &a))
+		return false;
+	fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	local = fd < 0 || !bind(fd, a->ai_addr, a->ai_addrlen);
+	if (fd >= 0)
+		close(fd);
+	freeaddrinfo(a);
+	return local;
+}
+
+void dofi_fabric_list(bool rdm, char *names, size_t size)
+{
+	const struct dofi_params any = { .provider = "" };
+	struct fi_info *list, *i;
+
+	names[0] = 0;
+	if (dofi_offers_list(&any, rdm ? &dofi_query_rdm : &dofi_query_msg, &list))
+		return;
+	for (i = list; i; i = i->next)
+		if (dofi_offer_usable(i))
+			dofi_names_add(names, size, i->fabric_attr->prov_name);
+	fi_freeinfo(list);
+}

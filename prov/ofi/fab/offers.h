@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What libfabric offers on this host, and which of it an IA can use. */
+#ifndef DOFI_FAB_OFFERS_H
+#define DOFI_FAB_OFFERS_H
+
+#include "fab/params.h"
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a transport requires of a fabric. */
+struct dofi_query {
+	enum fi_ep_type type;
+	uint64_t caps;
+	uint64_t order;
+	uint64_t op_flags;
+	uint64_t mode;
+	int mr_mode;
+};
+
+#define DOFI_QUERY_MR_MODES (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/* The peer learns by a send that earlier writes are done. */
+#define DOFI_QUERY_WRITES_ORDERED (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW)
+
+extern const struct dofi_query dofi_query_msg; /* for connected endpoints */
+extern const struct dofi_query dofi_query_rdm; /* for connectionless endpoints of any fabric */
+
+/*
+ * Lists the fabrics that answer @q, with the provider and at the address of @params. The caller
+ * frees @list. Returns 0 or a negative errno of fi_getinfo().
+ */
+int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *q,
+		     struct fi_info **list);
+
+/* Returns whether endpoints of this kind and fabric can be used, whatever their domain. */
+bool dofi_offer_usable(const struct fi_info *info);
+/* Returns whether the fabric is a layer over another fabric. */
+bool dofi_offer_layered(const struct fi_info *info);
+/* Returns whether messages stay in order. */
+bool dofi_offer_keeps_order(const struct fi_info *info);
+
+/* Returns whether an interface of this host has the numeric address @text. */
+bool dofi_address_is_local(const char *text);
+
+#endif

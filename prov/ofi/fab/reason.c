@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Why no fabric fits an IA: a table of reasons, the first of which that holds is logged. */
+
+#include "fab/reason.h"
+
+#include "base/log.h"
+#include "base/names.h"
+#include "fab/info.h"
+#include "fab/offers.h"
+#include "fab/version.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION_TEXT 80
+#define NAMES_TEXT 256
+
+static const char *version(char text[VERSION_TEXT])
+{
+	dofi_version_text(fi_version(), text, VERSION_TEXT);
+	return text;
+}
+
+static const char *text_or(const char *text, const char *otherwise)
+{
+	return text && text[0] ? text : otherwise;
+}
+
+/*
+ * Lists the providers of libfabric, whether FI_PROVIDER excludes them or not; without @layers only
+ * those that move data by themselves.
+ */
+static void providers_list(char names[NAMES_TEXT], bool layers)
+{
+	struct fi_info *list, *i;
+
+	names[0] = 0;
+	if (fi_getinfo(DOFI_FI_VERSION, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))
+		return;
+	for (i = list; i; i = i->next)
+		if (layers || strncmp(i->fabric_attr->prov_name, "ofi_", 4))
+			dofi_names_add(names, NAMES_TEXT, i->fabric_attr->prov_name);
+	fi_freeinfo(list);
+}
+
+/* Providers that libfabric lists only if they have found a device. */
+static bool needs_device(const char *provider)
+{
+	static const char names[] = "verbs efa psm3 opx cxi gni usnic bgq";
+
+	return dofi_names_have(names, provider);
+}
+
+/* Returns whether libfabric has each part of @provider: of "tcp;ofi_rxm" tcp and ofi_rxm. */
+static bool provider_exists(const char *provider)
+{
+	char names[NAMES_TEXT], copy[64], *part, *save;
+
+	providers_list(names, true);
+	snprintf(copy, sizeof(copy), "%s", provider);
+	for (part = strtok_r(copy, ";", &save); part; part = strtok_r(NULL, ";", &save))
+		if (!dofi_names_have(names, part))
+			return false;
+	return true;
+}
+
+/* FI_PROVIDER: names separated by commas, which ^ in front makes exclusions */
+
+/* Copies the names of @filter, in lower case because libfabric ignores case here. */
+static void filter_copy(const char *filter, char *copy, size_t size)
+{
+	snprintf(copy, size, "%s", filter + (filter[0] == '^'));
+	for (; *copy; copy++)
+		*copy = (char)tolower((unsigned char)*copy);
+}
+
+/* Returns whether name @filter stands for @provider: "tcp" also stands for "tcp;ofi_rxm". */
+static bool covers(const char *filter, const char *provider)
+{
+	size_t len = strlen(filter);
+
+	return !strncmp(provider, filter, len) && (!provider[len] || provider[len] == ';');
+}
+
+/* Returns the first name in @filter that libfabric lacks, or NULL. @copy gets the names. */
+static const char *unknown_name(const char *filter, char *copy, size_t size)
+{
+	char *name, *save;
+
+	filter_copy(filter, copy, size);
+	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save))
+		if (!provider_exists(name) && !needs_device(name))
+			return name;
+	return NULL;
+}
+
+static bool is_excluded(const char *filter, const char *provider)
+{
+	const bool negated = filter[0] == '^';
+	char copy[256], *name, *save;
+
+	filter_copy(filter, copy, sizeof(copy));
+	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save))
+		if (covers(name, provider))
+			return negated;
+	return !negated;
+}
+
+/* The reasons. Each function returns whether its reason holds, and then writes it. */
+
+struct reason {
+	bool (*holds)(const struct dofi_params *params, char *text, size_t size);
+	enum dofi_log_level level; /* DOFI_ERR if the configuration is wrong */
+	int err;
+};
+
+/*
+ * An address that no interface of this host has. Software fabrics accept any source address, and
+ * then every listen and connect fails.
+ */
+static bool no_such_address(const struct dofi_params *params, char *text, size_t size)
+{
+	if (!params->address[0] || dofi_address_is_local(params->address))
+		return false;
+	snprintf(text, size, "address=%s is not an address of this machine", params->address);
+	return true;
+}
+
+/* A misspelt name, also among names that exist: those alone have not found a fabric. */
+static bool filter_unknown(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *filter = secure_getenv("FI_PROVIDER"), *name;
+	char copy[256], names[NAMES_TEXT], v[VERSION_TEXT];
+
+	(void)params;
+	name = filter && filter[0] != '^' ? unknown_name(filter, copy, sizeof(copy)) : NULL;
+	if (!name)
+		return false;
+	providers_list(names, false);
+	snprintf(text, size, "FI_PROVIDER=%s: libfabric %s has no provider %s, but %s", filter,
+		 version(v), name, names);
+	return true;
+}
+
+static bool filter_excludes(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *filter = secure_getenv("FI_PROVIDER");
+
+	if (!filter || !params->provider[0] || !is_excluded(filter, params->provider))
+		return false;
+	snprintf(text, size, "FI_PROVIDER=%s excludes provider=%s", filter, params->provider);
+	return true;
+}
+
+static bool filter_leaves_none(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *filter = secure_getenv("FI_PROVIDER");
+
+	if (!filter || params->provider[0] || params->domain[0] || params->address[0])
+		return false;
+	snprintf(text, size,
+		 "FI_PROVIDER=%s leaves no provider that has a device here and endpoints "
+		 "for DAT",
+		 filter);
+	return true;
+}
+
+/* Providers and kinds of endpoints that only some versions of libfabric have. */
+static const struct {
+	const char *provider, *endpoint, *versions;
+} changes[] = {
+	{ "net", "", "libfabric 1.17 has it, and later versions have it as provider=tcp" },
+	{ "tcp", "rdm", "libfabric 1.18 or newer is needed" },
+};
+
+static const char *change_of(const char *provider, const char *endpoint)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (!strcmp(changes[i].provider, provider) &&
+		    (!changes[i].endpoint[0] || !strcmp(changes[i].endpoint, endpoint)))
+			return changes[i].versions;
+	return NULL;
+}
+
+static bool provider_unknown(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *change = change_of(params->provider, params->endpoint);
+	char names[NAMES_TEXT], v[VERSION_TEXT];
+
+	if (!params->provider[0] || provider_exists(params->provider) ||
+	    needs_device(params->provider))
+		return false;
+	providers_list(names, false);
+	snprintf(text, size, "provider=%s: libfabric %s has no such provider%s%s", params->provider,
+		 version(v), change ? "; " : ", but ", text_or(change, names));
+	return true;
+}
+
+/* Returns whether @params with endpoints of the other kind would have found a fabric. */
+static bool other_kind_exists(const struct dofi_params *params)
+{
+	const bool rdm = !strcmp(params->endpoint, "rdm");
+	struct fi_info *list, *i;
+	bool found = false;
+
+	if (dofi_offers_list(params, rdm ? &dofi_query_msg : &dofi_query_rdm, &list))
+		return false;
+	for (i = list; i; i = i->next)
+		found |= dofi_offer_usable(i);
+	fi_freeinfo(list);
+	return found;
+}
+
+static bool endpoint_missing(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *change = change_of(params->provider, params->endpoint);
+	char v[VERSION_TEXT];
+
+	if (!params->endpoint[0] || !other_kind_exists(params))
+		return false;
+	snprintf(text, size, "provider=%s of libfabric %s has no %s endpoints (endpoint=%s)%s%s",
+		 text_or(params->provider, "any"), version(v),
+		 params->endpoint[0] == 'm' ? "connected" : "connectionless", params->endpoint,
+		 change ? "; " : "", text_or(change, ""));
+	return true;
+}
+
+/* Adds the domains that have endpoints for @q. */
+static void domains_add(const struct dofi_params *params, const struct dofi_query *q,
+			char names[NAMES_TEXT])
+{
+	struct fi_info *list, *i;
+
+	if (dofi_offers_list(params, q, &list))
+		return;
+	for (i = list; i; i = i->next)
+		if (dofi_offer_usable(i))
+			dofi_names_add(names, NAMES_TEXT, i->domain_attr->name);
+	fi_freeinfo(list);
+}
+
+static bool no_such_domain(const struct dofi_params *params, char *text, size_t size)
+{
+	char names[NAMES_TEXT] = "";
+
+	if (!params->domain[0])
+		return false;
+	domains_add(params, &dofi_query_msg, names);
+	domains_add(params, &dofi_query_rdm, names);
+	if (!names[0] || dofi_names_have(names, params->domain))
+		return false;
+	snprintf(text, size, "domain=%s: the domains of provider=%s here are %s", params->domain,
+		 text_or(params->provider, "any"), names);
+	return true;
+}
+
+/* libfabric may offer devices, but none with the wanted address. */
+static bool no_device_with_address(const struct dofi_params *params, char *text, size_t size)
+{
+	if (!params->address[0])
+		return false;
+	snprintf(text, size, "address=%s: provider=%s has no device with this address",
+		 params->address, text_or(params->provider, "any"));
+	return true;
+}
+
+/* Without a reason, libfabric leaves out shm if /dev/shm lacks space for a region per processor. */
+static bool shm_is_short(const struct dofi_params *params, char *text, size_t size)
+{
+	if (strcmp(params->provider, "shm"))
+		return false;
+	snprintf(text, size, "too little free space in /dev/shm");
+	return true;
+}
+
+/* Returns whether @provider lists anything, whatever DAT can use of it. */
+static bool lists_anything(const char *provider)
+{
+	struct fi_info *hints = fi_allocinfo(), *list = NULL;
+
+	if (!hints)
+		return false;
+	hints->mode = hints->domain_attr->mode = ~0ULL;
+	hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+	hints->fabric_attr->prov_name = strdup(provider);
+	if (hints->fabric_attr->prov_name && !fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, &list))
+		fi_freeinfo(list);
+	fi_freeinfo(hints);
+	return list;
+}
+
+static bool no_endpoints(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *what = "finds no device on this machine";
+
+	if (!params->provider[0])
+		return false;
+	if (!provider_exists(params->provider))
+		what = "finds no device on this machine, or libfabric was built without it";
+	else if (lists_anything(params->provider))
+		what = "has no endpoints that DAT can use";
+	snprintf(text, size, "provider=%s %s", params->provider, what);
+	return true;
+}
+
+static bool nothing(const struct dofi_params *params, char *text, size_t size)
+{
+	char names[NAMES_TEXT], v[VERSION_TEXT];
+
+	(void)params;
+	providers_list(names, false);
+	snprintf(text, size,
+		 "no provider of libfabric %s has a device here and endpoints for DAT (%s)",
+		 version(v), names);
+	return true;
+}
+
+static const struct reason reasons[] = {
+	{ no_such_address, DOFI_ERR, -FI_ENODATA },
+	{ filter_unknown, DOFI_ERR, -FI_ENODATA },
+	{ provider_unknown, DOFI_WARN, -FI_ENODATA },
+	{ filter_excludes, DOFI_WARN, -FI_ENODATA },
+	{ endpoint_missing, DOFI_WARN, -FI_ENODATA },
+	{ no_such_domain, DOFI_ERR, -FI_ENODATA },
+	{ no_device_with_address, DOFI_WARN, -FI_ENODATA },
+	{ filter_leaves_none, DOFI_ERR, -FI_ENODATA },
+	{ shm_is_short, DOFI_ERR, -ENOSPC },
+	{ no_endpoints, DOFI_WARN, -FI_ENODATA },
+	{ nothing, DOFI_WARN, -FI_ENODATA },
+};
+
+int dofi_reason_log(const struct dofi_params *params)
+{
+	char text[384];
+	size_t i;
+
+	for (i = 0; !reasons[i].holds(params, text, sizeof(text)); i++)
+		;
+	dofi_log(reasons[i].level, DOFI_FAB, "no usable fabric: %s", text);
+	return reasons[i].err;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Checks of the machine: limits, devices, permissions and sizes that fabrics depend on. */
+#include "info_checks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const char *checks_root = "";
+
+static const char *path_of(const char *path, char buf[PATH_MAX])
+{
+	snprintf(buf, PATH_MAX, "%s%s", checks_root, path);
+	return buf;
+}
+
+static bool readable(const char *path)
+{
+	char buf[PATH_MAX];
+
+	return !access(path_of(path, buf), R_OK | W_OK);
+}
+
+static bool exists(const char *path)
+{
+	char buf[PATH_MAX];
+
+	return !access(path_of(path, buf), F_OK);
+}
+
+/* Reads one or two numbers. Returns how many there are. */
+static int numbers_read(const char *path, long *a, long *b)
+{
+	char buf[PATH_MAX];
+	FILE *f = fopen(path_of(path, buf), "re");
+	int n = f ? fscanf(f, "%ld %ld", a, b) : 0;
+
+	if (f)
+		fclose(f);
+	return n < 0 ? 0 : n;
+}
+
+/* Writes the names in a directory that begin with @prefix; an empty text if there is none. */
+static void names_read(const char *path, const char *prefix, char *names, size_t len)
+{
+	char buf[PATH_MAX];
+	DIR *dir = opendir(path_of(path, buf));
+	const struct dirent *e;
+	size_t used = 0;
+
+	names[0] = '\0';
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.' && !strncmp(e->d_name, prefix, strlen(prefix)) && used < len)
+			used += (size_t)snprintf(names + used, len - used, "%s%s", used ? " " : "",
+						 e->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static const char *bytes_text(unsigned long long bytes, char *buf, size_t len)
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	size_t i;
+
+	for (i = 0; bytes >= 1024 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
+		bytes /= 1024;
+	snprintf(buf, len, "%llu %s", bytes, units[i]);
+	return buf;
+}
+
+/* --- locked memory ------------------------------------------------------- */
+
+#define LOCK_AMPLE (64ULL << 20)
+#define CAP_IPC_LOCK_BIT 14
+
+static bool may_lock_all(void)
+{
+	unsigned long long caps = 0;
+	char line[128];
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return caps >> CAP_IPC_LOCK_BIT & 1;
+}
+
+static enum check_state check_memlock(char *text, size_t len)
+{
+	char size[32], devices[128];
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY) {
+		snprintf(text, len, "unlimited");
+		return CHECK_OK;
+	}
+	bytes_text(limit.rlim_cur, size, sizeof(size));
+	if (limit.rlim_cur >= LOCK_AMPLE) {
+		snprintf(text, len, "%s", size);
+		return CHECK_OK;
+	}
+	snprintf(text, len,
+		 "limited to %s, and RDMA devices lock the memory of queues and LMRs; set "
+		 "memlock to unlimited in /etc/security/limits.conf, or LimitMEMLOCK=infinity in a "
+		 "service%s",
+		 size, may_lock_all() ? " (CAP_IPC_LOCK lifts the limit for this process)" : "");
+	names_read("/sys/class/infiniband", "", devices, sizeof(devices));
+	return devices[0] && !may_lock_all() ? CHECK_BAD : CHECK_NOTE;
+}
+
+/* --- RDMA devices --------------------------------------------------------- */
+
+enum check_state check_rdma(char *text, size_t len)
+{
+	char devices[128], nodes[128], first[300];
+
+	names_read("/sys/class/infiniband", "", devices, sizeof(devices));
+	if (!devices[0]) {
+		snprintf(text, len,
+			 "none in /sys/class/infiniband; load the adapter's module (such as "
+			 "mlx5_ib), or for soft-RoCE rdma_rxe and \"rdma link add rxe0 type rxe netdev "
+			 "eth0\"");
+		return CHECK_NOTE;
+	}
+	names_read("/dev/infiniband", "uverbs", nodes, sizeof(nodes));
+	snprintf(first, sizeof(first), "/dev/infiniband/%.*s", (int)strcspn(nodes, " "), nodes);
+	if (!nodes[0])
+		snprintf(text, len,
+			 "%s, but no /dev/infiniband/uverbs0; load the module ib_uverbs "
+			 "(package rdma-core)",
+			 devices);
+	else if (!exists("/dev/infiniband/rdma_cm"))
+		snprintf(text, len,
+			 "%s, but no /dev/infiniband/rdma_cm; load the module rdma_ucm "
+			 "(package rdma-core)",
+			 devices);
+	else if (!readable(first) || !readable("/dev/infiniband/rdma_cm"))
+		snprintf(text, len,
+			 "%s, but no permission to open %s and rdma_cm; the udev rules of "
+			 "rdma-core grant it",
+			 devices, first);
+	else {
+		snprintf(text, len, "%s", devices);
+		return CHECK_OK;
+	}
+	return CHECK_BAD;
+}
+
+/* --- reading the memory of peers ------------------------------------------ */
+
+/* Returns 0, or the errno with which a process of this user may not read this process. */
+static int probe_peer_memory(void)
+{
+	char word = 1, copy = 0;
+	struct iovec from = { &word, 1 }, to = { &copy, 1 };
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(process_vm_readv(getppid(), &to, 1, &from, 1, 0) == 1 ? 0 : errno & 0x7f);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return EAGAIN;
+	return WEXITSTATUS(status);
+}
+
+static enum check_state check_peer_memory(char *text, size_t len)
+{
+	int err = probe_peer_memory();
+	long scope = 0, unused;
+
+	if (!err) {
+		snprintf(text, len, "processes of one user may read each other's memory");
+		return CHECK_OK;
+	}
+	if (numbers_read("/proc/sys/kernel/yama/ptrace_scope", &scope, &unused) && scope)
+		snprintf(text, len,
+			 "Yama forbids processes to read each other's memory, so long messages "
+			 "within this host are copied twice; \"sysctl kernel.yama.ptrace_scope=0\" permits "
+			 "it (now %ld)",
+			 scope);
+	else
+		snprintf(text, len,
+			 "process_vm_readv: %s, so long messages within this host are copied "
+			 "twice; a container's seccomp filter may be the cause",
+			 strerror(err));
+	return CHECK_NOTE;
+}
+
+/* --- /dev/shm ------------------------------------------------------------- */
+
+/* libfabric reserves one region for each processor, of about this size (1.17). */
+#define SHM_REGION (4ULL << 20)
+
+enum check_state check_shm(char *text, size_t len)
+{
+	const unsigned long long need =
+		SHM_REGION * (unsigned long long)sysconf(_SC_NPROCESSORS_ONLN);
+	char buf[PATH_MAX], have[32], least[32];
+	const char *path = path_of("/dev/shm", buf);
+	unsigned long long available;
+	struct statvfs fs;
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		snprintf(text, len, "missing; \"mkdir /dev/shm; mount -t tmpfs tmpfs /dev/shm\"");
+		return CHECK_BAD;
+	}
+	if (statvfs(path, &fs) || fs.f_flag & ST_RDONLY || access(path, W_OK)) {
+		snprintf(text, len, "cannot be written; \"mount -o remount,rw,mode=1777 /dev/shm\"");
+		return CHECK_BAD;
+	}
+	available = (unsigned long long)fs.f_bavail * fs.f_frsize;
+	bytes_text(available, have, sizeof(have));
+	bytes_text(need, least, sizeof(least));
+	snprintf(text, len,
+		 available < need ? "%s free, and libfabric's shared memory needs %s; \"mount "
+				    "-o remount,size=1g /dev/shm\"" :
+				    "%s free",
+		 have, least);
+	return available < need ? CHECK_BAD : CHECK_OK;
+}
+
+/* --- ports ---------------------------------------------------------------- */
+
+#define MAPPED_LAST 32767 /* the last port of a qualifier that is no port */
+
+static enum check_state check_ports(char *text, size_t len)
+{
+	long first = MAPPED_LAST + 1, last = 60999;
+	const bool known = numbers_read("/proc/sys/net/ipv4/ip_local_port_range", &first, &last) == 2;
+
+	if (known && first <= MAPPED_LAST) {
+		snprintf(text, len,
+			 "net.ipv4.ip_local_port_range is %ld %ld, so outgoing connections may "
+			 "occupy the ports of service points; \"sysctl net.ipv4.ip_local_port_range="
+			 "'32768 60999'\"",
+			 first, last);
+		return CHECK_NOTE;
+	}
+	snprintf(text, len,
+		 "a firewall must admit TCP to the ports of the programs' qualifiers, to 10000-"
+		 "%d for qualifiers that are no port, and to %ld-%ld for those that the provider picks",
+		 MAPPED_LAST, first, last);
+	return CHECK_OK;
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+static enum check_state check_hwloc(char *text, size_t len)
+{
+#ifdef USES_HWLOC
+	snprintf(text, len, "in use, for the placement near devices");
+	return CHECK_OK;
+#else
+	snprintf(text, len,
+		 "not in use: without it no device counts as near, which matters with several "
+		 "NUMA nodes; install libhwloc-dev and configure again");
+	return CHECK_NOTE;
+#endif
+}
+
+const struct check checks[] = {
+	{ "RDMA devices", check_rdma }, { "locked memory", check_memlock },
+	{ "/dev/shm", check_shm },	{ "peer memory", check_peer_memory },
+	{ "ports", check_ports },	{ "hwloc", check_hwloc },
+};
+
+const size_t n_checks = sizeof(checks) / sizeof(checks[0]);
+
+void checks_print(FILE *out)
+{
+	static const char *const states[] = { "ok", "note", "bad" };
+	char text[CHECK_TEXT_MAX];
+	size_t i;
+
+	for (i = 0; i < n_checks; i++) {
+		enum check_state state = checks[i].run(text, sizeof(text));
+
+		fprintf(out, "  %-16s %-5s %s\n", checks[i].what, states[state], text);
+	}
+}

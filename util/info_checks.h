@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Checks of the machine: limits, devices, permissions and sizes that fabrics depend on. */
+#ifndef INFO_CHECKS_H
+#define INFO_CHECKS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum check_state {
+	CHECK_OK,
+	CHECK_NOTE, /* restricts some fabrics, or costs speed */
+	CHECK_BAD,  /* something does not work */
+};
+
+struct check {
+	const char *what;
+	/* Writes what was found, and what to do about it, to @text. */
+	enum check_state (*run)(char *text, size_t len);
+};
+
+extern const struct check checks[];
+extern const size_t n_checks;
+
+#define CHECK_TEXT_MAX 400
+
+/* The prefix of all paths that are checked: empty, unless a test sets it. */
+extern const char *checks_root;
+
+/* The row of RDMA devices, which also explains why a fabric on RDMA is not usable. */
+enum check_state check_rdma(char *text, size_t len);
+/* The row of /dev/shm, which also explains why shared memory is not usable. */
+enum check_state check_shm(char *text, size_t len);
+
+void checks_print(FILE *out);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tries every IA in a process of its own, checks the machine, and explains what does not work. */
+#include "info_doctor.h"
+
+#include "dat_text.h"
+#include "info_checks.h"
+#include "info_child.h"
+#include "info_fix.h"
+#include "info_libfabric.h"
+#include "info_loop.h"
+#include "log_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "unversioned"
+#endif
+
+/* A step of a working fabric takes at most a second. */
+#define STEP_SECONDS 20
+
+/* What the child process finds out about an IA. */
+struct trial {
+	DAT_PROVIDER_INFO info;
+	char fabric[64], domain[64], address[64], fabrics[256], local[64];
+	double us;
+	char why[REASON_MAX];
+};
+
+/* --- dat.conf ------------------------------------------------------------- */
+
+/* Lets the registry log the entries that it reads, besides errors. */
+static void registry_log_entries(void)
+{
+	const char *types = secure_getenv("DAT_DBG_TYPE");
+	char value[24];
+
+	snprintf(value, sizeof(value), "%lu", (types ? strtoul(types, NULL, 0) : 0) | 0x5);
+	setenv("DAT_DBG_TYPE", value, 1);
+}
+
+/* Prints a line of the registry's log: the name of a file once, problems, but no entries. */
+static void conf_line_print(FILE *out, const char *line, char *last, size_t len)
+{
+	const char *text = strstr(line, ": "), *colon;
+	size_t path_len;
+
+	text = text ? text + 2 : line;
+	colon = strchr(text, ':');
+	path_len = colon ? (size_t)(colon - text) : 0;
+	if (strstr(text, ", ignored"))
+		return;
+	if (!strstr(text, " from ")) {
+		fprintf(out, "  %-16s %s\n", "dat.conf", text);
+		return;
+	}
+	if (strlen(last) == path_len && !strncmp(last, text, path_len))
+		return;
+	snprintf(last, len, "%.*s", (int)path_len, text);
+	fprintf(out, "  %-16s %s\n", "dat.conf", last);
+}
+
+static bool conf_read(FILE *out, struct registry *r)
+{
+	char text[LOG_TEXT_MAX] = "", last[256] = "", *line, *save;
+	struct log_capture capture;
+	bool ok, captured;
+
+	registry_log_entries();
+	captured = log_capture_begin(&capture);
+	ok = !registry_read(r);
+	if (captured)
+		log_capture_end(&capture, text);
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		conf_line_print(out, line, last, sizeof(last));
+	return ok;
+}
+
+/* --- one IA --------------------------------------------------------------- */
+
+static void text_set(char *to, size_t len, const char *from)
+{
+	snprintf(to, len, "%s", from);
+}
+
+static void trial_describe(struct trial *t, const struct ia *ia)
+{
+	text_set(t->fabric, sizeof(t->fabric), ia_named(ia, "OFI_PROVIDER"));
+	text_set(t->domain, sizeof(t->domain), ia_named(ia, "OFI_DOMAIN"));
+	text_set(t->fabrics, sizeof(t->fabrics), ia_named(ia, "OFI_FABRICS"));
+	text_set(t->local, sizeof(t->local), ia_named(ia, "OFI_LOCAL"));
+	dat_text_address(ia->attr.ia_address_ptr, t->address, sizeof(t->address));
+}
+
+/* In the child process. */
+static bool trial_run(struct child *c, void *shared)
+{
+	struct trial *t = shared;
+	struct ia ia;
+	bool works;
+
+	child_step(c, "opening the IA");
+	if (ia_open(&t->info, &ia, t->why, sizeof(t->why)))
+		return false;
+	trial_describe(t, &ia);
+	works = loop_run(c, ia.handle, ia.attr.ia_address_ptr, &t->us, t->why, sizeof(t->why));
+	child_step(c, "closing the IA");
+	dat_ia_close(ia.handle, DAT_CLOSE_ABRUPT_FLAG);
+	return works;
+}
+
+/* Completes t->why by how the child ended and what it logged. */
+static void trial_judge(struct trial *t, const struct child_result *r)
+{
+	char why[REASON_MAX];
+
+	text_set(why, sizeof(why), t->why);
+	switch (r->end) {
+	case CHILD_HUNG:
+		snprintf(t->why, sizeof(t->why), "%s took more than %d s, the fabric hangs",
+			 r->step, STEP_SECONDS);
+		break;
+	case CHILD_DIED:
+		snprintf(t->why, sizeof(t->why), "the process died while %s (%s)", r->step,
+			 r->signal ? strsignal(r->signal) : "it exited");
+		break;
+	default:
+		if (r->log[0] && !strstr(why, r->log))
+			snprintf(t->why, sizeof(t->why), "%.200s: %.300s", why, r->log);
+	}
+}
+
+static bool trial_do(const DAT_PROVIDER_INFO *info, struct trial *t)
+{
+	struct child_result r;
+
+	memset(t, 0, sizeof(*t));
+	t->info = *info;
+	if (child_run(trial_run, t, sizeof(*t), STEP_SECONDS, &r)) {
+		text_set(t->why, sizeof(t->why), "no process can be started");
+		return false;
+	}
+	if (r.end == CHILD_DONE)
+		return true;
+	trial_judge(t, &r);
+	return false;
+}
+
+static void trial_print(FILE *out, const struct trial *t, bool works)
+{
+	char fix[CHECK_TEXT_MAX];
+
+	if (works) {
+		fprintf(out, "  %-16s %-5s %s, domain %s, address %s; %d messages: %.1f us each\n",
+			t->info.ia_name, "yes", t->fabric, t->domain, t->address, LOOP_MESSAGES,
+			t->us);
+		return;
+	}
+	fix_find(t->why, fix, sizeof(fix));
+	fprintf(out, "  %-16s %-5s %s%s%s\n", t->info.ia_name, "no", reason_text(t->why),
+		fix[0] ? "; " : "", fix);
+}
+
+/* --- all IAs -------------------------------------------------------------- */
+
+/* The order in which the provider prefers fabrics if dat.conf names none: dat_ofi(7). */
+static const char *const preferred[] = { "verbs", "tcp", "net", "sockets" };
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+	const char *p;
+
+	for (p = strstr(list, word); p; p = strstr(p + 1, word))
+		if ((p == list || p[-1] == ' ') && (p[len] == ' ' || !p[len]))
+			return true;
+	return false;
+}
+
+/* Returns the fabric that the provider prefers among @fabrics, NULL if none is in the order. */
+static const char *first_of(const char *fabrics)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(preferred) / sizeof(preferred[0]); i++)
+		if (has_word(fabrics, preferred[i]))
+			return preferred[i];
+	return NULL;
+}
+
+/* An entry that names no fabric has the provider's own shared memory, too. */
+static bool names_no_fabric(const struct trial *t)
+{
+	return strcmp(t->local, "-");
+}
+
+static void choice_print(FILE *out, const struct trial *t)
+{
+	const char *filter = secure_getenv("FI_PROVIDER"), *first = first_of(t->fabrics);
+
+	fprintf(out, "  %-16s takes %s", t->info.ia_name, t->fabric);
+	if (names_no_fabric(t) && first && !strcmp(first, t->fabric))
+		fprintf(out, ", the first of verbs, tcp, net, sockets that is usable here");
+	fprintf(out, "; usable: %s", t->fabrics);
+	if (filter)
+		fprintf(out, "; FI_PROVIDER=%s restricts the choice", filter);
+	if (names_no_fabric(t))
+		fprintf(out, "; peers on this host: %s", t->local);
+	fputc('\n', out);
+}
+
+static bool wanted(const struct registry *r, int i, const char *device)
+{
+	return registry_is_ours(&r->info[i]) && !registry_repeats(r, i) &&
+	       (!device || !strcmp(r->info[i].ia_name, device));
+}
+
+/* Returns the name of the IA that decides about the result, NULL if there is none. */
+static const char *default_of(const struct registry *r, const char *device)
+{
+	const char *first = NULL;
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		if (!wanted(r, i, device))
+			continue;
+		if (!first || !strcmp(r->info[i].ia_name, DOCTOR_DEFAULT))
+			first = r->info[i].ia_name;
+	}
+	return first;
+}
+
+/* Tries each IA. @best gets the trial of the IA @name. Returns whether that IA works. */
+static bool trials_do(FILE *out, const struct registry *r, const char *device, const char *name,
+		      struct trial *best)
+{
+	bool result = false, works;
+	struct trial t;
+	int i;
+
+	fprintf(out, "\n  %-16s %-5s\n", "IA", "works");
+	for (i = 0; i < r->n; i++) {
+		if (!wanted(r, i, device))
+			continue;
+		works = trial_do(&r->info[i], &t);
+		trial_print(out, &t, works);
+		fflush(out);
+		if (strcmp(t.info.ia_name, name))
+			continue;
+		*best = t;
+		result = works;
+	}
+	return result;
+}
+
+static bool verdict_print(FILE *out, const struct trial *best, const char *name, bool works)
+{
+	fputc('\n', out);
+	if (works)
+		choice_print(out, best);
+	fprintf(out, "  %s %s\n", name, works ? "works" : "does not work");
+	return works;
+}
+
+bool doctor(FILE *out, const char *device)
+{
+	struct registry r = { .n = 0 };
+	struct trial best = { .us = 0 };
+	const char *name;
+	bool works = false;
+
+	fprintf(out, "datinfo " PACKAGE_VERSION ", DAT %s\n\n", API_TEXT);
+	libfabric_print(out);
+	if (conf_read(out, &r)) {
+		checks_print(out);
+		name = default_of(&r, device);
+		if (name)
+			works = verdict_print(out, &best, name,
+					      trials_do(out, &r, device, name, &best));
+		else
+			fprintf(out,
+				"\n  no IA %s%sis registered for DAT %s; \"datinfo --conf\" on a "
+				"machine with an IA prints lines for dat.conf\n",
+				device ? device : "", device ? " " : "", API_TEXT);
+	}
+	free(r.info);
+	return works;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The version and the providers of libfabric. The library is loaded in a child process, so that
+ * this program starts without it, and does not hang with it.
+ */
+#include "info_libfabric.h"
+
+#include "info_child.h"
+
+#include <dlfcn.h>
+#include <rdma/fabric.h>
+#include <string.h>
+
+#define LIBRARY "libfabric.so.1"
+#define STEP_SECONDS 20
+
+typedef int getinfo_func(uint32_t version, const char *node, const char *service, uint64_t flags,
+			 const struct fi_info *hints, struct fi_info **info);
+
+struct found {
+	char text[512];
+};
+
+/* Adds the providers, whether FI_PROVIDER excludes them or not. */
+static bool providers_add(char *text, size_t len, getinfo_func *getinfo)
+{
+	struct fi_info *list, *i;
+	size_t used = strlen(text);
+
+	if (getinfo(FI_VERSION(1, 17), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))
+		return false;
+	for (i = list; i && used < len; i = i->next)
+		if (strncmp(i->fabric_attr->prov_name, "ofi_hook_", 9))
+			used += (size_t)snprintf(text + used, len - used, " %s",
+						 i->fabric_attr->prov_name);
+	return true;
+}
+
+static bool look(struct child *c, void *shared)
+{
+	struct found *f = shared;
+	uint32_t (*version)(void);
+	getinfo_func *getinfo;
+	uint32_t v;
+	void *dl;
+
+	child_step(c, "loading " LIBRARY);
+	dl = dlopen(LIBRARY, RTLD_NOW);
+	if (!dl) {
+		snprintf(f->text, sizeof(f->text), "%s; install the package libfabric1", dlerror());
+		return false;
+	}
+	version = (uint32_t(*)(void))dlsym(dl, "fi_version");
+	getinfo = (getinfo_func *)dlsym(dl, "fi_getinfo");
+	if (!version || !getinfo)
+		return false;
+	v = version();
+	snprintf(f->text, sizeof(f->text), "%u.%u, with the providers", FI_MAJOR(v), FI_MINOR(v));
+	child_step(c, "listing the providers");
+	return providers_add(f->text, sizeof(f->text), getinfo);
+}
+
+void libfabric_print(FILE *out)
+{
+	struct found f = { .text = "" };
+	struct child_result r;
+
+	if (child_run(look, &f, sizeof(f), STEP_SECONDS, &r))
+		return;
+	fprintf(out, "  %-16s %s\n", "libfabric", f.text);
+	if (r.end == CHILD_HUNG || r.end == CHILD_DIED)
+		fprintf(out, "  %-16s %s: %s\n", "libfabric", r.step,
+			r.end == CHILD_HUNG ? "hangs" : "died");
+}
