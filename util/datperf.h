@@ -38,6 +38,7 @@ struct perf_opts {
 	unsigned int timeout_ms;
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
 	int npeers;
+	bool rotate;  /* each message uses another buffer */
 	bool bare_cq; /* raw: a CQ without a wait object */
 	bool wait, verify, bind, json, verbose;
 };
@@ -79,7 +80,7 @@ struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side s
 /* perf_out.c */
 struct json;
 const char *perf_test_name(enum perf_test test);
-/* Print what is measured: as a line, or as members of the JSON. */
+/* Print what is measured: as a line, which the caller ends, or as members of the JSON. */
 void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
 			 const struct perf_fabric *fabric);

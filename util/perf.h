@@ -130,6 +130,7 @@ struct perf_point {
 	enum perf_metric metric;
 	size_t size;
 	uint64_t iters;
+	bool rotate;	   /* each message uses another buffer */
 	uint64_t total_ns; /* result: time of the whole phase */
 	uint64_t *samples; /* result of PERF_LAT: ns per round trip */
 };

@@ -282,7 +282,11 @@ static int verify(struct client *c, enum perf_test test, size_t size)
 
 static int run_size(struct client *c, struct perf_row *row)
 {
-	struct perf_point point = { .size = row->size, .samples = c->samples };
+	struct perf_point point = {
+		.size = row->size,
+		.rotate = c->opts->rotate,
+		.samples = c->samples,
+	};
 	int t;
 
 	for (t = 0; t < PERF_NTESTS; t++) {

@@ -21,8 +21,9 @@
 struct perf_run {
 	struct perf_xport *x;
 	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
-	size_t size, stride;
-	unsigned int slots;
+	size_t size;
+	size_t stride;	    /* distance of two buffers in memory; 0: all messages use one buffer */
+	unsigned int slots; /* messages in flight, and buffers if there are several */
 	uint32_t seed;
 	uint64_t iters;
 	bool notes;	 /* data receives are notifications, not data */

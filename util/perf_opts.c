@@ -23,7 +23,8 @@ enum {
 	OPT_NO_VERIFY,
 	OPT_BIND,
 	OPT_TIMEOUT,
-	OPT_PEERS
+	OPT_PEERS,
+	OPT_ROTATE
 };
 
 static const struct option long_options[] = {
@@ -39,6 +40,7 @@ static const struct option long_options[] = {
 	{ "repeat", required_argument, NULL, 'r' },
 	{ "window", required_argument, NULL, 'w' },
 	{ "peers", required_argument, NULL, OPT_PEERS },
+	{ "rotate", no_argument, NULL, OPT_ROTATE },
 	{ "wait", no_argument, NULL, OPT_WAIT },
 	{ "raw", no_argument, NULL, OPT_RAW },
 	{ "raw-only", no_argument, NULL, OPT_RAW_ONLY },
@@ -70,6 +72,7 @@ static const char help_text[] =
 	"  -T, --time MS        milliseconds per measurement (40)\n"
 	"  -r, --repeat N       measure each point N times, print the medians (1)\n"
 	"  -w, --window N       maximum number of messages in flight (64)\n"
+	"      --rotate         use another buffer for each message, not always the same\n"
 	"      --peers LIST     measure instead the cost of these numbers of connections,\n"
 	"                       such as 1,10,100,1000\n"
 	"      --wait           wait for completions instead of polling\n"
@@ -224,6 +227,9 @@ static int flag_option(struct perf_opts *opts, int opt)
 	switch (opt) {
 	case OPT_WAIT:
 		opts->wait = true;
+		break;
+	case OPT_ROTATE:
+		opts->rotate = true;
 		break;
 	case OPT_RAW:
 		opts->side[PERF_SIDE_RAW] = true;

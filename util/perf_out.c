@@ -68,7 +68,7 @@ void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fab
 		host[0] = '\0';
 	if (opts->side[PERF_SIDE_DAT])
 		printf("DAT %s, IA %s on ", perf_dat_api(), opts->device);
-	printf("%s%s%s%s%s%s, %s%s\n", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
+	printf("%s%s%s%s%s%s, %s%s", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
 	       fabric->provider[0] ? fabric->provider : "an unnamed fabric",
 	       fabric->domain[0] ? " " : "", fabric->domain, host[0] ? " " : "", host,
 	       opts->wait ? "waiting for events" : "polling",
@@ -76,11 +76,21 @@ void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fab
 		       " (bare libfabric polls)" : "");
 }
 
+/* Large messages rotate through fewer buffers, see --window. */
+static void out_buffers(const struct perf_opts *opts)
+{
+	if (opts->rotate)
+		printf(", up to %u buffers in turn\n", opts->window);
+	else
+		printf(", one buffer\n");
+}
+
 void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric)
 {
 	if (opts->json)
 		return;
 	perf_out_fabric(opts, fabric);
+	out_buffers(opts);
 	if (opts->verbose)
 		head_verbose();
 	else if (both(opts))
@@ -213,6 +223,7 @@ void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabri
 		json_string(&j, "raw_cq", fabric->has_wait_obj ? "fd" : "none");
 	json_bool(&j, "verified", opts->verify);
 	json_int(&j, "repeat", opts->repeat);
+	json_uint(&j, "buffers", opts->rotate ? opts->window : 1);
 	json_array(&j, "results");
 	for (i = 0; i < opts->nsizes; i++)
 		for (t = 0; t < PERF_NTESTS; t++)

@@ -27,7 +27,7 @@ void perf_peers_out_begin(const struct perf_opts *opts, const struct perf_fabric
 	if (opts->json)
 		return;
 	perf_out_fabric(opts, fabric);
-	printf("%11s", "");
+	printf("\n%11s", "");
 	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
 		printf(" %10s", figures[f].what);
 	printf("\n%11s", "connections");

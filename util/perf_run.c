@@ -126,26 +126,39 @@ static int client_phase(struct perf_run *r, const struct perf_kind *k, const str
 	return 0;
 }
 
+/* Prepares a phase that is described by @start. */
+static void phase_init(struct perf_run *r, struct perf_xport *x, const struct perf_ctl *start)
+{
+	bool verify = start->kind % PERF_NMETRICS == PERF_VERIFY;
+
+	run_init(r, x);
+	r->size = start->size;
+	/* each message stays in memory until it is checked */
+	if (verify || start->flags & PERF_START_ROTATE)
+		r->stride = perf_stride(start->size);
+	r->slots = start->slots;
+	r->iters = start->iters;
+	r->seed = start->seed;
+}
+
 int perf_run_point(struct perf_xport *x, struct perf_point *point)
 {
 	const struct perf_kind *k = &perf_kinds[PERF_KIND(point->test, point->metric)];
-	struct perf_ctl start = { .type = PERF_CTL_START };
+	struct perf_ctl start = {
+		.type = PERF_CTL_START,
+		.kind = (uint16_t)PERF_KIND(point->test, point->metric),
+		.seed = ++x->seed,
+		.slots = perf_slots(&x->lay, point->size),
+		.size = point->size,
+		.iters = point->iters,
+		.flags = point->rotate ? PERF_START_ROTATE : 0,
+	};
 	struct perf_run r;
 
-	run_init(&r, x);
-	r.size = point->size;
-	r.stride = perf_stride(point->size);
-	r.slots = perf_slots(&x->lay, point->size);
-	r.iters = point->iters;
-	if (point->metric == PERF_VERIFY && point->test != PERF_SEND && r.iters > r.slots)
-		r.iters = r.slots; /* all stay in memory until checked */
-	r.seed = ++x->seed;
+	if (point->metric == PERF_VERIFY && point->test != PERF_SEND && start.iters > start.slots)
+		start.iters = start.slots; /* all stay in memory until checked */
+	phase_init(&r, x, &start);
 	r.samples = point->samples;
-	start.kind = (uint16_t)PERF_KIND(point->test, point->metric);
-	start.seed = r.seed;
-	start.slots = r.slots;
-	start.size = r.size;
-	start.iters = r.iters;
 	if (client_phase(&r, k, &start))
 		return -1;
 	point->total_ns = r.total_ns;
@@ -198,11 +211,6 @@ int perf_run_serve(struct perf_xport *x, const struct perf_ctl *start)
 
 	if (start_check(x, start))
 		return -1;
-	run_init(&r, x);
-	r.size = start->size;
-	r.stride = perf_stride(start->size);
-	r.slots = start->slots;
-	r.iters = start->iters;
-	r.seed = start->seed;
+	phase_init(&r, x, start);
 	return server_phase(&r, &perf_kinds[start->kind]);
 }

@@ -6,7 +6,7 @@
 
 #define HELLO_MAGIC 0x64706631u /* "dpf1" */
 #define CTL_MAGIC 0x64706663u	/* "dpfc" */
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 static unsigned char *put(unsigned char *buf, uint64_t value, int bytes)
 {
@@ -83,7 +83,8 @@ void perf_ctl_encode(const struct perf_ctl *ctl, unsigned char *buf)
 	buf = put(buf, ctl->size, 8);
 	buf = put(buf, ctl->iters, 8);
 	buf = put(buf, ctl->value, 8);
-	memset(buf, 0, PERF_CTL_LEN - 40);
+	buf = put(buf, ctl->flags, 4);
+	memset(buf, 0, PERF_CTL_LEN - 44);
 }
 
 int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len)
@@ -99,5 +100,6 @@ int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len)
 	ctl->size = get(&in, 8);
 	ctl->iters = get(&in, 8);
 	ctl->value = get(&in, 8);
+	ctl->flags = (uint32_t)get(&in, 4);
 	return 0;
 }

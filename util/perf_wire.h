@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PERF_HELLO_LEN 32
-#define PERF_CTL_LEN 48
+#define PERF_CTL_LEN 64
 #define PERF_ADDRESS_MAX 256
 #define PERF_CARD_LEN (PERF_HELLO_LEN + 4 + PERF_ADDRESS_MAX)
 
@@ -54,7 +54,10 @@ struct perf_ctl {
 	uint64_t size;	/* START: bytes per message */
 	uint64_t iters; /* START: number of messages */
 	uint64_t value; /* READY: port; SELECT: side or connection; DONE: errors or bytes */
+	uint32_t flags; /* START: PERF_START_* */
 };
+
+#define PERF_START_ROTATE 0x1u /* each message uses another buffer, not all the same one */
 
 void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf);
 

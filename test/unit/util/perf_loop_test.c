@@ -23,6 +23,8 @@ static struct perf_comp queue[QUEUE];
 static unsigned int head, tail;
 static unsigned int under_way, most_under_way;
 static int busy;		/* this many posts return -EAGAIN */
+static size_t last_off;		/* offset of the latest data post */
+static bool moved;		/* two data posts had different offsets */
 static int fail_at = -1;	/* this post fails, counted from 0; -1: none */
 static int checks, check_result;
 static bool silent;		/* posts do not complete */
@@ -66,11 +68,18 @@ static int post_recv(struct perf_xport *xp, size_t off, size_t len, uint64_t coo
 
 static void (*on_send)(size_t off); /* the peer's reaction */
 
+static void note_offset(size_t off)
+{
+	moved |= last_off && off != last_off;
+	last_off = off;
+}
+
 static int post_send(struct perf_xport *xp, size_t off, size_t len, uint64_t cookie)
 {
 	int rc = posted(off == xp->lay.note_tx ? 'n' : 's', cookie);
 
 	(void)len;
+	note_offset(off);
 	if (!rc && on_send)
 		on_send(off);
 	return rc;
@@ -404,6 +413,24 @@ Test(perf_loop, receiver_of_a_stream_keeps_receives_posted)
 		complete(PERF_COOKIE_RX, SIZE);
 	cr_expect_eq(kind(PERF_SEND, PERF_BW)->server(&r), 0);
 	cr_expect_str_eq(trace, "RRRRRRc");
+}
+
+static void check_buffers(size_t stride, bool want)
+{
+	r.stride = stride;
+	x.crx = 1;
+	cr_expect_eq(kind(PERF_SEND, PERF_BW)->client(&r), 0);
+	cr_expect_eq(moved, want);
+}
+
+Test(perf_loop, one_buffer_serves_all_messages)
+{
+	check_buffers(0, false);
+}
+
+Test(perf_loop, messages_take_buffers_in_turn)
+{
+	check_buffers(perf_stride(SIZE), true);
 }
 
 /*

@@ -140,7 +140,8 @@ Test(perf_opts, defaults)
 	cr_expect_eq(opts.timeout_ms, 10000);
 	cr_expect_eq(opts.npeers, 0);
 	cr_expect(opts.verify);
-	cr_expect(!opts.wait && !opts.bind && !opts.json && !opts.verbose && !opts.bare_cq);
+	cr_expect(!opts.wait && !opts.bind && !opts.json && !opts.verbose && !opts.bare_cq &&
+		  !opts.rotate);
 }
 
 Test(perf_opts, nothing_is_left_of_an_earlier_parse)

@@ -121,13 +121,13 @@ static const char *head(int line)
 Test(perf_out, fabric_that_names_nothing)
 {
 	memset(&fabric, 0, sizeof(fabric));
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on an unnamed fabric, polling");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on an unnamed fabric, polling, one buffer");
 }
 
 Test(perf_out, address_of_an_unknown_family)
 {
 	fabric.addr.ss_family = 77;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer");
 }
 
 Test(perf_out, fabric_with_an_address)
@@ -137,24 +137,31 @@ Test(perf_out, fabric_with_an_address)
 	in->sin_family = AF_INET;
 	inet_pton(AF_INET, "192.0.2.7", &in->sin_addr);
 	opts.wait = true;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo 192.0.2.7, waiting for events");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo 192.0.2.7, waiting for events, one buffer");
+}
+
+Test(perf_out, buffers_in_turn)
+{
+	opts.rotate = true;
+	opts.window = 64;
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, up to 64 buffers in turn");
 }
 
 Test(perf_out, head_of_bare_libfabric)
 {
 	raw_alone();
-	cr_expect_str_eq(head(1), "bare libfabric, tcp lo, polling");
+	cr_expect_str_eq(head(1), "bare libfabric, tcp lo, polling, one buffer");
 }
 
 Test(perf_out, bare_libfabric_that_polls_where_dat_waits)
 {
 	with_raw();
 	opts.wait = true;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events, one buffer");
 	fabric.has_wait_obj = false;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls)");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls), one buffer");
 	opts.wait = false;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer");
 }
 
 Test(perf_out, head_of_the_tests_asked_for)
@@ -246,6 +253,8 @@ Test(perf_out, json_of_no_sizes)
 	opts.wait = true;
 	opts.verify = false;
 	opts.repeat = 3;
+	opts.rotate = true;
+	opts.window = 64;
 	cr_expect_str_eq(JSON,
 		"{\n"
 		"  \"program\": \"datperf\",\n"
@@ -256,6 +265,7 @@ Test(perf_out, json_of_no_sizes)
 		"  \"mode\": \"wait\",\n"
 		"  \"verified\": false,\n"
 		"  \"repeat\": 3,\n"
+		"  \"buffers\": 64,\n"
 		"  \"results\": []\n"
 		"}\n");
 }
@@ -275,6 +285,7 @@ Test(perf_out, json_of_both_sides)
 		"  \"raw_cq\": \"fd\",\n"
 		"  \"verified\": true,\n"
 		"  \"repeat\": 1,\n"
+		"  \"buffers\": 1,\n"
 		"  \"results\": [\n"
 		"    {\n"
 		"      \"size\": 1024,\n"

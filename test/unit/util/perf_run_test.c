@@ -29,6 +29,8 @@ struct fake {
 	unsigned int corrupt_at;	/* the number of a data transfer, from 1 */
 	unsigned int transfers;
 	bool dead;
+	size_t offs[2];			/* offsets of the first two data sends */
+	unsigned int noffs;
 };
 
 /* A single lock, because the test checks the order of operations and not their speed. */
@@ -74,6 +76,8 @@ static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t
 	struct posted *r;
 
 	pthread_mutex_lock(&lock);
+	if (cookie == PERF_COOKIE_TX && f->noffs < 2)
+		f->offs[f->noffs++] = off;
 	if (busy(f) || p->recv_head == p->recv_tail) {
 		/* a real fabric would hold the message, with an equal effect */
 		if (p->recv_head == p->recv_tail && (!f->stream || cookie != PERF_COOKIE_TX))
@@ -195,6 +199,8 @@ static void end(void)
 	perf_mem_free(&server.x);
 }
 
+static bool rotate;
+
 static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64_t iters)
 {
 	static uint64_t samples[1000];
@@ -203,6 +209,7 @@ static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64
 		.metric = metric,
 		.size = size,
 		.iters = iters,
+		.rotate = rotate,
 		.samples = samples,
 	};
 	int rc;
@@ -259,6 +266,25 @@ Test(perf_run, blocked_peers_are_woken_by_messages, .timeout = 60)
 	run_everything(64);
 	end();
 	cr_assert_eq(client.unexpected + server.unexpected, 0);
+}
+
+/* Returns whether both ends moved on to another buffer for the second message of a ping-pong. */
+static bool buffers_move(bool want)
+{
+	begin(64, 4);
+	rotate = want;
+	cr_assert_eq(run(PERF_SEND, PERF_LAT, 64, 2), 0);
+	end();
+	cr_assert_eq(client.noffs, 2);
+	cr_assert_eq(server.noffs, 2);
+	cr_expect_eq(client.offs[0] != client.offs[1], server.offs[0] != server.offs[1]);
+	return client.offs[0] != client.offs[1];
+}
+
+Test(perf_run, both_ends_use_one_buffer_or_rotate, .timeout = 60)
+{
+	cr_expect(!buffers_move(false));
+	cr_expect(buffers_move(true));
 }
 
 static void corrupt_one(enum perf_test test, struct fake *who)

@@ -127,6 +127,7 @@ Test(perf_ctl, comes_back_as_it_was)
 		.size = 1ull << 32,
 		.iters = 123456789012,
 		.value = UINT64_MAX,
+		.flags = 0x12345678,
 	};
 	unsigned char buf[PERF_CTL_LEN];
 	struct perf_ctl got = { 0 };
@@ -140,6 +141,7 @@ Test(perf_ctl, comes_back_as_it_was)
 	cr_assert_eq(got.size, ctl.size);
 	cr_assert_eq(got.iters, ctl.iters);
 	cr_assert_eq(got.value, ctl.value);
+	cr_assert_eq(got.flags, ctl.flags);
 }
 
 Test(perf_ctl, data_is_not_taken_for_control)
