@@ -53,6 +53,8 @@ datperf_files = \
 	util/perf_client.c \
 	util/perf_dat.c \
 	util/perf_dat.h \
+	util/perf_dat_cm.c \
+	util/perf_dat_io.c \
 	util/perf_peers.c \
 	util/perf_peers.h \
 	util/perf_peers_dat.c \
