@@ -9,20 +9,28 @@ util_libutil_la_SOURCES = \
 	util/json.c \
 	util/json.h \
 	util/perf.h \
+	util/perf_host.c \
+	util/perf_host.h \
 	util/perf_loop.c \
 	util/perf_loop.h \
+	util/perf_measure.c \
+	util/perf_measure.h \
 	util/perf_oob.c \
 	util/perf_oob.h \
 	util/perf_opts.c \
 	util/perf_out.c \
+	util/perf_out_data.c \
 	util/perf_peers.h \
 	util/perf_peers_out.c \
 	util/perf_run.c \
+	util/perf_samples.c \
+	util/perf_samples.h \
 	util/perf_stat.c \
 	util/perf_stat.h \
 	util/perf_wire.c \
 	util/perf_wire.h \
 	util/perf_xport.c
+util_libutil_la_LIBADD = -lm
 
 datinfo_files = \
 	src/conf.c \
@@ -103,12 +111,16 @@ util_unit_tests = \
 	test/unit/util/info_explain1_test \
 	test/unit/util/info_explain2_test \
 	test/unit/util/json_test \
+	test/unit/util/perf_host_test \
 	test/unit/util/perf_loop_test \
+	test/unit/util/perf_measure_test \
 	test/unit/util/perf_oob_test \
 	test/unit/util/perf_opts_test \
+	test/unit/util/perf_out_data_test \
 	test/unit/util/perf_out_test \
 	test/unit/util/perf_peers_out_test \
 	test/unit/util/perf_run_test \
+	test/unit/util/perf_samples_test \
 	test/unit/util/perf_stat_test \
 	test/unit/util/perf_wire_test \
 	test/unit/util/perf_xport_test
@@ -177,6 +189,19 @@ test_unit_util_info_count_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_json_test_SOURCES = test/unit/util/json_test.c
 test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_json_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_perf_host_test_SOURCES = \
+	test/unit/util/perf_host_test.c
+test_unit_util_perf_host_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_host_test_LDADD = util/libutil.la $(CRITERION_LIBS)
+test_unit_util_perf_measure_test_SOURCES = \
+	test/unit/util/perf_measure_test.c
+test_unit_util_perf_measure_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_measure_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=perf_run_point
+test_unit_util_perf_measure_test_LDADD = util/libutil.la $(CRITERION_LIBS)
+test_unit_util_perf_samples_test_SOURCES = \
+	test/unit/util/perf_samples_test.c
+test_unit_util_perf_samples_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_samples_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_loop_test_SOURCES = \
 	test/unit/util/perf_loop_test.c
 test_unit_util_perf_loop_test_CPPFLAGS = $(util_test_cppflags)
@@ -191,7 +216,13 @@ test_unit_util_perf_opts_test_SOURCES = \
 	test/unit/util/perf_opts_test.c
 test_unit_util_perf_opts_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_opts_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_perf_out_data_test_SOURCES = \
+	test/unit/util/perf_out_data_test.c \
+	test/unit/util/perf_out_rows.h
+test_unit_util_perf_out_data_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_out_data_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_perf_out_test_SOURCES = \
+	test/unit/util/perf_out_rows.h \
 	test/unit/util/perf_out_test.c
 test_unit_util_perf_out_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_out_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm

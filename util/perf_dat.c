@@ -85,6 +85,13 @@ static int open_fail(struct perf_dat *dat, DAT_RETURN ret)
 	return perf_dat_fail(dat, what, ret);
 }
 
+static int open_pz(struct perf_dat *dat)
+{
+	DAT_RETURN ret = dat_pz_create(dat->ia, &dat->pz);
+
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_pz_create", ret);
+}
+
 int perf_dat_open_ia(struct perf_dat *dat)
 {
 	DAT_RETURN ret;
@@ -94,17 +101,14 @@ int perf_dat_open_ia(struct perf_dat *dat)
 		dat->ia = DAT_HANDLE_NULL;
 		return open_fail(dat, ret);
 	}
-	if (query_ia(dat))
-		return -1;
-	ret = dat_pz_create(dat->ia, &dat->pz);
-	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_pz_create", ret);
+	return query_ia(dat) ? -1 : open_pz(dat);
 }
 
 int perf_dat_open_cm_evd(struct perf_dat *dat, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
 {
 	DAT_RETURN ret;
 
-	ret = dat_evd_create(dat->ia, CONN_QLEN + 2 * (DAT_COUNT)dat->npeers, DAT_HANDLE_NULL,
+	ret = dat_evd_create(dat->ia, CONN_QLEN + 2 * (DAT_COUNT)dat->neps, DAT_HANDLE_NULL,
 			     flags, evd);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_evd_create", ret);
 }
@@ -118,7 +122,7 @@ static int dat_open(struct perf_xport *x)
 {
 	struct perf_dat *dat = perf_to_dat(x);
 
-	return perf_dat_open_ia(dat) ? -1 : perf_dat_open_conns(dat);
+	return dat->owner ? open_pz(dat) : perf_dat_open_ia(dat);
 }
 
 static int dat_register(struct perf_dat *dat)
@@ -132,8 +136,7 @@ static int dat_register(struct perf_dat *dat)
 	if (ret != DAT_SUCCESS)
 		return perf_dat_fail(dat, "dat_lmr_create", ret);
 	dat->local.lmr_context = local;
-	/* holds the context for the peer until the peer's own context is known */
-	dat->remote.rmr_context = remote;
+	dat->own = remote;
 	return 0;
 }
 
@@ -166,7 +169,7 @@ static void ep_attr_init(struct perf_dat *dat, DAT_EP_ATTR *attr)
 
 int perf_dat_open_dtos(struct perf_dat *dat)
 {
-	DAT_COUNT qlen = 2 * (DAT_COUNT)dat->x.lay.window + 16 + 2 * (DAT_COUNT)dat->npeers;
+	DAT_COUNT qlen = 2 * (DAT_COUNT)dat->x.lay.window + 16 + 2 * (DAT_COUNT)dat->neps;
 	DAT_RETURN ret;
 
 	ret = dat_evd_create(dat->ia, qlen, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dat->dto_evd);
@@ -175,10 +178,20 @@ int perf_dat_open_dtos(struct perf_dat *dat)
 	return perf_mem_alloc(&dat->x) ? -1 : dat_register(dat);
 }
 
-int perf_dat_open_ep(struct perf_dat *dat)
+static int open_ep(struct perf_dat *dat, unsigned int i)
 {
 	DAT_EP_ATTR attr;
 	DAT_RETURN ret;
+
+	ep_attr_init(dat, &attr);
+	ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd, &attr,
+			    &dat->eps[i]);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_create", ret);
+}
+
+int perf_dat_open_eps(struct perf_dat *dat)
+{
+	unsigned int i, n = dat->x.lanes ? dat->x.lanes : 1;
 
 	if (dat->x.size_max > dat->ia_attr.max_message_size ||
 	    dat->x.size_max > dat->ia_attr.max_rdma_size)
@@ -186,13 +199,16 @@ int perf_dat_open_ep(struct perf_dat *dat)
 				 "%s: messages of %u bytes exceed "
 				 "its limit",
 				 dat->device, dat->x.size_max);
-	if (perf_dat_open_dtos(dat))
+	dat->eps = calloc(n, sizeof(*dat->eps));
+	if (!dat->eps)
+		return perf_fail(&dat->x, "out of memory");
+	dat->neps = n;
+	if (perf_dat_open_dtos(dat) || perf_dat_open_conns(dat))
 		return -1;
-	ep_attr_init(dat, &attr);
-	ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd, &attr,
-			    &dat->ep);
-	if (ret != DAT_SUCCESS)
-		return perf_dat_fail(dat, "dat_ep_create", ret);
+	for (i = 0; i < n; i++)
+		if (open_ep(dat, i))
+			return -1;
+	dat->ep = dat->eps[0];
 	return perf_run_arm(&dat->x);
 }
 
@@ -201,9 +217,11 @@ int perf_dat_open_ep(struct perf_dat *dat)
 static void dat_close(struct perf_xport *x)
 {
 	struct perf_dat *dat = perf_to_dat(x);
+	unsigned int i;
 
-	if (dat->ep)
-		dat_ep_free(dat->ep);
+	for (i = 0; i < dat->neps; i++)
+		if (dat->eps[i])
+			dat_ep_free(dat->eps[i]);
 	if (dat->psp)
 		dat_psp_free(dat->psp);
 	if (dat->lmr)
@@ -217,11 +235,18 @@ static void dat_close(struct perf_xport *x)
 	if (dat->pz)
 		dat_pz_free(dat->pz);
 	/* abrupt: also destroys objects left after an error */
-	if (dat->ia)
+	if (dat->ia && !dat->owner)
 		dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
 	perf_mem_free(x);
-	free(dat->peers);
+	free(dat->eps);
 	free(dat);
+}
+
+static void dat_select(struct perf_xport *x, unsigned int lane)
+{
+	struct perf_dat *dat = perf_to_dat(x);
+
+	dat->ep = dat->eps[lane];
 }
 
 static const struct perf_ops dat_ops = {
@@ -234,6 +259,7 @@ static const struct perf_ops dat_ops = {
 	.post_send = perf_dat_post_send,
 	.post_write = perf_dat_post_write,
 	.post_read = perf_dat_post_read,
+	.select = dat_select,
 	.poll = perf_dat_poll,
 	.check = perf_dat_check,
 	.disconnect = perf_dat_disconnect,
@@ -249,6 +275,29 @@ struct perf_xport *perf_dat_new(const char *device)
 	dat->device = device;
 	dat->x.ops = &dat_ops;
 	return &dat->x;
+}
+
+struct perf_xport *perf_dat_share(struct perf_xport *x)
+{
+	struct perf_dat *owner = perf_to_dat(x), *dat;
+	struct perf_xport *shared = perf_dat_new(owner->device);
+
+	if (!shared)
+		return NULL;
+	dat = perf_to_dat(shared);
+	dat->owner = owner;
+	dat->ia = owner->ia;
+	dat->ia_attr = owner->ia_attr;
+	dat->fabric = owner->fabric;
+	shared->timeout_ms = x->timeout_ms;
+	shared->wait_client_ms = x->wait_client_ms;
+	shared->blocking = x->blocking;
+	shared->size_max = x->size_max;
+	shared->lay = x->lay;
+	shared->lanes = x->lanes;
+	shared->threads = x->threads;
+	shared->session = x->session;
+	return shared;
 }
 
 void perf_dat_fabric(struct perf_xport *x, struct perf_fabric *fabric)

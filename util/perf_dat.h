@@ -13,6 +13,13 @@
 #include "dat_text.h"
 #include "perf.h"
 
+#define PERF_DAT_HELD 8
+
+struct perf_dat_request {
+	DAT_CR_HANDLE cr;
+	struct perf_hello hello;
+};
+
 struct perf_dat {
 	struct perf_xport x; /* first: ops get a pointer to it */
 	const char *device;
@@ -23,11 +30,16 @@ struct perf_dat {
 	DAT_PZ_HANDLE pz;
 	DAT_PSP_HANDLE psp;
 	DAT_LMR_HANDLE lmr;
-	DAT_EP_HANDLE ep;     /* EP to post to */
-	DAT_EP_HANDLE *peers; /* all EPs of --peers, else NULL */
-	unsigned int npeers;
+	DAT_EP_HANDLE ep;   /* EP to post to */
+	DAT_EP_HANDLE *eps; /* all EPs */
+	unsigned int neps;
 	bool connected;
+	struct perf_dat *owner; /* transport that the IA belongs to; NULL: this one */
+	/* listener: requests that came while those of another client were expected */
+	struct perf_dat_request held[PERF_DAT_HELD];
+	unsigned int nheld;
 	DAT_LMR_TRIPLET local;	/* template: context of the local memory */
+	DAT_RMR_CONTEXT own;	/* context of the local memory for the peer */
 	DAT_RMR_TRIPLET remote; /* template: context of the peer's memory */
 	uint64_t raddr;
 };
@@ -49,8 +61,8 @@ int perf_dat_open_dtos(struct perf_dat *dat);
 int perf_dat_open_cm_evd(struct perf_dat *dat, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
 /* Creates the EVD for the connection events of the EPs. */
 int perf_dat_open_conns(struct perf_dat *dat);
-/* Creates everything up to an endpoint that can receive. */
-int perf_dat_open_ep(struct perf_dat *dat);
+/* Creates everything up to endpoints that can receive. */
+int perf_dat_open_eps(struct perf_dat *dat);
 
 /* perf_dat_cm.c */
 int perf_dat_listen(struct perf_xport *x, unsigned int *port);
@@ -62,7 +74,7 @@ const char *perf_dat_event_text(DAT_EVENT_NUMBER number);
 int perf_dat_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT_EVENT *event);
 int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event);
 /* Takes a connection request and its greeting; rejects a request without a valid greeting. */
-int perf_dat_wait_cr(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello);
+int perf_dat_wait_cr(struct perf_dat *dat, int timeout_ms, struct perf_dat_request *request);
 /* Writes PERF_HELLO_LEN bytes, for connection number @index. */
 void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf);
 

@@ -32,10 +32,12 @@ struct perf_run {
 	uint64_t rx_len; /* length of the latest data receive */
 	unsigned int spin; /* PERF_IDLE_SPIN, or 0 */
 	unsigned int idle;
+	uint64_t patience_ns; /* longest silence of the peer */
 	uint64_t idle_since;
 	uint64_t bad; /* messages with wrong data */
 	uint64_t *samples;
-	uint64_t total_ns;
+	uint64_t begin_ns, total_ns;
+	uint64_t cpu_ns[PERF_NENDS];
 };
 
 /* A kind of phase: what each side does in it. */

@@ -120,6 +120,10 @@ command_line()
 		serve "$1" ;;
 	"datperf node1")
 		run_server_client "datperf 127.0.0.1" ;;
+	*"datperf --local"*--histogram)
+		run "$1 --iters 20"
+		has out '^ *8 ' "$1"
+		has out ' us  *[0-9]* .* %' "$1" ;;
 	*"datperf --local"*--peers*)
 		run "$1 $briefly"
 		has out '^ *100 ' "$1" ;;

@@ -70,6 +70,12 @@ static int fake_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t
 	return 0;
 }
 
+/* In both directions the server's report follows its stream. */
+static bool may_run_ahead(const struct fake *f, uint64_t cookie)
+{
+	return cookie == PERF_COOKIE_TX || f == &server;
+}
+
 static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct fake *f = to_fake(x), *p = f->peer;
@@ -80,7 +86,7 @@ static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t
 		f->offs[f->noffs++] = off;
 	if (busy(f) || p->recv_head == p->recv_tail) {
 		/* a real fabric would hold the message, with an equal effect */
-		if (p->recv_head == p->recv_tail && (!f->stream || cookie != PERF_COOKIE_TX))
+		if (p->recv_head == p->recv_tail && (!f->stream || !may_run_ahead(f, cookie)))
 			f->unexpected++;
 		pthread_mutex_unlock(&lock);
 		return -EAGAIN;
@@ -215,6 +221,7 @@ static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64
 	int rc;
 
 	client.stream = test == PERF_SEND && metric != PERF_LAT;
+	server.stream = metric == PERF_BIDIR;
 	memset(samples, 0, sizeof(samples));
 	rc = perf_run_point(&client.x, &point);
 	if (!rc && metric == PERF_LAT) {
@@ -330,6 +337,27 @@ Test(perf_run, a_silent_peer_times_out, .timeout = 60)
 	client.x.timeout_ms = 50;
 	cr_assert_eq(run(PERF_SEND, PERF_LAT, 8, 10), -1);
 	cr_assert(strstr(client.x.err, "silent"), "%s", client.x.err);
+}
+
+/* An RDMA read does not involve the server, which hears of the client only at its end. */
+Test(perf_run, a_long_phase_is_announced, .timeout = 60)
+{
+	struct perf_ctl start = {
+		.type = PERF_CTL_START,
+		.kind = PERF_KIND(PERF_READ, PERF_BW),
+		.size = 1,
+		.slots = 1,
+		.iters = 1,
+		.value = 100000000, /* 0.1 s */
+	};
+	uint64_t begin = perf_now_ns();
+
+	fake_open(&client, &server, 64, 4);
+	fake_open(&server, &client, 64, 4);
+	server.x.timeout_ms = 20;
+	cr_assert_eq(perf_run_serve(&server.x, &start), -1);
+	cr_expect(strstr(server.x.err, "silent for 1 s"), "%s", server.x.err);
+	cr_expect_geq(perf_now_ns() - begin, 1020000000);
 }
 
 /* The server checks a client's request before it touches memory. */
