@@ -8,6 +8,8 @@
 #define DATPERF_PORT 62050
 #define DATPERF_SIZES "1-4M"
 #define PERF_TIME_MAX 60000
+/* --from: the most files */
+#define PERF_FILES_MAX 8
 #define PERF_REPEAT_MAX 1000
 #define PERF_ITERS_MAX 1000000
 /* --peers: the most connections, and the most entries in the list. */
@@ -25,6 +27,9 @@ struct perf_opts {
 	enum perf_role role;
 	const char *host;     /* client: the server's name or address */
 	const char *device;   /* IA name */
+	const char *plot;     /* file to draw to, NULL: none */
+	char *const *files;   /* --from: saved results to draw */
+	int nfiles;
 	const char *provider; /* raw only: libfabric's provider name */
 	bool rdm;	      /* raw only: connectionless endpoints */
 	unsigned int port;    /* 0: any (local) */
@@ -41,6 +46,7 @@ struct perf_opts {
 	unsigned int timeout_ms;
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
 	int npeers;
+	bool from;    /* draw saved results, measure nothing */
 	bool keep;    /* server: serve one client after another */
 	bool rotate;  /* each message uses another buffer */
 	bool bidir;   /* bandwidth in both directions at once */

@@ -22,6 +22,9 @@ util_libutil_la_SOURCES = \
 	util/perf_out_data.c \
 	util/perf_peers.h \
 	util/perf_peers_out.c \
+	util/perf_plot.c \
+	util/perf_plot.h \
+	util/perf_plot_script.c \
 	util/perf_run.c \
 	util/perf_samples.c \
 	util/perf_samples.h \
@@ -30,7 +33,14 @@ util_libutil_la_SOURCES = \
 	util/perf_wire.c \
 	util/perf_wire.h \
 	util/perf_xport.c
-util_libutil_la_LIBADD = -lm
+util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS)
+util_libutil_la_LIBADD = $(JSONC_LIBS) -lm
+# Only datperf --from reads JSON.
+if HAVE_JSONC
+util_libutil_la_SOURCES += util/perf_plot_json.c
+else
+util_libutil_la_SOURCES += util/perf_plot_none.c
+endif
 
 datinfo_files = \
 	src/conf.c \
@@ -119,6 +129,7 @@ util_unit_tests = \
 	test/unit/util/perf_out_data_test \
 	test/unit/util/perf_out_test \
 	test/unit/util/perf_peers_out_test \
+	test/unit/util/perf_plot_test \
 	test/unit/util/perf_run_test \
 	test/unit/util/perf_samples_test \
 	test/unit/util/perf_stat_test \
@@ -230,6 +241,10 @@ test_unit_util_perf_peers_out_test_SOURCES = \
 	test/unit/util/perf_peers_out_test.c
 test_unit_util_perf_peers_out_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_peers_out_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_perf_plot_test_SOURCES = \
+	test/unit/util/perf_plot_test.c
+test_unit_util_perf_plot_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_plot_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_run_test_SOURCES = \
 	test/unit/util/perf_run_test.c
 test_unit_util_perf_run_test_CPPFLAGS = $(util_test_cppflags)

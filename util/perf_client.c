@@ -4,6 +4,7 @@
  * alternates between DAT and bare libfabric so that other load on the machine affects both.
  */
 #include "perf_measure.h"
+#include "perf_plot.h"
 
 #include <netdb.h>
 #include <stdlib.h>
@@ -332,6 +333,8 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 	perf_out_progress_end();
 	if (rc)
 		collect_error(&c, err, errlen);
+	else if (opts->plot)
+		rc = perf_plot_rows(opts, &c.fabric, c.rows, err, errlen);
 	/* those that share an IA are closed before its owner */
 	for (i = 1; i < opts->threads; i++)
 		if (c.thread[i])

@@ -28,6 +28,8 @@ enum {
 	OPT_BIDIR,
 	OPT_CSV,
 	OPT_KEEP,
+	OPT_PLOT,
+	OPT_FROM,
 	OPT_THREADS,
 	OPT_HISTOGRAM
 };
@@ -63,6 +65,8 @@ static const struct option long_options[] = {
 	{ "histogram", no_argument, NULL, OPT_HISTOGRAM },
 	{ "json", no_argument, NULL, 'j' },
 	{ "csv", no_argument, NULL, OPT_CSV },
+	{ "plot", required_argument, NULL, OPT_PLOT },
+	{ "from", no_argument, NULL, OPT_FROM },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -73,6 +77,7 @@ static const char help_text[] =
 	"Usage: datperf --local [options]       both ends on this machine\n"
 	"       datperf --server [options]      serve a client\n"
 	"       datperf [options] HOST          measure against the server on HOST\n"
+	"       datperf --plot SVG --from JSON...   draw saved results\n"
 	"\n"
 	"Measures latency and bandwidth of DAT send, RDMA write and RDMA read.\n"
 	"\n"
@@ -105,6 +110,8 @@ static const char help_text[] =
 	"      --histogram      also print how the latencies are distributed\n"
 	"  -j, --json           print JSON instead of a table\n"
 	"      --csv            print comma-separated values instead of a table\n"
+	"      --plot SVG       also draw latency and bandwidth to this file, by gnuplot\n"
+	"      --from           draw the files with saved JSON that follow\n"
 	"  -v, --verbose        also print minimum, percentiles and processor time\n"
 	"  -h, --help           print this help\n"
 	"  -V, --version        print the version\n";
@@ -264,6 +271,9 @@ static int flag_option(struct perf_opts *opts, int opt)
 	case OPT_WAIT:
 		opts->wait = true;
 		break;
+	case OPT_FROM:
+		opts->from = true;
+		break;
 	case OPT_KEEP:
 		opts->keep = true;
 		break;
@@ -327,6 +337,9 @@ static int one_option(struct perf_opts *opts, int opt)
 	case OPT_PROVIDER:
 		opts->provider = optarg;
 		return -1;
+	case OPT_PLOT:
+		opts->plot = optarg;
+		return -1;
 	case OPT_ENDPOINT:
 		return endpoint_option(opts, optarg);
 	case OPT_RAW_CQ:
@@ -352,8 +365,22 @@ static int one_option(struct perf_opts *opts, int opt)
 	}
 }
 
+/* --from: the remaining arguments are files. */
+static int files(struct perf_opts *opts, int argc, char **argv)
+{
+	if (opts->role != PERF_ROLE_NONE || !opts->plot)
+		return usage("%s", "--from needs --plot, and measures nothing");
+	opts->files = argv + optind;
+	opts->nfiles = argc - optind;
+	if (opts->nfiles < 1 || opts->nfiles > PERF_FILES_MAX)
+		return usage("%s", "--from needs one to eight files");
+	return -1;
+}
+
 static int rest(struct perf_opts *opts, int argc, char **argv)
 {
+	if (opts->from)
+		return files(opts, argc, argv);
 	if (optind < argc) {
 		if (opts->host || optind + 1 < argc)
 			return usage("unexpected argument \"%s\"", argv[argc - 1]);
@@ -371,6 +398,8 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 	if (opts->keep &&
 	    (opts->role != PERF_ROLE_SERVER || opts->npeers || !opts->side[PERF_SIDE_DAT]))
 		return usage("%s", "--keep is for --server, without --peers and --raw-only");
+	if (opts->plot && (opts->npeers || opts->role == PERF_ROLE_SERVER))
+		return usage("%s", "--plot is for clients, without --peers");
 	if (opts->json && opts->csv)
 		return usage("%s", "choose one of --json and --csv");
 	if (!opts->port && opts->role != PERF_ROLE_LOCAL)

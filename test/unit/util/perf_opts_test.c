@@ -216,6 +216,28 @@ Test(perf_opts, several_connections_are_for_dat)
 	cr_expect_eq(parse("-l -q 1 --threads 1 --raw"), GO_ON);
 }
 
+Test(perf_opts, plot)
+{
+	cr_expect_eq(parse("-l --plot a.svg"), GO_ON);
+	cr_expect_str_eq(opts.plot, "a.svg");
+	cr_expect(!opts.from);
+	check_refused("-s --plot a.svg", "--plot is for clients");
+	check_refused("-l --peers 1 --plot a.svg", "--plot is for clients");
+}
+
+Test(perf_opts, plot_from_files)
+{
+	cr_expect_eq(parse("--plot a.svg --from one two"), GO_ON);
+	cr_expect(opts.from);
+	cr_expect_eq(opts.nfiles, 2);
+	cr_expect_str_eq(opts.files[0], "one");
+	cr_expect_str_eq(opts.files[1], "two");
+	check_refused("--from one", "--from needs --plot");
+	check_refused("-l --plot a.svg --from one", "measures nothing");
+	check_refused("--plot a.svg --from", "one to eight files");
+	check_refused("--plot a.svg --from 1 2 3 4 5 6 7 8 9", "one to eight files");
+}
+
 Test(perf_opts, keep_is_for_servers)
 {
 	cr_expect_eq(parse("-s --keep"), GO_ON);

@@ -276,6 +276,41 @@ keep()
 	rm "$tmp/server" "$tmp/client"
 }
 
+plot()
+{
+	prog=$UTIL_DIR/datperf
+	run 2 "$prog" --local --plot "$tmp/a.svg" --from "$tmp/a.json"
+	one_line datperf
+	command -v gnuplot >/dev/null || return 0
+	run 0 "$prog" --local -D ofi-tcp -S 8,64K -n 20 --raw --json --plot "$tmp/a.svg"
+	json
+	cp "$tmp/out" "$tmp/a.json"
+	grep -q '<svg' "$tmp/a.svg" || fail "no picture"
+	for text in 'bare libfabric write' 'latency (µs)' 'ofi-tcp on tcp'; do
+		grep -q "$text" "$tmp/a.svg" || fail "no \"$text\" in the picture"
+	done
+	run 1 "$prog" --plot "$tmp/b.svg" --from "$tmp/a.json" "$tmp/none.json"
+	one_line datperf
+	if grep -q "without json-c" "$tmp/err"; then
+		return 0
+	fi
+	has err "none.json"
+	echo '{ "results": 7 }' >"$tmp/bad.json"
+	echo '{ "results": [ 7 ] }' >"$tmp/worse.json"
+	echo '{ "results": [' >"$tmp/half.json"
+	echo '{ "results": [ { "size": 8, "test": "send", "dat": { "lat_us": 1e999 } } ] }' >"$tmp/empty.json"
+	for file in bad worse half empty; do
+		run 1 "$prog" --plot "$tmp/b.svg" --from "$tmp/$file.json"
+		one_line datperf
+		has err "$file.json: "
+	done
+	[ -e "$tmp/b.svg" ] && fail "a picture in spite of the error"
+	cp "$tmp/a.json" "$tmp/other.json"
+	run 0 "$prog" --plot "$tmp/b.svg" --from "$tmp/a.json" "$tmp/other.json"
+	grep -q 'ofi-tcp on tcp: send' "$tmp/b.svg" || fail "no first run in the picture"
+	grep -q 'other.json: bare libfabric read' "$tmp/b.svg" || fail "no second run in the picture"
+}
+
 # Both ends are separate processes, of different API versions.
 peers_apart()
 {
@@ -378,5 +413,6 @@ options datperf
 options datperf1
 long_measurement
 keep
+plot
 death -D ofi-tcp
 exit $bad
