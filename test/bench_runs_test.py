@@ -143,6 +143,12 @@ class Sessions(unittest.TestCase):
         self.assertEqual(self.asked(build, "--wait", "--raw-cq none"), 0)
         self.assertEqual(self.asked(build, "--wait", "--raw-cq fd"), 2 * 2)
 
+    def test_buffers_rotate(self):
+        build = FakeBuild()
+        self.session(build)
+        self.assertEqual(self.asked(build, "--rotate"), self.asked(build, "-S"))
+        self.assertGreater(self.asked(build, "-S"), 0)
+
     def test_one_queue_where_there_is_none(self):
         build = FakeBuild("none")
         self.session(build, names=["shm"])

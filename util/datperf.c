@@ -4,6 +4,7 @@
  * runs one role, or with --local both.
  */
 #include "perf_peers.h"
+#include "perf_plot.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -191,10 +192,16 @@ static int run_local(struct perf_opts *opts)
 int main(int argc, char **argv)
 {
 	struct perf_opts opts;
+	char err[ERR_LEN];
 	int status = perf_opts_parse(argc, argv, &opts);
 
 	if (status >= 0)
 		return status;
+	if (opts.from)
+		return perf_plot_files(&opts, err, sizeof(err)) ? fail(err) : EXIT_SUCCESS;
+	/* a measurement that cannot be drawn need not begin */
+	if (opts.plot && perf_plot_check(err, sizeof(err)))
+		return fail(err);
 	switch (opts.role) {
 	case PERF_ROLE_SERVER:
 		return run_server(&opts);

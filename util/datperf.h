@@ -8,7 +8,10 @@
 #define DATPERF_PORT 62050
 #define DATPERF_SIZES "1-4M"
 #define PERF_TIME_MAX 60000
+/* --from: the most files */
+#define PERF_FILES_MAX 8
 #define PERF_REPEAT_MAX 1000
+#define PERF_ITERS_MAX 1000000
 /* --peers: the most connections, and the most entries in the list. */
 #define PERF_PEERS_MAX 65536
 #define PERF_PEERS_NUMBERS 16
@@ -24,6 +27,9 @@ struct perf_opts {
 	enum perf_role role;
 	const char *host;     /* client: the server's name or address */
 	const char *device;   /* IA name */
+	const char *plot;     /* file to draw to, NULL: none */
+	char *const *files;   /* --from: saved results to draw */
+	int nfiles;
 	const char *provider; /* raw only: libfabric's provider name */
 	bool rdm;	      /* raw only: connectionless endpoints */
 	unsigned int port;    /* 0: any (local) */
@@ -35,18 +41,30 @@ struct perf_opts {
 	unsigned int time_ms; /* time of one measured point */
 	int repeat;
 	unsigned int window;
+	unsigned int endpoints; /* of each thread */
+	unsigned int threads;
 	unsigned int timeout_ms;
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
 	int npeers;
+	bool from;    /* draw saved results, measure nothing */
+	bool keep;    /* server: serve one client after another */
+	bool rotate;  /* each message uses another buffer */
+	bool bidir;   /* bandwidth in both directions at once */
 	bool bare_cq; /* raw: a CQ without a wait object */
-	bool wait, verify, bind, json, verbose;
+	int warm_up; /* messages before each measurement; -1: the default */
+	bool wait, verify, bind, json, csv, verbose, histogram;
 };
 
 /* Results of one size and test on one side. */
 struct perf_cell {
 	struct perf_lat lat;
-	double bw; /* MB/s, a megabyte being 10^6 bytes */
+	double bw;   /* MB/s, a megabyte being 10^6 bytes */
+	double rate; /* messages/s */
 	uint64_t lat_iters, bw_iters;
+	/* processor time of each process in us per message */
+	double lat_cpu[PERF_NENDS], bw_cpu[PERF_NENDS];
+	bool lat_scatters, bw_scatters; /* unsteady: see perf_lat_scatters() */
+	struct perf_hist hist;		/* of latencies, with --histogram */
 };
 
 struct perf_row {
@@ -66,8 +84,9 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen);
 int perf_resolve(struct perf_xport *x, const char *host, struct sockaddr_storage *addr);
 
 /*
- * perf_server.c: serves one client. Calls @ready once with the port that it listens on. Returns 0,
- * or -1 with an error text in @err.
+ * perf_server.c: serves one client, or with opts->keep any number, one after another. Calls @ready
+ * once with the port that it listens on. Returns 0, or -1 with an error text in @err; with
+ * opts->keep only if it cannot listen, as it prints the errors of clients.
  */
 int perf_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
 		void *arg, char *err, size_t errlen);
@@ -79,15 +98,31 @@ struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side s
 /* perf_out.c */
 struct json;
 const char *perf_test_name(enum perf_test test);
-/* Print what is measured: as a line, or as members of the JSON. */
+const char *perf_side_name(enum perf_side side);
+/* Whether DAT is compared with bare libfabric. */
+bool perf_opts_both(const struct perf_opts *opts);
+/* 0 if @raw is 0. */
+double perf_ratio(double dat, double raw);
+/* Prints what is measured, as a line that the caller ends. */
 void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fabric);
-void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
-			 const struct perf_fabric *fabric);
 void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric);
-void perf_out_row(const struct perf_opts *opts, const struct perf_row *row);
-void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
-		   const struct perf_row *rows);
+void perf_out_row(const struct perf_opts *opts, const struct perf_fabric *fabric,
+		  const struct perf_row *row);
+void perf_out_end(const struct perf_opts *opts, const struct perf_fabric *fabric,
+		  const struct perf_row *rows);
 void perf_out_progress(unsigned int done, unsigned int all, const char *what, size_t size);
 void perf_out_progress_end(void);
+
+/* perf_out_data.c */
+/* Begins the JSON with members that describe what is measured, where and when. */
+void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
+			 const struct perf_fabric *fabric);
+void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
+		   const struct perf_row *rows);
+void perf_out_csv_head(void);
+void perf_out_csv_row(const struct perf_opts *opts, const struct perf_fabric *fabric,
+		      const struct perf_row *row);
+/* Prints @text, quoted if it contains a quote, a comma or a line break. */
+void perf_out_csv_text(const char *text);
 
 #endif

@@ -9,20 +9,38 @@ util_libutil_la_SOURCES = \
 	util/json.c \
 	util/json.h \
 	util/perf.h \
+	util/perf_host.c \
+	util/perf_host.h \
 	util/perf_loop.c \
 	util/perf_loop.h \
+	util/perf_measure.c \
+	util/perf_measure.h \
 	util/perf_oob.c \
 	util/perf_oob.h \
 	util/perf_opts.c \
 	util/perf_out.c \
+	util/perf_out_data.c \
 	util/perf_peers.h \
 	util/perf_peers_out.c \
+	util/perf_plot.c \
+	util/perf_plot.h \
+	util/perf_plot_script.c \
 	util/perf_run.c \
+	util/perf_samples.c \
+	util/perf_samples.h \
 	util/perf_stat.c \
 	util/perf_stat.h \
 	util/perf_wire.c \
 	util/perf_wire.h \
 	util/perf_xport.c
+util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS)
+util_libutil_la_LIBADD = $(JSONC_LIBS) -lm
+# Only datperf --from reads JSON.
+if HAVE_JSONC
+util_libutil_la_SOURCES += util/perf_plot_json.c
+else
+util_libutil_la_SOURCES += util/perf_plot_none.c
+endif
 
 datinfo_files = \
 	src/conf.c \
@@ -77,6 +95,8 @@ datperf_files = \
 	util/perf_client.c \
 	util/perf_dat.c \
 	util/perf_dat.h \
+	util/perf_dat_cm.c \
+	util/perf_dat_io.c \
 	util/perf_peers.c \
 	util/perf_peers.h \
 	util/perf_peers_dat.c \
@@ -131,12 +151,17 @@ util_unit_tests = \
 	test/unit/util/info_list_test \
 	test/unit/util/log_lines_test \
 	test/unit/util/json_test \
+	test/unit/util/perf_host_test \
 	test/unit/util/perf_loop_test \
+	test/unit/util/perf_measure_test \
 	test/unit/util/perf_oob_test \
 	test/unit/util/perf_opts_test \
+	test/unit/util/perf_out_data_test \
 	test/unit/util/perf_out_test \
 	test/unit/util/perf_peers_out_test \
+	test/unit/util/perf_plot_test \
 	test/unit/util/perf_run_test \
+	test/unit/util/perf_samples_test \
 	test/unit/util/perf_stat_test \
 	test/unit/util/perf_wire_test \
 	test/unit/util/perf_xport_test
@@ -217,6 +242,19 @@ test_unit_util_info_count_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_json_test_SOURCES = test/unit/util/json_test.c
 test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_json_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_perf_host_test_SOURCES = \
+	test/unit/util/perf_host_test.c
+test_unit_util_perf_host_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_host_test_LDADD = util/libutil.la $(CRITERION_LIBS)
+test_unit_util_perf_measure_test_SOURCES = \
+	test/unit/util/perf_measure_test.c
+test_unit_util_perf_measure_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_measure_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=perf_run_point
+test_unit_util_perf_measure_test_LDADD = util/libutil.la $(CRITERION_LIBS)
+test_unit_util_perf_samples_test_SOURCES = \
+	test/unit/util/perf_samples_test.c
+test_unit_util_perf_samples_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_samples_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_loop_test_SOURCES = \
 	test/unit/util/perf_loop_test.c
 test_unit_util_perf_loop_test_CPPFLAGS = $(util_test_cppflags)
@@ -231,7 +269,13 @@ test_unit_util_perf_opts_test_SOURCES = \
 	test/unit/util/perf_opts_test.c
 test_unit_util_perf_opts_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_opts_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_perf_out_data_test_SOURCES = \
+	test/unit/util/perf_out_data_test.c \
+	test/unit/util/perf_out_rows.h
+test_unit_util_perf_out_data_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_out_data_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_perf_out_test_SOURCES = \
+	test/unit/util/perf_out_rows.h \
 	test/unit/util/perf_out_test.c
 test_unit_util_perf_out_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_out_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
@@ -239,6 +283,10 @@ test_unit_util_perf_peers_out_test_SOURCES = \
 	test/unit/util/perf_peers_out_test.c
 test_unit_util_perf_peers_out_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_peers_out_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_perf_plot_test_SOURCES = \
+	test/unit/util/perf_plot_test.c
+test_unit_util_perf_plot_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_plot_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_run_test_SOURCES = \
 	test/unit/util/perf_run_test.c
 test_unit_util_perf_run_test_CPPFLAGS = $(util_test_cppflags)

@@ -25,7 +25,13 @@ enum perf_metric {
 	PERF_LAT,
 	PERF_BW,
 	PERF_VERIFY,
+	PERF_BIDIR, /* bandwidth in both directions at once */
 	PERF_NMETRICS
+};
+enum perf_end {
+	PERF_END_CLIENT,
+	PERF_END_SERVER,
+	PERF_NENDS
 };
 enum perf_side {
 	PERF_SIDE_DAT,
@@ -64,8 +70,9 @@ struct perf_layout {
 struct perf_xport;
 
 /*
- * A transport. One thread makes all calls. Functions that return int return 0, or a negative value
- * with an error text in x->err. The posting functions may also return -EAGAIN: poll and try again.
+ * A transport. One thread at a time makes all calls. Functions that return int return 0, or a
+ * negative value with an error text in x->err. The posting functions may also return -EAGAIN: poll
+ * and try again.
  */
 struct perf_ops {
 	const char *name;
@@ -86,6 +93,8 @@ struct perf_ops {
 	 * there is one, at most PERF_WAIT_MS.
 	 */
 	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
+	/* Selects the connection of the next posts; only called if there are several. */
+	void (*select)(struct perf_xport *x, unsigned int lane);
 	/* Called rarely: detects a connection that ended without completions. */
 	int (*check)(struct perf_xport *x);
 	/* Ends the connection gracefully; the peer calls this too. */
@@ -96,6 +105,8 @@ struct perf_ops {
 
 #define PERF_WAIT_MS 200
 #define PERF_WINDOW_MAX 4096
+#define PERF_ENDPOINTS_MAX 64
+#define PERF_THREADS_MAX 64
 
 struct perf_xport {
 	const struct perf_ops *ops;
@@ -104,6 +115,11 @@ struct perf_xport {
 	unsigned int timeout_ms; /* longest silence of a peer */
 	int wait_client_ms;	 /* limit of accept; -1: none */
 	uint32_t size_max;	 /* client: largest message */
+	unsigned int lanes;	 /* connections that messages alternate between; 0 is 1 */
+	unsigned int first_lane; /* number of its first connection among those of all threads */
+	unsigned int threads;	 /* threads of the client; 0 is 1 */
+	uint16_t session;	 /* 0: none yet */
+	bool refused;		 /* the last request was not from a datperf of this version */
 	unsigned char *mem;
 	struct perf_layout lay;
 	/*
@@ -119,6 +135,7 @@ struct perf_xport {
 struct perf_fabric {
 	char provider[64];
 	char domain[64];
+	char libfabric[16]; /* version */
 	bool rdm; /* its endpoints are connectionless */
 	bool has_wait_obj; /* the raw side's CQ has a descriptor */
 	struct sockaddr_storage addr; /* ss_family 0: any */
@@ -130,7 +147,11 @@ struct perf_point {
 	enum perf_metric metric;
 	size_t size;
 	uint64_t iters;
+	bool rotate;	   /* each message uses another buffer */
+	uint64_t expected_ns; /* how long the phase will take; 0: unknown */
+	uint64_t begin_ns; /* result: begin of the phase */
 	uint64_t total_ns; /* result: time of the whole phase */
+	uint64_t cpu_ns[PERF_NENDS]; /* result: processor time of each process */
 	uint64_t *samples; /* result of PERF_LAT: ns per round trip */
 };
 
@@ -142,17 +163,25 @@ size_t perf_stride(size_t size);
 int perf_mem_alloc(struct perf_xport *x);
 void perf_mem_free(struct perf_xport *x);
 uint64_t perf_now_ns(void);
+/* Processor time of all threads of this process. */
+uint64_t perf_cpu_ns(void);
 /* Decodes the peer's greeting; fails if the peer is not a datperf of this version. */
 int perf_hello_check(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello);
 
 /* perf_dat.c */
 struct perf_xport *perf_dat_new(const char *device);
+/* Rejects the requests of a client that are not accepted yet. */
+void perf_dat_forget(struct perf_xport *listener, uint16_t session);
+/* Creates a transport on the IA of @x, which must be closed after it; NULL without memory. */
+struct perf_xport *perf_dat_share(struct perf_xport *x);
 void perf_dat_fabric(struct perf_xport *x, struct perf_fabric *fabric);
 const char *perf_dat_api(void);
 
 /* perf_raw.c */
 struct perf_xport *perf_raw_new(const struct perf_fabric *fabric);
 void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric);
+/* Stores the version of libfabric. */
+void perf_raw_version(struct perf_fabric *fabric);
 bool perf_raw_has_wait_obj(struct perf_xport *x);
 
 /* perf_run.c */

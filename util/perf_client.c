@@ -3,36 +3,28 @@
  * datperf's client: connects the sides to be measured, iterates over sizes and tests, and
  * alternates between DAT and bare libfabric so that other load on the machine affects both.
  */
-#include "datperf.h"
+#include "perf_measure.h"
+#include "perf_plot.h"
 
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
-#define MAX_SAMPLES 100000
-#define MAX_MESSAGES 1000000
-#define MIN_MESSAGES 8
-#define WARM_UP 4
-#define WARM_UP_AGAIN 16
 /* Data checked per size and test: at least 4 messages, about this many bytes. */
 #define VERIFY_BYTES ((size_t)1 << 20)
 
 struct client {
 	const struct perf_opts *opts;
 	struct perf_xport *x[PERF_NSIDES];
+	/* connections of each thread; those of the first are of the side that is measured */
+	struct perf_xport *thread[PERF_THREADS_MAX];
 	enum perf_side current; /* side that the server listens to */
 	struct perf_fabric fabric;
 	struct sockaddr_storage addr; /* address of the server */
-	uint64_t *samples;
+	struct perf_measure measure;
 	unsigned int done, all; /* points, for the progress line */
 	struct perf_row *rows;
-};
-
-/* The results of one point's repetitions on one side. */
-struct series {
-	uint64_t iters; /* 0: not calibrated yet */
-	double median[PERF_REPEAT_MAX], min[PERF_REPEAT_MAX], p99[PERF_REPEAT_MAX];
-	double mean[PERF_REPEAT_MAX], bw[PERF_REPEAT_MAX];
 };
 
 struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side side,
@@ -79,6 +71,16 @@ static int resolve(struct client *c, struct perf_xport *x)
 	return 0;
 }
 
+/* Distinguishes the connections of this process from those of other clients. */
+static uint16_t session_new(void)
+{
+	uint16_t session;
+
+	if (getrandom(&session, sizeof(session), 0) != sizeof(session))
+		session = (uint16_t)perf_now_ns();
+	return session ? session : 1;
+}
+
 static struct perf_xport *side_new(struct client *c, enum perf_side side,
 				   const struct perf_fabric *fabric)
 {
@@ -93,6 +95,9 @@ static struct perf_xport *side_new(struct client *c, enum perf_side side,
 		if (opts->sizes[i] > max)
 			max = opts->sizes[i];
 	x->size_max = (uint32_t)max;
+	x->lanes = opts->endpoints;
+	x->threads = opts->threads;
+	x->session = session_new();
 	perf_layout_init(&x->lay, max, opts->window);
 	c->x[side] = x;
 	return x;
@@ -120,6 +125,25 @@ static int connect_second(struct client *c)
 	return raw->ops->connect(raw, (struct sockaddr *)&c->addr, (unsigned int)reply.value);
 }
 
+/* Connects the endpoints of the other threads. */
+static int connect_threads(struct client *c)
+{
+	struct perf_xport *first = c->x[PERF_SIDE_DAT], *x;
+	unsigned int i;
+
+	for (i = 1; i < c->opts->threads; i++) {
+		x = perf_dat_share(first);
+		if (!x)
+			return perf_fail(first, "out of memory");
+		c->thread[i] = x;
+		x->first_lane = i * c->opts->endpoints;
+		if (x->ops->open(x) ||
+		    x->ops->connect(x, (struct sockaddr *)&c->addr, c->opts->port))
+			return -1;
+	}
+	return 0;
+}
+
 static int connect_sides(struct client *c)
 {
 	const bool *side = c->opts->side;
@@ -135,8 +159,11 @@ static int connect_sides(struct client *c)
 		return -1;
 	if (c->current == PERF_SIDE_RAW)
 		perf_raw_fabric(x, &c->fabric);
+	if (connect_threads(c))
+		return -1;
 	if (side[PERF_SIDE_DAT] && side[PERF_SIDE_RAW] && connect_second(c))
 		return -1;
+	perf_raw_version(&c->fabric);
 	if (side[PERF_SIDE_RAW])
 		c->fabric.has_wait_obj = perf_raw_has_wait_obj(c->x[PERF_SIDE_RAW]);
 	return 0;
@@ -157,90 +184,29 @@ static int select_side(struct client *c, enum perf_side side)
 
 /* --- measuring ---------------------------------------------------------- */
 
-static int warm_up(struct client *c, struct perf_point *point, uint64_t iters, uint64_t *fit)
+static int measure(struct client *c, enum perf_side side, const struct perf_point *point,
+		   struct perf_series *series, int i)
 {
-	uint64_t most = point->metric == PERF_LAT ? MAX_SAMPLES : MAX_MESSAGES;
-
-	point->iters = iters;
-	if (perf_run_point(c->x[c->current], point))
+	if (select_side(c, side))
 		return -1;
-	*fit = perf_iters_for(c->opts->time_ms * 1000000ull, point->total_ns, iters, MIN_MESSAGES,
-			      most);
-	return 0;
-}
-
-/* Warms up; the first call also determines how many messages fit the time. */
-static int calibrate(struct client *c, struct perf_point *point, uint64_t *iters)
-{
-	uint64_t fit;
-
-	if (*iters)
-		return warm_up(c, point, WARM_UP_AGAIN, &fit);
-	if (warm_up(c, point, WARM_UP, &fit))
-		return -1;
-	/* a second, longer measurement: the first one was cold */
-	if (fit / 8 > WARM_UP && warm_up(c, point, fit / 8, &fit))
-		return -1;
-	*iters = c->opts->iters ? c->opts->iters : fit;
-	if (point->metric == PERF_LAT && *iters > MAX_SAMPLES)
-		*iters = MAX_SAMPLES;
-	return 0;
-}
-
-static void record(struct client *c, const struct perf_point *point, struct series *s, int i)
-{
-	/* a read's latency is its round trip, a ping-pong's is half of it */
-	double div = point->test == PERF_READ ? 1 : 2;
-	struct perf_lat lat;
-
-	if (point->metric == PERF_BW) {
-		s->bw[i] = (double)point->size * point->iters * 1000 / point->total_ns;
-		return;
-	}
-	perf_lat_of(c->samples, point->iters, div, &lat);
-	s->median[i] = lat.median;
-	s->min[i] = lat.min;
-	s->p99[i] = lat.p99;
-	s->mean[i] = lat.mean;
-}
-
-static int measure(struct client *c, enum perf_side side, struct perf_point *point,
-		   struct series *s, int i)
-{
-	if (select_side(c, side) || calibrate(c, point, &s->iters))
-		return -1;
-	point->iters = s->iters;
-	if (perf_run_point(c->x[side], point))
-		return -1;
-	record(c, point, s, i);
-	return 0;
-}
-
-static void series_sum(struct series *s, enum perf_metric metric, int n, struct perf_cell *cell)
-{
-	if (metric == PERF_BW) {
-		cell->bw = perf_median(s->bw, n);
-		cell->bw_iters = s->iters;
-		return;
-	}
-	cell->lat.median = perf_median(s->median, n);
-	cell->lat.p99 = perf_median(s->p99, n);
-	cell->lat.mean = perf_median(s->mean, n);
-	perf_median(s->min, n);
-	cell->lat.min = s->min[0]; /* perf_median() has sorted it */
-	cell->lat_iters = s->iters;
+	c->thread[0] = c->x[side];
+	return perf_measure_once(&c->measure, c->thread, c->opts->threads, point, series, i);
 }
 
 /* Measures one point on each side, repeatedly; the sides alternate in going first. */
-static int run_point(struct client *c, struct perf_point *point, struct perf_row *row)
+static int run_point(struct client *c, const struct perf_point *point, struct perf_row *row)
 {
-	static struct series series[PERF_NSIDES];
-	static const char *const metric[] = { "latency", "bandwidth" };
+	static struct perf_series series[PERF_NSIDES];
+	static const char *const metric[] = {
+		[PERF_LAT] = "latency",
+		[PERF_BW] = "bandwidth",
+		[PERF_BIDIR] = "bandwidth both ways",
+	};
 	const struct perf_opts *opts = c->opts;
-	char what[32];
+	char what[64];
 	int i, s, side;
 
-	series[PERF_SIDE_DAT].iters = series[PERF_SIDE_RAW].iters = 0;
+	memset(series, 0, sizeof(series));
 	snprintf(what, sizeof(what), "%s %s", perf_test_name(point->test), metric[point->metric]);
 	for (i = 0; i < opts->repeat; i++) {
 		perf_out_progress(c->done++, c->all, what, point->size);
@@ -252,8 +218,8 @@ static int run_point(struct client *c, struct perf_point *point, struct perf_row
 	}
 	for (s = 0; s < PERF_NSIDES; s++)
 		if (opts->side[s])
-			series_sum(&series[s], point->metric, opts->repeat,
-				   &row->cell[point->test][s]);
+			perf_series_sum(&series[s], point, opts->repeat,
+					&row->cell[point->test][s]);
 	return 0;
 }
 
@@ -282,7 +248,7 @@ static int verify(struct client *c, enum perf_test test, size_t size)
 
 static int run_size(struct client *c, struct perf_row *row)
 {
-	struct perf_point point = { .size = row->size, .samples = c->samples };
+	struct perf_point point = { .size = row->size, .rotate = c->opts->rotate };
 	int t;
 
 	for (t = 0; t < PERF_NTESTS; t++) {
@@ -294,7 +260,7 @@ static int run_size(struct client *c, struct perf_row *row)
 		point.metric = PERF_LAT;
 		if (run_point(c, &point, row))
 			return -1;
-		point.metric = PERF_BW;
+		point.metric = c->opts->bidir ? PERF_BIDIR : PERF_BW;
 		if (run_point(c, &point, row))
 			return -1;
 	}
@@ -313,10 +279,9 @@ static int run_all(struct client *c)
 		c->rows[i].size = opts->sizes[i];
 		if (run_size(c, &c->rows[i]))
 			return -1;
-		perf_out_row(opts, &c->rows[i]);
+		perf_out_row(opts, &c->fabric, &c->rows[i]);
 	}
-	if (opts->json)
-		perf_out_json(opts, &c->fabric, c->rows);
+	perf_out_end(opts, &c->fabric, c->rows);
 	return 0;
 }
 
@@ -324,8 +289,14 @@ static int quit(struct client *c)
 {
 	const struct perf_ctl request = { .type = PERF_CTL_QUIT };
 	struct perf_ctl reply;
+	unsigned int i;
 	int s;
 
+	for (i = 1; i < c->opts->threads; i++) {
+		if (perf_run_request(c->thread[i], &request, &reply))
+			return -1;
+		c->thread[i]->ops->disconnect(c->thread[i]);
+	}
 	if (perf_run_request(c->x[c->current], &request, &reply))
 		return -1;
 	for (s = 0; s < PERF_NSIDES; s++)
@@ -337,9 +308,13 @@ static int quit(struct client *c)
 /* Copies the error text of the side that failed. */
 static void collect_error(const struct client *c, char *err, size_t errlen)
 {
+	unsigned int i;
 	int s;
 
 	snprintf(err, errlen, "out of memory");
+	for (i = 1; i < c->opts->threads; i++)
+		if (c->thread[i] && c->thread[i]->err[0])
+			snprintf(err, errlen, "%s", c->thread[i]->err);
 	for (s = PERF_NSIDES - 1; s >= 0; s--)
 		if (c->x[s] && c->x[s]->err[0])
 			snprintf(err, errlen, "%s", c->x[s]->err);
@@ -348,19 +323,26 @@ static void collect_error(const struct client *c, char *err, size_t errlen)
 int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 {
 	struct client c = { .opts = opts };
+	unsigned int i;
 	int s, rc = -1;
 
-	c.samples = calloc(MAX_SAMPLES, sizeof(*c.samples));
 	c.rows = calloc(opts->nsizes, sizeof(*c.rows));
-	if (c.samples && c.rows && !connect_sides(&c) && !run_all(&c) && !quit(&c))
+	if (!perf_measure_init(&c.measure, opts) && c.rows && !connect_sides(&c) &&
+	    !run_all(&c) && !quit(&c))
 		rc = 0;
 	perf_out_progress_end();
 	if (rc)
 		collect_error(&c, err, errlen);
+	else if (opts->plot)
+		rc = perf_plot_rows(opts, &c.fabric, c.rows, err, errlen);
+	/* those that share an IA are closed before its owner */
+	for (i = 1; i < opts->threads; i++)
+		if (c.thread[i])
+			c.thread[i]->ops->close(c.thread[i]);
 	for (s = PERF_NSIDES - 1; s >= 0; s--)
 		if (c.x[s])
 			c.x[s]->ops->close(c.x[s]);
-	free(c.samples);
+	perf_measure_fini(&c.measure);
 	free(c.rows);
 	return rc;
 }

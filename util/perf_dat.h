@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Common to datperf's DAT side (perf_dat.c) and the connections of --peers (perf_peers_dat.c). */
+/*
+ * datperf's DAT side, and what the connections of --peers share with it.
+ *
+ *	perf_dat.c		opening and closing
+ *	perf_dat_cm.c		connections
+ *	perf_dat_io.c		data transfers
+ *	perf_peers_dat.c	the connections of --peers
+ */
 #ifndef PERF_DAT_H
 #define PERF_DAT_H
 
 #include "dat_text.h"
 #include "perf.h"
+
+#define PERF_DAT_HELD 8
+
+struct perf_dat_request {
+	DAT_CR_HANDLE cr;
+	struct perf_hello hello;
+};
 
 struct perf_dat {
 	struct perf_xport x; /* first: ops get a pointer to it */
@@ -16,11 +30,16 @@ struct perf_dat {
 	DAT_PZ_HANDLE pz;
 	DAT_PSP_HANDLE psp;
 	DAT_LMR_HANDLE lmr;
-	DAT_EP_HANDLE ep;     /* EP to post to */
-	DAT_EP_HANDLE *peers; /* all EPs of --peers, else NULL */
-	unsigned int npeers;
+	DAT_EP_HANDLE ep;   /* EP to post to */
+	DAT_EP_HANDLE *eps; /* all EPs */
+	unsigned int neps;
 	bool connected;
+	struct perf_dat *owner; /* transport that the IA belongs to; NULL: this one */
+	/* listener: requests that came while those of another client were expected */
+	struct perf_dat_request held[PERF_DAT_HELD];
+	unsigned int nheld;
 	DAT_LMR_TRIPLET local;	/* template: context of the local memory */
+	DAT_RMR_CONTEXT own;	/* context of the local memory for the peer */
 	DAT_RMR_TRIPLET remote; /* template: context of the peer's memory */
 	uint64_t raddr;
 };
@@ -30,23 +49,43 @@ static inline struct perf_dat *perf_to_dat(struct perf_xport *x)
 	return (struct perf_dat *)x;
 }
 
-/* These return 0, or -1 with an error text in x->err. */
+/* Functions that return int return 0, or -1 with an error text in x->err. */
 
+/* perf_dat.c */
 int perf_dat_fail(struct perf_dat *dat, const char *what, DAT_RETURN ret);
-/* Reports why a completion failed; may wait for the end of the connection. Returns -1. */
-int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status);
 /* Opens the IA and a PZ. */
 int perf_dat_open_ia(struct perf_dat *dat);
 /* Creates the EVD for the completions of the EPs, and registers memory of x->lay.total bytes. */
 int perf_dat_open_dtos(struct perf_dat *dat);
+/* Creates an EVD that holds a few events of each connection, or a request. */
+int perf_dat_open_cm_evd(struct perf_dat *dat, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
 /* Creates the EVD for the connection events of the EPs. */
 int perf_dat_open_conns(struct perf_dat *dat);
+/* Creates everything up to endpoints that can receive. */
+int perf_dat_open_eps(struct perf_dat *dat);
+
+/* perf_dat_cm.c */
+int perf_dat_listen(struct perf_xport *x, unsigned int *port);
+int perf_dat_accept(struct perf_xport *x);
+int perf_dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port);
+void perf_dat_disconnect(struct perf_xport *x);
+const char *perf_dat_event_text(DAT_EVENT_NUMBER number);
 /* Waits for an event of @evd; @timeout_ms < 0 is forever. */
 int perf_dat_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT_EVENT *event);
 int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event);
 /* Takes a connection request and its greeting; rejects a request without a valid greeting. */
-int perf_dat_wait_cr(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello);
+int perf_dat_wait_cr(struct perf_dat *dat, int timeout_ms, struct perf_dat_request *request);
 /* Writes PERF_HELLO_LEN bytes, for connection number @index. */
 void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf);
+
+/* perf_dat_io.c */
+int perf_dat_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);
+int perf_dat_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);
+int perf_dat_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
+int perf_dat_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
+int perf_dat_poll(struct perf_xport *x, struct perf_comp *comp);
+int perf_dat_check(struct perf_xport *x);
+/* Reports why a completion failed; may wait for the end of the connection. Returns -1. */
+int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status);
 
 #endif

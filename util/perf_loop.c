@@ -28,9 +28,9 @@ int perf_run_idle(struct perf_run *r)
 	now = perf_now_ns();
 	if (!r->idle_since)
 		r->idle_since = now;
-	if (now - r->idle_since > x->timeout_ms * 1000000ull)
+	if (now - r->idle_since > r->patience_ns)
 		return perf_fail(x, "%s: the peer has been silent for %u s", x->ops->name,
-				 x->timeout_ms / 1000);
+				 (unsigned int)(r->patience_ns / 1000000000));
 	return 0;
 }
 
@@ -44,8 +44,16 @@ static inline size_t rx_off(const struct perf_run *r, uint64_t i)
 	return r->x->lay.rx + i % r->slots * r->stride;
 }
 
+/* Message @i uses the same connection at both ends, so that it meets its receive. */
+static inline void select_lane(struct perf_run *r, uint64_t i)
+{
+	if (r->x->lanes > 1)
+		r->x->ops->select(r->x, (unsigned int)(i % r->x->lanes));
+}
+
 static inline int post_send(struct perf_run *r, uint64_t i)
 {
+	select_lane(r, i);
 	RUN_POST(r, r->x->ops->post_send(r->x, tx_off(r, i), r->size, PERF_COOKIE_TX));
 	return 0;
 }
@@ -58,18 +66,21 @@ static inline int post_note(struct perf_run *r)
 
 static inline int post_write(struct perf_run *r, uint64_t i)
 {
+	select_lane(r, i);
 	RUN_POST(r, r->x->ops->post_write(r->x, tx_off(r, i), r->size, rx_off(r, i), PERF_COOKIE_TX));
 	return 0;
 }
 
 static inline int post_read(struct perf_run *r, uint64_t i)
 {
+	select_lane(r, i);
 	RUN_POST(r, r->x->ops->post_read(r->x, rx_off(r, i), r->size, tx_off(r, i), PERF_COOKIE_TX));
 	return 0;
 }
 
 int perf_post_ctl_recv(struct perf_run *r)
 {
+	select_lane(r, 0);
 	RUN_POST(r, r->x->ops->post_recv(r->x, r->x->lay.ctl_rx, PERF_CTL_LEN, PERF_COOKIE_CRX));
 	return 0;
 }
@@ -79,6 +90,7 @@ static int post_recv(struct perf_run *r)
 {
 	struct perf_xport *x = r->x;
 
+	select_lane(r, r->rx_posted);
 	if (r->notes)
 		RUN_POST(r, x->ops->post_recv(x, x->lay.note_rx, PERF_NOTE_LEN, PERF_COOKIE_RX));
 	else
@@ -158,6 +170,38 @@ static int send_bw_server(struct perf_run *r)
 	return 0;
 }
 
+/*
+ * Sends and receives at once, until all messages of both directions are complete. Receives are also
+ * posted while the queue is full: the peer may need them before it takes a message.
+ */
+static int send_both_ways(struct perf_run *r)
+{
+	struct perf_xport *x = r->x;
+	uint64_t posted = 0;
+	int rc;
+
+	while (r->tx < r->iters || r->rx < r->iters) {
+		for (rc = 0; !rc && posted < r->iters && posted - r->tx < r->slots; posted += !rc) {
+			select_lane(r, posted);
+			rc = x->ops->post_send(x, tx_off(r, posted), r->size, PERF_COOKIE_TX);
+		}
+		if (rc && rc != -EAGAIN)
+			return -1;
+		if (perf_run_step(r) || perf_run_refill(r, r->rx + r->slots))
+			return -1;
+	}
+	return 0;
+}
+
+/* Ends when the server reports that its messages are complete too. */
+static int send_bidir_client(struct perf_run *r)
+{
+	if (send_both_ways(r))
+		return -1;
+	RUN_UNTIL(r, r->x->crx > 0);
+	return 0;
+}
+
 static void verify_slot(struct perf_run *r, size_t off, uint64_t i)
 {
 	if (perf_pattern_check(r->x->mem + off, r->size, r->seed, (uint32_t)i) >= 0)
@@ -218,11 +262,13 @@ static inline bool write_arrived(struct perf_run *r, uint64_t i)
 /* Writes the next turn byte; a sleeping peer also gets a message. */
 static inline int write_turn(struct perf_run *r, uint64_t i)
 {
-	*last_byte(r, r->x->lay.tx) = turn_byte(i);
+	struct perf_xport *x = r->x;
+
+	*last_byte(r, x->lay.tx) = turn_byte(i);
+	select_lane(r, i);
 	/* the source must not change before the write completes, so one write is in flight at a
-	 * time and slot 0 serves all */
-	if (post_write(r, 0))
-		return -1;
+	 * time and the first buffer serves all */
+	RUN_POST(r, x->ops->post_write(x, x->lay.tx, r->size, x->lay.rx, PERF_COOKIE_TX));
 	return r->notes ? post_note(r) : 0;
 }
 
@@ -273,6 +319,14 @@ static int write_bw_client(struct perf_run *r)
 	return stream(r, post_write);
 }
 
+static int write_bidir_client(struct perf_run *r)
+{
+	if (stream(r, post_write))
+		return -1;
+	RUN_UNTIL(r, r->x->crx > 0);
+	return 0;
+}
+
 static int write_verify_client(struct perf_run *r)
 {
 	uint64_t i;
@@ -312,6 +366,14 @@ static int read_bw_client(struct perf_run *r)
 	return stream(r, post_read);
 }
 
+static int read_bidir_client(struct perf_run *r)
+{
+	if (stream(r, post_read))
+		return -1;
+	RUN_UNTIL(r, r->x->crx > 0);
+	return 0;
+}
+
 static void read_verify_prep(struct perf_run *r)
 {
 	uint64_t i;
@@ -342,6 +404,11 @@ const struct perf_kind perf_kinds[PERF_NKINDS] = {
 		.client = send_bw_client, .server = send_bw_server,
 		.server_recv = true,
 	},
+	[PERF_KIND(PERF_SEND, PERF_BIDIR)] = {
+		.name = "send bandwidth both ways",
+		.client = send_bidir_client, .server = send_both_ways,
+		.client_recv = true, .server_recv = true,
+	},
 	[PERF_KIND(PERF_SEND, PERF_VERIFY)] = {
 		.name = "send",
 		.client = send_verify_client, .server = send_verify_server,
@@ -357,6 +424,10 @@ const struct perf_kind perf_kinds[PERF_NKINDS] = {
 		.name = "write bandwidth",
 		.client = write_bw_client, .fin = true,
 	},
+	[PERF_KIND(PERF_WRITE, PERF_BIDIR)] = {
+		.name = "write bandwidth both ways",
+		.client = write_bidir_client, .server = write_bw_client,
+	},
 	[PERF_KIND(PERF_WRITE, PERF_VERIFY)] = {
 		.name = "write",
 		.client = write_verify_client,
@@ -369,6 +440,10 @@ const struct perf_kind perf_kinds[PERF_NKINDS] = {
 	[PERF_KIND(PERF_READ, PERF_BW)] = {
 		.name = "read bandwidth",
 		.client = read_bw_client, .fin = true,
+	},
+	[PERF_KIND(PERF_READ, PERF_BIDIR)] = {
+		.name = "read bandwidth both ways",
+		.client = read_bidir_client, .server = read_bw_client,
 	},
 	[PERF_KIND(PERF_READ, PERF_VERIFY)] = {
 		.name = "read",

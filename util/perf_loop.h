@@ -21,8 +21,9 @@
 struct perf_run {
 	struct perf_xport *x;
 	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
-	size_t size, stride;
-	unsigned int slots;
+	size_t size;
+	size_t stride;	    /* distance of two buffers in memory; 0: all messages use one buffer */
+	unsigned int slots; /* messages in flight, and buffers if there are several */
 	uint32_t seed;
 	uint64_t iters;
 	bool notes;	 /* data receives are notifications, not data */
@@ -31,10 +32,12 @@ struct perf_run {
 	uint64_t rx_len; /* length of the latest data receive */
 	unsigned int spin; /* PERF_IDLE_SPIN, or 0 */
 	unsigned int idle;
+	uint64_t patience_ns; /* longest silence of the peer */
 	uint64_t idle_since;
 	uint64_t bad; /* messages with wrong data */
 	uint64_t *samples;
-	uint64_t total_ns;
+	uint64_t begin_ns, total_ns;
+	uint64_t cpu_ns[PERF_NENDS];
 };
 
 /* A kind of phase: what each side does in it. */

@@ -23,12 +23,21 @@ enum {
 	OPT_NO_VERIFY,
 	OPT_BIND,
 	OPT_TIMEOUT,
-	OPT_PEERS
+	OPT_PEERS,
+	OPT_ROTATE,
+	OPT_BIDIR,
+	OPT_CSV,
+	OPT_KEEP,
+	OPT_PLOT,
+	OPT_FROM,
+	OPT_THREADS,
+	OPT_HISTOGRAM
 };
 
 static const struct option long_options[] = {
 	{ "server", no_argument, NULL, 's' },
 	{ "client", required_argument, NULL, 'c' },
+	{ "keep", no_argument, NULL, OPT_KEEP },
 	{ "local", no_argument, NULL, 'l' },
 	{ "device", required_argument, NULL, 'D' },
 	{ "port", required_argument, NULL, 'p' },
@@ -37,8 +46,13 @@ static const struct option long_options[] = {
 	{ "iters", required_argument, NULL, 'n' },
 	{ "time", required_argument, NULL, 'T' },
 	{ "repeat", required_argument, NULL, 'r' },
+	{ "warmup", required_argument, NULL, 'W' },
 	{ "window", required_argument, NULL, 'w' },
+	{ "endpoints", required_argument, NULL, 'q' },
+	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "peers", required_argument, NULL, OPT_PEERS },
+	{ "rotate", no_argument, NULL, OPT_ROTATE },
+	{ "bidir", no_argument, NULL, OPT_BIDIR },
 	{ "wait", no_argument, NULL, OPT_WAIT },
 	{ "raw", no_argument, NULL, OPT_RAW },
 	{ "raw-only", no_argument, NULL, OPT_RAW_ONLY },
@@ -48,7 +62,11 @@ static const struct option long_options[] = {
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
 	{ "bind", no_argument, NULL, OPT_BIND },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "histogram", no_argument, NULL, OPT_HISTOGRAM },
 	{ "json", no_argument, NULL, 'j' },
+	{ "csv", no_argument, NULL, OPT_CSV },
+	{ "plot", required_argument, NULL, OPT_PLOT },
+	{ "from", no_argument, NULL, OPT_FROM },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -57,19 +75,26 @@ static const struct option long_options[] = {
 
 static const char help_text[] =
 	"Usage: datperf --local [options]       both ends on this machine\n"
-	"       datperf --server [options]      serve one client\n"
+	"       datperf --server [options]      serve a client\n"
 	"       datperf [options] HOST          measure against the server on HOST\n"
+	"       datperf --plot SVG --from JSON...   draw saved results\n"
 	"\n"
 	"Measures latency and bandwidth of DAT send, RDMA write and RDMA read.\n"
 	"\n"
 	"  -D, --device NAME    IA to use (ofi)\n"
+	"      --keep           serve one client after another\n"
 	"  -p, --port N         connection qualifier (62050; --local: any free)\n"
 	"  -S, --sizes LIST     message sizes, such as 8,1K or powers of two 1-4M (1-4M)\n"
 	"  -t, --tests LIST     some of send,write,read (all)\n"
 	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
 	"  -T, --time MS        milliseconds per measurement (40)\n"
+	"  -W, --warmup N       messages before each measurement (by the speed)\n"
 	"  -r, --repeat N       measure each point N times, print the medians (1)\n"
 	"  -w, --window N       maximum number of messages in flight (64)\n"
+	"  -q, --endpoints N    spread the messages over N EPs (1)\n"
+	"      --threads N      client and server with N threads, each with its EPs (1)\n"
+	"      --bidir          measure bandwidth in both directions at once\n"
+	"      --rotate         use another buffer for each message, not always the same\n"
 	"      --peers LIST     measure instead the cost of these numbers of connections,\n"
 	"                       such as 1,10,100,1000\n"
 	"      --wait           wait for completions instead of polling\n"
@@ -82,8 +107,12 @@ static const char help_text[] =
 	"      --no-verify      do not check the data\n"
 	"      --bind           client on the first CPU, server on the last\n"
 	"      --timeout SEC    how long the peer may be silent (10)\n"
+	"      --histogram      also print how the latencies are distributed\n"
 	"  -j, --json           print JSON instead of a table\n"
-	"  -v, --verbose        also print minimum, mean and 99th percentile\n"
+	"      --csv            print comma-separated values instead of a table\n"
+	"      --plot SVG       also draw latency and bandwidth to this file, by gnuplot\n"
+	"      --from           draw the files with saved JSON that follow\n"
+	"  -v, --verbose        also print minimum, percentiles and processor time\n"
 	"  -h, --help           print this help\n"
 	"  -V, --version        print the version\n";
 
@@ -108,16 +137,24 @@ static int number(const char *text, unsigned long long low, unsigned long long h
 	return *end || errno || *value < low || *value > high ? -1 : 0;
 }
 
+static const struct {
+	int opt;
+	unsigned long long low, high;
+} limits[] = {
+	{ 'p', 1, 65535 },
+	{ 'n', 1, PERF_ITERS_MAX },
+	{ 'T', 1, PERF_TIME_MAX },
+	{ 'W', 0, PERF_ITERS_MAX },
+	{ 'r', 1, PERF_REPEAT_MAX },
+	{ 'w', 2, PERF_WINDOW_MAX },
+	{ 'q', 1, PERF_ENDPOINTS_MAX },
+	{ OPT_THREADS, 1, PERF_THREADS_MAX },
+	{ OPT_TIMEOUT, 1, 3600 },
+};
+
 /* Checks and stores an option that takes a number. */
 static int number_option(struct perf_opts *opts, int opt, const char *text)
 {
-	static const struct {
-		int opt;
-		unsigned long long low, high;
-	} limits[] = {
-		{ 'p', 1, 65535 },	     { 'n', 1, 1000000 },	  { 'T', 1, PERF_TIME_MAX },
-		{ 'r', 1, PERF_REPEAT_MAX }, { 'w', 2, PERF_WINDOW_MAX }, { OPT_TIMEOUT, 1, 3600 },
-	};
 	unsigned long long value;
 	size_t i = 0;
 
@@ -134,6 +171,15 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 		break;
 	case 'T':
 		opts->time_ms = (unsigned int)value;
+		break;
+	case 'q':
+		opts->endpoints = (unsigned int)value;
+		break;
+	case OPT_THREADS:
+		opts->threads = (unsigned int)value;
+		break;
+	case 'W':
+		opts->warm_up = (int)value;
 		break;
 	case 'r':
 		opts->repeat = (int)value;
@@ -225,6 +271,18 @@ static int flag_option(struct perf_opts *opts, int opt)
 	case OPT_WAIT:
 		opts->wait = true;
 		break;
+	case OPT_FROM:
+		opts->from = true;
+		break;
+	case OPT_KEEP:
+		opts->keep = true;
+		break;
+	case OPT_BIDIR:
+		opts->bidir = true;
+		break;
+	case OPT_ROTATE:
+		opts->rotate = true;
+		break;
 	case OPT_RAW:
 		opts->side[PERF_SIDE_RAW] = true;
 		break;
@@ -237,6 +295,12 @@ static int flag_option(struct perf_opts *opts, int opt)
 		break;
 	case OPT_BIND:
 		opts->bind = true;
+		break;
+	case OPT_HISTOGRAM:
+		opts->histogram = true;
+		break;
+	case OPT_CSV:
+		opts->csv = true;
 		break;
 	case 'j':
 		opts->json = true;
@@ -273,6 +337,9 @@ static int one_option(struct perf_opts *opts, int opt)
 	case OPT_PROVIDER:
 		opts->provider = optarg;
 		return -1;
+	case OPT_PLOT:
+		opts->plot = optarg;
+		return -1;
 	case OPT_ENDPOINT:
 		return endpoint_option(opts, optarg);
 	case OPT_RAW_CQ:
@@ -286,8 +353,11 @@ static int one_option(struct perf_opts *opts, int opt)
 	case 'p':
 	case 'n':
 	case 'T':
+	case 'W':
 	case 'r':
 	case 'w':
+	case 'q':
+	case OPT_THREADS:
 	case OPT_TIMEOUT:
 		return number_option(opts, opt, optarg);
 	default:
@@ -295,8 +365,22 @@ static int one_option(struct perf_opts *opts, int opt)
 	}
 }
 
+/* --from: the remaining arguments are files. */
+static int files(struct perf_opts *opts, int argc, char **argv)
+{
+	if (opts->role != PERF_ROLE_NONE || !opts->plot)
+		return usage("%s", "--from needs --plot, and measures nothing");
+	opts->files = argv + optind;
+	opts->nfiles = argc - optind;
+	if (opts->nfiles < 1 || opts->nfiles > PERF_FILES_MAX)
+		return usage("%s", "--from needs one to eight files");
+	return -1;
+}
+
 static int rest(struct perf_opts *opts, int argc, char **argv)
 {
+	if (opts->from)
+		return files(opts, argc, argv);
 	if (optind < argc) {
 		if (opts->host || optind + 1 < argc)
 			return usage("unexpected argument \"%s\"", argv[argc - 1]);
@@ -308,6 +392,16 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 		return usage("%s", "give a host, --server or --local");
 	if (opts->npeers && opts->side[PERF_SIDE_RAW])
 		return usage("%s", "--peers measures DAT only");
+	if ((opts->endpoints > 1 || opts->threads > 1) &&
+	    (opts->npeers || opts->side[PERF_SIDE_RAW]))
+		return usage("%s", "--endpoints and --threads are for DAT alone, and not for --peers");
+	if (opts->keep &&
+	    (opts->role != PERF_ROLE_SERVER || opts->npeers || !opts->side[PERF_SIDE_DAT]))
+		return usage("%s", "--keep is for --server, without --peers and --raw-only");
+	if (opts->plot && (opts->npeers || opts->role == PERF_ROLE_SERVER))
+		return usage("%s", "--plot is for clients, without --peers");
+	if (opts->json && opts->csv)
+		return usage("%s", "choose one of --json and --csv");
 	if (!opts->port && opts->role != PERF_ROLE_LOCAL)
 		opts->port = DATPERF_PORT;
 	return -1;
@@ -321,15 +415,18 @@ int perf_opts_parse(int argc, char **argv, struct perf_opts *opts)
 		.device = "ofi",
 		.provider = "tcp",
 		.time_ms = 40,
+		.warm_up = -1,
 		.repeat = 1,
 		.window = 64,
+		.endpoints = 1,
+		.threads = 1,
 		.timeout_ms = 10000,
 		.verify = true,
 		.side = { [PERF_SIDE_DAT] = true },
 		.test = { true, true, true },
 	};
 	sizes_option(opts, DATPERF_SIZES);
-	while ((opt = getopt_long(argc, argv, "sc:lD:p:S:t:n:T:r:w:jvhV", long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "sc:lD:p:S:t:n:T:W:r:w:q:jvhV", long_options, NULL)) != -1) {
 		status = one_option(opts, opt);
 		if (status >= 0)
 			return status;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Output of datperf: tables, JSON, and progress on a terminal. */
+/* Output of datperf: tables, and progress on a terminal. perf_out_data.c has JSON and CSV. */
 #include "datperf.h"
-#include "json.h"
 
 #include <netdb.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char *const side_name[] = {
-	[PERF_SIDE_DAT] = "dat",
-	[PERF_SIDE_RAW] = "raw",
-};
+#define BAR "########################################"
 
 const char *perf_test_name(enum perf_test test)
 {
@@ -23,12 +19,22 @@ const char *perf_test_name(enum perf_test test)
 	return name[test];
 }
 
-static bool both(const struct perf_opts *opts)
+const char *perf_side_name(enum perf_side side)
+{
+	static const char *const name[] = {
+		[PERF_SIDE_DAT] = "dat",
+		[PERF_SIDE_RAW] = "raw",
+	};
+
+	return name[side];
+}
+
+bool perf_opts_both(const struct perf_opts *opts)
 {
 	return opts->side[PERF_SIDE_DAT] && opts->side[PERF_SIDE_RAW];
 }
 
-static double ratio(double dat, double raw)
+double perf_ratio(double dat, double raw)
 {
 	return raw > 0 ? dat / raw : 0;
 }
@@ -37,14 +43,16 @@ static double ratio(double dat, double raw)
 
 static void head_verbose(void)
 {
-	printf("%8s %-5s %-4s %9s %9s %9s %9s %8s %9s %8s\n", "size", "test", "side", "min us",
-	       "median", "p99", "mean", "iters", "MB/s", "iters");
+	printf("%8s %-5s %-4s %8s %8s  %8s %8s %8s %8s  %8s %15s\n", "", "", "", "", "", "", "", "",
+	       "", "", "cpu us/message");
+	printf("%8s %-5s %-4s %8s %8s  %8s %8s %8s %8s  %8s %7s %7s\n", "size", "test", "side",
+	       "min us", "p50", "p90", "p99", "p99.9", "MB/s", "msg/s", "client", "server");
 }
 
 static void head_both(void)
 {
-	printf("%8s %-5s %10s %10s %6s  %10s %10s %6s\n", "size", "test", "lat us", "raw", "ratio",
-	       "MB/s", "raw", "ratio");
+	printf("%8s %-5s %9s  %9s  %6s %9s  %9s  %6s %9s %9s\n", "size", "test", "lat us", "raw",
+	       "ratio", "MB/s", "raw", "ratio", "msg/s", "raw");
 }
 
 static void head_wide(const struct perf_opts *opts)
@@ -54,7 +62,7 @@ static void head_wide(const struct perf_opts *opts)
 	printf("%8s", "size");
 	for (t = 0; t < PERF_NTESTS; t++)
 		if (opts->test[t])
-			printf(" | %5s us %9s", perf_test_name(t), "MB/s");
+			printf(" | %5s us %8s  %8s", perf_test_name(t), "MB/s", "msg/s");
 	printf("\n");
 }
 
@@ -68,7 +76,7 @@ void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fab
 		host[0] = '\0';
 	if (opts->side[PERF_SIDE_DAT])
 		printf("DAT %s, IA %s on ", perf_dat_api(), opts->device);
-	printf("%s%s%s%s%s%s, %s%s\n", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
+	printf("%s%s%s%s%s%s, %s%s", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
 	       fabric->provider[0] ? fabric->provider : "an unnamed fabric",
 	       fabric->domain[0] ? " " : "", fabric->domain, host[0] ? " " : "", host,
 	       opts->wait ? "waiting for events" : "polling",
@@ -76,18 +84,44 @@ void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fab
 		       " (bare libfabric polls)" : "");
 }
 
+/* Large messages rotate through fewer buffers, see --window. */
+static void out_buffers(const struct perf_opts *opts)
+{
+	if (opts->rotate)
+		printf(", up to %u buffers in turn", opts->window);
+	else
+		printf(", one buffer");
+	if (opts->endpoints > 1)
+		printf(", %u EPs", opts->endpoints);
+	if (opts->threads > 1)
+		printf(", %u threads", opts->threads);
+	printf("%s\n", opts->bidir ? ", bandwidth both ways" : "");
+}
+
 void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric)
 {
-	if (opts->json)
+	if (opts->csv)
+		perf_out_csv_head();
+	if (opts->json || opts->csv)
 		return;
 	perf_out_fabric(opts, fabric);
+	out_buffers(opts);
 	if (opts->verbose)
 		head_verbose();
-	else if (both(opts))
+	else if (perf_opts_both(opts))
 		head_both();
 	else
 		head_wide(opts);
 	fflush(stdout);
+}
+
+/* A mark at a figure, which the last line explains. */
+static bool marked;
+
+static char mark(bool scatters)
+{
+	marked |= scatters;
+	return scatters ? '*' : ' ';
 }
 
 static void row_verbose(const struct perf_opts *opts, const struct perf_row *row, const char *size)
@@ -100,11 +134,12 @@ static void row_verbose(const struct perf_opts *opts, const struct perf_row *row
 			if (!opts->side[s])
 				continue;
 			c = &row->cell[t][s];
-			printf("%8s %-5s %-4s %9.2f %9.2f %9.2f %9.2f %8llu "
-			       "%9.1f %8llu\n",
-			       size, perf_test_name(t), side_name[s], c->lat.min, c->lat.median,
-			       c->lat.p99, c->lat.mean, (unsigned long long)c->lat_iters, c->bw,
-			       (unsigned long long)c->bw_iters);
+			printf("%8s %-5s %-4s %8.2f %8.2f%c %8.2f %8.2f %8.2f %8.1f%c %8.0f %7.2f "
+			       "%7.2f\n",
+			       size, perf_test_name(t), perf_side_name(s), c->lat.min,
+			       c->lat.median, mark(c->lat_scatters), c->lat.p90, c->lat.p99,
+			       c->lat.p999, c->bw, mark(c->bw_scatters), c->rate,
+			       c->bw_cpu[PERF_END_CLIENT], c->bw_cpu[PERF_END_SERVER]);
 		}
 	}
 }
@@ -119,9 +154,12 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row, c
 			continue;
 		dat = &row->cell[t][PERF_SIDE_DAT];
 		raw = &row->cell[t][PERF_SIDE_RAW];
-		printf("%8s %-5s %10.2f %10.2f %6.3f  %10.1f %10.1f %6.3f\n", size, perf_test_name(t),
-		       dat->lat.median, raw->lat.median, ratio(dat->lat.median, raw->lat.median),
-		       dat->bw, raw->bw, ratio(dat->bw, raw->bw));
+		printf("%8s %-5s %9.2f%c %9.2f%c %6.3f %9.1f%c %9.1f%c %6.3f %9.0f %9.0f\n", size,
+		       perf_test_name(t), dat->lat.median, mark(dat->lat_scatters),
+		       raw->lat.median, mark(raw->lat_scatters),
+		       perf_ratio(dat->lat.median, raw->lat.median), dat->bw,
+		       mark(dat->bw_scatters), raw->bw, mark(raw->bw_scatters),
+		       perf_ratio(dat->bw, raw->bw), dat->rate, raw->rate);
 		size = "";
 	}
 }
@@ -129,97 +167,86 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row, c
 static void row_wide(const struct perf_opts *opts, const struct perf_row *row, const char *size)
 {
 	int side = opts->side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
+	const struct perf_cell *c;
 	int t;
 
 	printf("%8s", size);
-	for (t = 0; t < PERF_NTESTS; t++)
+	for (t = 0; t < PERF_NTESTS; t++) {
+		c = &row->cell[t][side];
 		if (opts->test[t])
-			printf(" | %8.2f %9.1f", row->cell[t][side].lat.median,
-			       row->cell[t][side].bw);
+			printf(" | %7.2f%c %8.1f%c %8.0f", c->lat.median, mark(c->lat_scatters),
+			       c->bw, mark(c->bw_scatters), c->rate);
+	}
 	printf("\n");
 }
 
-void perf_out_row(const struct perf_opts *opts, const struct perf_row *row)
+/* The bins from the first to the last that is not empty, with a bar for the share of each. */
+static void out_histogram(const struct perf_hist *hist)
+{
+	uint64_t all = 0, most = 0;
+	int first = PERF_HIST_BINS, last = 0, i;
+
+	for (i = 0; i < PERF_HIST_BINS; i++) {
+		all += hist->count[i];
+		most = hist->count[i] > most ? hist->count[i] : most;
+		if (hist->count[i]) {
+			first = first < i ? first : i;
+			last = i;
+		}
+	}
+	for (i = first; i <= last; i++)
+		printf("%14.2f us %9llu %6.2f %% %.*s\n", perf_hist_bound(i),
+		       (unsigned long long)hist->count[i], 100.0 * (double)hist->count[i] / (double)all,
+		       (int)(40 * hist->count[i] / most), BAR);
+}
+
+static void row_histograms(const struct perf_opts *opts, const struct perf_row *row, const char *size)
+{
+	int t, s;
+
+	for (t = 0; t < PERF_NTESTS; t++) {
+		for (s = 0; s < PERF_NSIDES && opts->test[t]; s++) {
+			if (!opts->side[s])
+				continue;
+			printf("latency of %s, %s bytes%s, at least:\n", perf_test_name(t), size,
+			       s == PERF_SIDE_RAW ? ", bare libfabric" : "");
+			out_histogram(&row->cell[t][s].hist);
+		}
+	}
+}
+
+void perf_out_row(const struct perf_opts *opts, const struct perf_fabric *fabric,
+		  const struct perf_row *row)
 {
 	char buf[32];
 	const char *size = perf_size_name(row->size, buf, sizeof(buf));
 
-	if (opts->json)
-		return;
 	perf_out_progress_end();
+	if (opts->csv)
+		perf_out_csv_row(opts, fabric, row);
+	if (opts->json || opts->csv)
+		return;
 	if (opts->verbose)
 		row_verbose(opts, row, size);
-	else if (both(opts))
+	else if (perf_opts_both(opts))
 		row_both(opts, row, size);
 	else
 		row_wide(opts, row, size);
+	if (opts->histogram)
+		row_histograms(opts, row, size);
 	fflush(stdout);
 }
 
-/* --- JSON --------------------------------------------------------------- */
-
-static void json_cell(struct json *j, const char *name, const struct perf_cell *cell)
+void perf_out_end(const struct perf_opts *opts, const struct perf_fabric *fabric,
+		  const struct perf_row *rows)
 {
-	json_object(j, name);
-	json_double(j, "lat_us", cell->lat.median);
-	json_double(j, "lat_min_us", cell->lat.min);
-	json_double(j, "lat_p99_us", cell->lat.p99);
-	json_double(j, "lat_mean_us", cell->lat.mean);
-	json_uint(j, "lat_iters", cell->lat_iters);
-	json_double(j, "bw_MBps", cell->bw);
-	json_uint(j, "bw_iters", cell->bw_iters);
-	json_end(j, '}');
-}
-
-static void json_point(struct json *j, const struct perf_opts *opts, const struct perf_row *row, int t)
-{
-	const struct perf_cell *dat = &row->cell[t][PERF_SIDE_DAT];
-	const struct perf_cell *raw = &row->cell[t][PERF_SIDE_RAW];
-	int s;
-
-	json_object(j, NULL);
-	json_uint(j, "size", row->size);
-	json_string(j, "test", perf_test_name(t));
-	for (s = 0; s < PERF_NSIDES; s++)
-		if (opts->side[s])
-			json_cell(j, side_name[s], &row->cell[t][s]);
-	if (both(opts)) {
-		json_double(j, "lat_ratio", ratio(dat->lat.median, raw->lat.median));
-		json_double(j, "bw_ratio", ratio(dat->bw, raw->bw));
-	}
-	json_end(j, '}');
-}
-
-void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
-			 const struct perf_fabric *fabric)
-{
-	json_object(j, NULL);
-	json_string(j, "program", "datperf");
-	json_string(j, "dat_version", perf_dat_api());
-	json_string(j, "device", opts->side[PERF_SIDE_DAT] ? opts->device : NULL);
-	json_string(j, "provider", fabric->provider);
-	json_string(j, "domain", fabric->domain);
-	json_string(j, "mode", opts->wait ? "wait" : "poll");
-}
-
-void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
-		   const struct perf_row *rows)
-{
-	struct json j = { .out = stdout };
-	int i, t;
-
-	perf_out_json_begin(&j, opts, fabric);
-	if (opts->side[PERF_SIDE_RAW])
-		json_string(&j, "raw_cq", fabric->has_wait_obj ? "fd" : "none");
-	json_bool(&j, "verified", opts->verify);
-	json_int(&j, "repeat", opts->repeat);
-	json_array(&j, "results");
-	for (i = 0; i < opts->nsizes; i++)
-		for (t = 0; t < PERF_NTESTS; t++)
-			if (opts->test[t])
-				json_point(&j, opts, &rows[i], t);
-	json_end(&j, ']');
-	json_end(&j, '}');
+	if (opts->json)
+		perf_out_json(opts, fabric, rows);
+	if (marked)
+		printf("* unsteady: the median is more than twice the minimum, the 99th percentile\n"
+		       "  more than eight times the median, or repetitions differ by more than half;\n"
+		       "  other work on the machine may be the reason (see --repeat, --verbose)\n");
+	marked = false;
 }
 
 /* --- progress ----------------------------------------------------------- */

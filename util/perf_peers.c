@@ -413,7 +413,7 @@ static int run_all(struct peers *p)
 		perf_out_progress_end();
 		if (i == 0)
 			perf_peers_out_begin(opts, &p->fabric);
-		perf_peers_out_row(opts, &rows[i]);
+		perf_peers_out_row(opts, &p->fabric, &rows[i]);
 	}
 	perf_peers_out_json(opts, &p->fabric, rows);
 	return notify(p, PERF_CTL_QUIT, 0);

@@ -51,7 +51,8 @@ int perf_peers_end(struct perf_xport *x, uint64_t *ns);
 
 /* perf_peers_out.c */
 void perf_peers_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric);
-void perf_peers_out_row(const struct perf_opts *opts, const struct perf_peers_row *row);
+void perf_peers_out_row(const struct perf_opts *opts, const struct perf_fabric *fabric,
+			const struct perf_peers_row *row);
 /* Prints nothing without --json; the other two print nothing with it. */
 void perf_peers_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
 			 const struct perf_peers_row *rows);

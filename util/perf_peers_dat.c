@@ -12,10 +12,10 @@ int perf_peers_open(struct perf_xport *x, unsigned int n)
 {
 	struct perf_dat *dat = perf_to_dat(x);
 
-	dat->peers = calloc(n, sizeof(DAT_EP_HANDLE));
-	if (!dat->peers)
+	dat->eps = calloc(n, sizeof(DAT_EP_HANDLE));
+	if (!dat->eps)
 		return perf_fail(x, "out of memory");
-	dat->npeers = n;
+	dat->neps = n;
 	return perf_dat_open_ia(dat);
 }
 
@@ -27,9 +27,9 @@ int perf_peers_create(struct perf_xport *x)
 
 	if (perf_dat_open_dtos(dat) || perf_dat_open_conns(dat))
 		return -1;
-	for (i = 0; i < dat->npeers; i++) {
+	for (i = 0; i < dat->neps; i++) {
 		ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd,
-				    NULL, &dat->peers[i]);
+				    NULL, &dat->eps[i]);
 		if (ret != DAT_SUCCESS)
 			return perf_dat_fail(dat, "dat_ep_create", ret);
 		/* one buffer serves all connections: messages use one connection at a time */
@@ -44,7 +44,7 @@ static int all_established(struct perf_dat *dat)
 	DAT_EVENT event;
 	unsigned int i;
 
-	for (i = 0; i < dat->npeers; i++)
+	for (i = 0; i < dat->neps; i++)
 		if (perf_dat_established(dat, &event))
 			return -1;
 	return 0;
@@ -60,7 +60,7 @@ static int connect_one(struct perf_dat *dat, unsigned int i, const struct sockad
 	if (!addr)
 		addr = (const struct sockaddr *)&dat->fabric.addr;
 	perf_dat_hello(dat, i, buf);
-	ret = dat_ep_connect(dat->peers[i], (DAT_IA_ADDRESS_PTR)(uintptr_t)addr, port,
+	ret = dat_ep_connect(dat->eps[i], (DAT_IA_ADDRESS_PTR)(uintptr_t)addr, port,
 			     (DAT_TIMEOUT)dat->x.timeout_ms * 1000, sizeof(buf), buf,
 			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_connect", ret);
@@ -73,7 +73,7 @@ int perf_peers_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 	uint64_t begin = perf_now_ns();
 	unsigned int i;
 
-	for (i = 0; i < dat->npeers; i++)
+	for (i = 0; i < dat->neps; i++)
 		if (connect_one(dat, i, addr, port))
 			return -1;
 	if (all_established(dat))
@@ -85,16 +85,17 @@ int perf_peers_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 /* Connections have equal numbers at both ends, whatever the order of the requests. */
 static int accept_one(struct perf_dat *dat)
 {
-	struct perf_hello hello;
-	DAT_CR_HANDLE cr;
+	struct perf_dat_request request;
+	unsigned int index;
 	DAT_RETURN ret;
 
-	if (perf_dat_wait_cr(dat, &cr, &hello))
+	if (perf_dat_wait_cr(dat, dat->x.wait_client_ms, &request))
 		return -1;
-	if (hello.index >= dat->npeers)
-		return perf_fail(&dat->x, "the client requested connection %u of %u", hello.index,
-				 dat->npeers);
-	ret = dat_cr_accept(cr, dat->peers[hello.index], 0, NULL);
+	index = request.hello.index;
+	if (index >= dat->neps)
+		return perf_fail(&dat->x, "the client requested connection %u of %u", index,
+				 dat->neps);
+	ret = dat_cr_accept(request.cr, dat->eps[index], 0, NULL);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_cr_accept", ret);
 }
 
@@ -103,7 +104,7 @@ int perf_peers_accept(struct perf_xport *x)
 	struct perf_dat *dat = perf_to_dat(x);
 	unsigned int i;
 
-	for (i = 0; i < dat->npeers; i++)
+	for (i = 0; i < dat->neps; i++)
 		if (accept_one(dat))
 			return -1;
 	return all_established(dat);
@@ -113,9 +114,9 @@ int perf_peers_select(struct perf_xport *x, uint64_t index)
 {
 	struct perf_dat *dat = perf_to_dat(x);
 
-	if (index >= dat->npeers)
+	if (index >= dat->neps)
 		return perf_fail(x, "the client requested an invalid connection");
-	dat->ep = dat->peers[index];
+	dat->ep = dat->eps[index];
 	return 0;
 }
 

@@ -24,10 +24,16 @@ void perf_peers_out_begin(const struct perf_opts *opts, const struct perf_fabric
 {
 	int f;
 
-	if (opts->json)
+	if (opts->csv) {
+		printf("device,provider,connections");
+		for (f = 0; f < PERF_PEERS_NFIGURES; f++)
+			printf(",%s", figures[f].json);
+		printf("\n");
+	}
+	if (opts->json || opts->csv)
 		return;
 	perf_out_fabric(opts, fabric);
-	printf("%11s", "");
+	printf("\n%11s", "");
 	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
 		printf(" %10s", figures[f].what);
 	printf("\n%11s", "connections");
@@ -37,11 +43,29 @@ void perf_peers_out_begin(const struct perf_opts *opts, const struct perf_fabric
 	fflush(stdout);
 }
 
-void perf_peers_out_row(const struct perf_opts *opts, const struct perf_peers_row *row)
+static void csv_row(const struct perf_opts *opts, const struct perf_fabric *fabric,
+		    const struct perf_peers_row *row)
 {
 	int f;
 
-	if (opts->json)
+	perf_out_csv_text(opts->device);
+	putchar(',');
+	perf_out_csv_text(fabric->provider);
+	printf(",%u", row->connections);
+	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
+		printf(",%.4f", row->figure[f]);
+	printf("\n");
+	fflush(stdout);
+}
+
+void perf_peers_out_row(const struct perf_opts *opts, const struct perf_fabric *fabric,
+			const struct perf_peers_row *row)
+{
+	int f;
+
+	if (opts->csv)
+		csv_row(opts, fabric, row);
+	if (opts->json || opts->csv)
 		return;
 	printf("%11u", row->connections);
 	for (f = 0; f < PERF_PEERS_NFIGURES; f++)

@@ -175,7 +175,9 @@ void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello)
 		.flags = (raw->x.blocking ? PERF_HELLO_WAIT : 0) |
 			 (raw->x.bare_cq ? PERF_HELLO_BARE_CQ : 0),
 		.size_max = raw->x.size_max,
-		.window = raw->x.lay.window,
+		.window = (uint16_t)raw->x.lay.window,
+		.endpoints = 1,
+		.threads = 1,
 		.addr = (uintptr_t)raw->x.mem,
 		.key = (uint32_t)fi_mr_key(raw->mr),
 	};
@@ -243,6 +245,14 @@ void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric)
 	*fabric = raw->fabric;
 	if (raw->info)
 		snprintf(fabric->domain, sizeof(fabric->domain), "%s", raw->info->domain_attr->name);
+}
+
+void perf_raw_version(struct perf_fabric *fabric)
+{
+	uint32_t version = fi_version();
+
+	snprintf(fabric->libfabric, sizeof(fabric->libfabric), "%u.%u", FI_MAJOR(version),
+		 FI_MINOR(version));
 }
 
 bool perf_raw_has_wait_obj(struct perf_xport *x)

@@ -5,8 +5,9 @@
  * Between phases each side has exactly one receive posted, for a control message. A phase that
  * transfers data by send posts its data receives after it, and the next control receive directly
  * after the last data receive. So a control message never has to wait for a receive, and a dead
- * peer always shows as a failed receive. Only a stream of sends may run ahead of its receiver; the
- * fabric holds such messages, as DAT requires.
+ * peer always shows as a failed receive. Only a stream of sends may run ahead of its receiver, and
+ * the control message that follows a stream in the same direction; the fabric holds such messages,
+ * as DAT requires.
  */
 #include "perf_loop.h"
 
@@ -18,6 +19,7 @@ static void run_init(struct perf_run *r, struct perf_xport *x)
 	memset(r, 0, sizeof(*r));
 	r->x = x;
 	r->poll = x->ops->poll;
+	r->patience_ns = x->timeout_ms * 1000000ull;
 	r->spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? PERF_IDLE_SPIN : 0;
 }
 
@@ -28,6 +30,8 @@ static int ctl_send(struct perf_run *r, const struct perf_ctl *ctl)
 	struct perf_xport *x = r->x;
 
 	perf_ctl_encode(ctl, x->mem + x->lay.ctl_tx);
+	if (x->lanes > 1)
+		x->ops->select(x, 0);
 	RUN_POST(r, x->ops->post_send(x, x->lay.ctl_tx, PERF_CTL_LEN, PERF_COOKIE_CTX));
 	RUN_UNTIL(r, x->ctx > 0);
 	x->ctx--;
@@ -103,7 +107,7 @@ static int client_phase(struct perf_run *r, const struct perf_kind *k, const str
 	const struct perf_ctl fin = { .type = PERF_CTL_FIN };
 	bool recv = k->client_recv;
 	struct perf_ctl ctl;
-	uint64_t begin;
+	uint64_t begin, cpu;
 
 	run_notes(r, k, &recv);
 	if (k->client_prep)
@@ -114,41 +118,70 @@ static int client_phase(struct perf_run *r, const struct perf_kind *k, const str
 		return -1;
 	if (!recv && perf_post_ctl_recv(r))
 		return -1;
+	cpu = perf_cpu_ns();
 	begin = perf_now_ns();
 	if (k->client(r))
 		return -1;
+	r->begin_ns = begin;
 	r->total_ns = perf_now_ns() - begin;
+	r->cpu_ns[PERF_END_CLIENT] = perf_cpu_ns() - cpu;
 	if (k->fin && ctl_send(r, &fin))
 		return -1;
 	if (ctl_expect(r, &ctl, PERF_CTL_DONE) || perf_post_ctl_recv(r))
 		return -1;
 	r->bad += ctl.value;
+	r->cpu_ns[PERF_END_SERVER] = ctl.cpu_ns;
 	return 0;
+}
+
+/*
+ * In a phase without messages to one side, such as RDMA reads, that side hears nothing of its peer
+ * until the end. So it waits several times as long as the client expects, because a busy machine may
+ * become slower.
+ */
+#define PATIENCE 10
+#define EXPECTED_MAX (600 * 1000000000ull)
+
+/* Prepares a phase that is described by @start. */
+static void phase_init(struct perf_run *r, struct perf_xport *x, const struct perf_ctl *start)
+{
+	bool verify = start->kind % PERF_NMETRICS == PERF_VERIFY;
+
+	run_init(r, x);
+	r->size = start->size;
+	/* each message stays in memory until it is checked */
+	if (verify || start->flags & PERF_START_ROTATE)
+		r->stride = perf_stride(start->size);
+	r->slots = start->slots;
+	r->iters = start->iters;
+	r->seed = start->seed;
+	r->patience_ns += PATIENCE * (start->value < EXPECTED_MAX ? start->value : EXPECTED_MAX);
 }
 
 int perf_run_point(struct perf_xport *x, struct perf_point *point)
 {
 	const struct perf_kind *k = &perf_kinds[PERF_KIND(point->test, point->metric)];
-	struct perf_ctl start = { .type = PERF_CTL_START };
+	struct perf_ctl start = {
+		.type = PERF_CTL_START,
+		.kind = (uint16_t)PERF_KIND(point->test, point->metric),
+		.seed = ++x->seed,
+		.slots = perf_slots(&x->lay, point->size),
+		.size = point->size,
+		.iters = point->iters,
+		.value = point->expected_ns,
+		.flags = point->rotate ? PERF_START_ROTATE : 0,
+	};
 	struct perf_run r;
 
-	run_init(&r, x);
-	r.size = point->size;
-	r.stride = perf_stride(point->size);
-	r.slots = perf_slots(&x->lay, point->size);
-	r.iters = point->iters;
-	if (point->metric == PERF_VERIFY && point->test != PERF_SEND && r.iters > r.slots)
-		r.iters = r.slots; /* all stay in memory until checked */
-	r.seed = ++x->seed;
+	if (point->metric == PERF_VERIFY && point->test != PERF_SEND && start.iters > start.slots)
+		start.iters = start.slots; /* all stay in memory until checked */
+	phase_init(&r, x, &start);
 	r.samples = point->samples;
-	start.kind = (uint16_t)PERF_KIND(point->test, point->metric);
-	start.seed = r.seed;
-	start.slots = r.slots;
-	start.size = r.size;
-	start.iters = r.iters;
 	if (client_phase(&r, k, &start))
 		return -1;
+	point->begin_ns = r.begin_ns;
 	point->total_ns = r.total_ns;
+	memcpy(point->cpu_ns, r.cpu_ns, sizeof(point->cpu_ns));
 	if (r.bad)
 		return perf_fail(x,
 				 "%s: %s of %zu bytes: wrong data in %llu of "
@@ -163,19 +196,23 @@ static int server_phase(struct perf_run *r, const struct perf_kind *k)
 	const struct perf_ctl ready = { .type = PERF_CTL_READY };
 	struct perf_ctl ctl = { .type = PERF_CTL_DONE };
 	bool recv = k->server_recv;
+	uint64_t cpu;
 
 	run_notes(r, k, &recv);
 	if (recv ? perf_run_refill(r, r->slots) : perf_post_ctl_recv(r))
 		return -1;
 	if (k->server_prep)
 		k->server_prep(r);
+	cpu = perf_cpu_ns();
 	if (ctl_send(r, &ready) || (k->server && k->server(r)))
 		return -1;
 	if (k->fin && (ctl_expect(r, &ctl, PERF_CTL_FIN) || perf_post_ctl_recv(r)))
 		return -1;
+	cpu = perf_cpu_ns() - cpu;
 	if (k->server_fini)
 		k->server_fini(r);
 	ctl.type = PERF_CTL_DONE;
+	ctl.cpu_ns = cpu;
 	ctl.value = r->bad;
 	return ctl_send(r, &ctl);
 }
@@ -198,11 +235,6 @@ int perf_run_serve(struct perf_xport *x, const struct perf_ctl *start)
 
 	if (start_check(x, start))
 		return -1;
-	run_init(&r, x);
-	r.size = start->size;
-	r.stride = perf_stride(start->size);
-	r.slots = start->slots;
-	r.iters = start->iters;
-	r.seed = start->seed;
+	phase_init(&r, x, start);
 	return server_phase(&r, &perf_kinds[start->kind]);
 }

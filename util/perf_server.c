@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* datperf's server: executes the control messages of one client. */
+/* datperf's server: executes the control messages of a client, or of one client after another. */
 #include "datperf.h"
 
+#include <pthread.h>
 #include <string.h>
 
 struct server {
 	const struct perf_opts *opts;
+	struct perf_xport *listener;
 	struct perf_xport *x[PERF_NSIDES];
 	enum perf_side current; /* side that it listens to */
+	bool met;		/* a client has connected, even if only to be refused */
+};
+
+/* The connections of a thread of the client, other than the first thread. */
+struct helper {
+	pthread_t thread;
+	struct perf_xport *x;
+	bool running;
+	int rc;
 };
 
 static int reply(struct server *s, enum perf_ctl_type type, uint64_t value)
@@ -84,30 +95,147 @@ static int serve(struct server *s)
 	return rc;
 }
 
+/* --- other threads ------------------------------------------------------- */
+
+static void *help(void *arg)
+{
+	struct helper *h = arg;
+	struct server s = { .current = PERF_SIDE_DAT, .x = { [PERF_SIDE_DAT] = h->x } };
+
+	h->rc = serve(&s);
+	return NULL;
+}
+
+static int helper_start(struct server *s, struct helper *h, unsigned int i)
+{
+	struct perf_xport *first = s->x[PERF_SIDE_DAT];
+
+	h->x = perf_dat_share(s->listener);
+	if (!h->x)
+		return perf_fail(first, "out of memory");
+	h->x->session = first->session;
+	h->x->lanes = first->lanes;
+	h->x->first_lane = i * first->lanes;
+	if (h->x->ops->open(h->x) || h->x->ops->accept(h->x))
+		return -1;
+	h->running = !pthread_create(&h->thread, NULL, help, h);
+	return h->running ? 0 : perf_fail(first, "cannot create %u threads", first->threads);
+}
+
+/* Stores the reason if the helper failed but not the first thread. */
+static int helper_end(struct server *s, struct helper *h)
+{
+	struct perf_xport *first = s->x[PERF_SIDE_DAT];
+
+	if (h->running)
+		pthread_join(h->thread, NULL);
+	if (!h->x)
+		return 0;
+	if (h->x->err[0])
+		perf_fail(first, "%s", h->x->err);
+	h->x->ops->close(h->x);
+	return h->rc;
+}
+
+/* Serves all threads of a client; the connections of the first are open. */
+static int serve_threads(struct server *s)
+{
+	struct perf_xport *first = s->x[s->current];
+	struct helper helper[PERF_THREADS_MAX] = { 0 };
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 1; !rc && i < first->threads; i++)
+		rc = helper_start(s, &helper[i], i);
+	if (!rc)
+		rc = serve(s);
+	for (i = 1; i < first->threads; i++)
+		if (helper_end(s, &helper[i]))
+			rc = -1;
+	return rc;
+}
+
+/* --- clients ---------------------------------------------------------------- */
+
+/*
+ * A client of DAT has connections of its own on the IA of the listener, which stays open for the
+ * next one.
+ */
+static int accept_client(struct server *s)
+{
+	struct perf_xport *x = s->listener;
+
+	if (s->current == PERF_SIDE_DAT)
+		x = perf_dat_share(s->listener);
+	if (!x)
+		return perf_fail(s->listener, "out of memory");
+	s->x[s->current] = x;
+	if (x != s->listener && x->ops->open(x))
+		return -1;
+	return x->ops->accept(x);
+}
+
+/* Serves one client. Returns 0, or -1 with an error text in @err. */
+static int serve_client(struct server *s, char *err, size_t errlen)
+{
+	int i, rc = accept_client(s);
+	struct perf_xport *first = s->x[s->current];
+
+	s->met = first && (first->session || first->refused);
+	if (!rc)
+		rc = serve_threads(s);
+	snprintf(err, errlen, "out of memory");
+	for (i = PERF_NSIDES - 1; i >= 0; i--) {
+		if (!s->x[i])
+			continue;
+		if (s->x[i]->err[0])
+			snprintf(err, errlen, "%s", s->x[i]->err);
+		if (i == PERF_SIDE_DAT)
+			perf_dat_forget(s->listener, s->x[i]->session);
+		if (s->x[i] != s->listener)
+			s->x[i]->ops->close(s->x[i]);
+		s->x[i] = NULL;
+	}
+	return rc;
+}
+
+/* With --keep only an error of the server itself ends it. */
+static int serve_clients(struct server *s, char *err, size_t errlen)
+{
+	const enum perf_side first = s->current;
+	int rc;
+
+	do {
+		s->current = first;
+		rc = serve_client(s, err, errlen);
+		if (rc && s->opts->keep && s->met)
+			fprintf(stderr, "datperf: %s\n", err);
+	} while (s->opts->keep && (!rc || s->met));
+	return rc;
+}
+
 int perf_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
 		void *arg, char *err, size_t errlen)
 {
 	struct server s = { .opts = opts };
 	unsigned int port = opts->port;
 	struct perf_xport *x;
-	int i, rc = -1;
+	int rc = -1;
 
 	s.current = opts->side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
 	x = perf_xport_new(opts, s.current, NULL);
-	s.x[s.current] = x;
-	if (x && opts->role == PERF_ROLE_LOCAL)
-		x->wait_client_ms = (int)opts->timeout_ms;
-	if (x && !x->ops->open(x) && !x->ops->listen(x, &port)) {
-		ready(arg, port);
-		rc = x->ops->accept(x) ? -1 : serve(&s);
-	}
+	s.listener = x;
 	snprintf(err, errlen, "out of memory");
-	for (i = PERF_NSIDES - 1; i >= 0; i--) {
-		if (!s.x[i])
-			continue;
-		if (s.x[i]->err[0])
-			snprintf(err, errlen, "%s", s.x[i]->err);
-		s.x[i]->ops->close(s.x[i]);
+	if (!x)
+		return -1;
+	if (opts->role == PERF_ROLE_LOCAL)
+		x->wait_client_ms = (int)opts->timeout_ms;
+	if (x->ops->open(x) || x->ops->listen(x, &port)) {
+		snprintf(err, errlen, "%s", x->err);
+	} else {
+		ready(arg, port);
+		rc = serve_clients(&s, err, errlen);
 	}
+	x->ops->close(x);
 	return rc;
 }

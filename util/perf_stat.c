@@ -3,6 +3,7 @@
 #include "perf_stat.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,10 +106,16 @@ double perf_median(double *values, int n)
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
+/* Nearest rank: index of the smallest of @n sorted values that @permille of them do not exceed. */
+static size_t rank(size_t n, unsigned int permille)
+{
+	return (n * permille + 999) / 1000 - 1;
+}
+
 void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat)
 {
 	double sum = 0, scale = 1000 * div;
-	size_t i, p99;
+	size_t i;
 
 	memset(lat, 0, sizeof(*lat));
 	if (!n)
@@ -116,13 +123,36 @@ void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat)
 	qsort(samples, n, sizeof(*samples), u64_cmp);
 	for (i = 0; i < n; i++)
 		sum += samples[i];
-	/* nearest rank: the smallest value that 99 % of the samples do not exceed */
-	p99 = (n * 99 + 99) / 100 - 1;
 	lat->min = samples[0] / scale;
-	lat->p99 = samples[p99] / scale;
+	lat->p90 = samples[rank(n, 900)] / scale;
+	lat->p99 = samples[rank(n, 990)] / scale;
+	lat->p999 = samples[rank(n, 999)] / scale;
+	lat->max = samples[n - 1] / scale;
 	lat->mean = sum / n / scale;
 	lat->median = n % 2 ? samples[n / 2] / scale :
 			      ((double)samples[n / 2 - 1] + samples[n / 2]) / 2 / scale;
+}
+
+bool perf_lat_scatters(const struct perf_lat *lat)
+{
+	return lat->median > 2 * lat->min || lat->p99 > 8 * lat->median;
+}
+
+bool perf_repeats_scatter(const double *values, int n)
+{
+	return n > 1 && values[n - 1] > 1.5 * values[0];
+}
+
+void perf_hist_add(struct perf_hist *hist, double ns)
+{
+	int bin = ns > 1 ? (int)(4 * log2(ns)) : 0;
+
+	hist->count[bin < PERF_HIST_BINS ? bin : PERF_HIST_BINS - 1]++;
+}
+
+double perf_hist_bound(int bin)
+{
+	return bin ? exp2(bin / 4.0) / 1000 : 0;
 }
 
 uint64_t perf_iters_for(uint64_t budget_ns, uint64_t took_ns, uint64_t done, uint64_t low,

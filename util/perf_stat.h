@@ -6,6 +6,7 @@
 #ifndef PERF_STAT_H
 #define PERF_STAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,8 +18,20 @@
 struct perf_lat {
 	double min;
 	double median;
+	double p90;
 	double p99;
+	double p999;
+	double max;
 	double mean;
+};
+
+/*
+ * Numbers of samples by size, in bins with the lower bounds 2^(i/4) ns. The last bin has no upper
+ * bound.
+ */
+#define PERF_HIST_BINS 160
+struct perf_hist {
+	uint64_t count[PERF_HIST_BINS];
 };
 
 /*
@@ -43,6 +56,19 @@ double perf_median(double *values, int n);
 
 /* Statistics of @n samples in nanoseconds (sorted in place), divided by @div. */
 void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat);
+
+/*
+ * Whether a latency is unsteady: the median is more than twice the minimum, or the 99th
+ * percentile more than eight times the median.
+ */
+bool perf_lat_scatters(const struct perf_lat *lat);
+
+/* Whether the largest of @n sorted values is more than half again as large as the least. */
+bool perf_repeats_scatter(const double *values, int n);
+
+void perf_hist_add(struct perf_hist *hist, double ns);
+/* Lower bound of a bin in microseconds; that of the first is 0. */
+double perf_hist_bound(int bin);
 
 /*
  * How many repetitions fill @budget_ns when @done of them took @took_ns; at

@@ -6,7 +6,7 @@
 
 #define HELLO_MAGIC 0x64706631u /* "dpf1" */
 #define CTL_MAGIC 0x64706663u	/* "dpfc" */
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 static unsigned char *put(unsigned char *buf, uint64_t value, int bytes)
 {
@@ -30,10 +30,13 @@ void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf)
 	buf = put(buf, WIRE_VERSION, 2);
 	buf = put(buf, hello->flags, 2);
 	buf = put(buf, hello->size_max, 4);
-	buf = put(buf, hello->window, 4);
+	buf = put(buf, hello->window, 2);
+	buf = put(buf, hello->endpoints, 1);
+	buf = put(buf, hello->threads, 1);
 	buf = put(buf, hello->addr, 8);
 	buf = put(buf, hello->key, 4);
-	put(buf, hello->index, 4);
+	buf = put(buf, hello->index, 2);
+	put(buf, hello->session, 2);
 }
 
 int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
@@ -45,10 +48,13 @@ int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
 		return -1;
 	hello->flags = (uint16_t)get(&in, 2);
 	hello->size_max = (uint32_t)get(&in, 4);
-	hello->window = (uint32_t)get(&in, 4);
+	hello->window = (uint16_t)get(&in, 2);
+	hello->endpoints = (uint8_t)get(&in, 1);
+	hello->threads = (uint8_t)get(&in, 1);
 	hello->addr = get(&in, 8);
 	hello->key = (uint32_t)get(&in, 4);
-	hello->index = (uint32_t)get(&in, 4);
+	hello->index = (uint16_t)get(&in, 2);
+	hello->session = (uint16_t)get(&in, 2);
 	return 0;
 }
 
@@ -83,7 +89,9 @@ void perf_ctl_encode(const struct perf_ctl *ctl, unsigned char *buf)
 	buf = put(buf, ctl->size, 8);
 	buf = put(buf, ctl->iters, 8);
 	buf = put(buf, ctl->value, 8);
-	memset(buf, 0, PERF_CTL_LEN - 40);
+	buf = put(buf, ctl->flags, 4);
+	buf = put(buf, ctl->cpu_ns, 8);
+	memset(buf, 0, PERF_CTL_LEN - 52);
 }
 
 int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len)
@@ -99,5 +107,7 @@ int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len)
 	ctl->size = get(&in, 8);
 	ctl->iters = get(&in, 8);
 	ctl->value = get(&in, 8);
+	ctl->flags = (uint32_t)get(&in, 4);
+	ctl->cpu_ns = get(&in, 8);
 	return 0;
 }

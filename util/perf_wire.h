@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PERF_HELLO_LEN 32
-#define PERF_CTL_LEN 48
+#define PERF_CTL_LEN 64
 #define PERF_ADDRESS_MAX 256
 #define PERF_CARD_LEN (PERF_HELLO_LEN + 4 + PERF_ADDRESS_MAX)
 
@@ -18,10 +18,13 @@
 struct perf_hello {
 	uint16_t flags;	   /* PERF_HELLO_* */
 	uint32_t size_max; /* largest message of the run, bytes */
-	uint32_t window;   /* most messages in flight */
+	uint16_t window;   /* most messages in flight */
+	uint8_t endpoints; /* EPs of a thread */
+	uint8_t threads;   /* client: threads that send, each with its EPs */
 	uint64_t addr;	   /* start of the sender's memory */
 	uint32_t key;	   /* remote key of that memory */
-	uint32_t index;	   /* --peers: number of the connection */
+	uint16_t index;	   /* number of the connection: thread * endpoints + EP; --peers: any order */
+	uint16_t session;  /* distinguishes clients; never 0, except with --peers */
 };
 
 #define PERF_HELLO_WAIT 0x1    /* block for completions instead of polling */
@@ -53,8 +56,13 @@ struct perf_ctl {
 	uint32_t slots; /* START: messages in flight */
 	uint64_t size;	/* START: bytes per message */
 	uint64_t iters; /* START: number of messages */
-	uint64_t value; /* READY: port; SELECT: side or connection; DONE: errors or bytes */
+	uint64_t value; /* READY: port; SELECT: side or connection; DONE: errors or bytes;
+			 * START: expected time in ns */
+	uint32_t flags; /* START: PERF_START_* */
+	uint64_t cpu_ns; /* DONE: processor time of the server in the phase */
 };
+
+#define PERF_START_ROTATE 0x1u /* each message uses another buffer, not all the same one */
 
 void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf);
 

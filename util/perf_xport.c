@@ -75,18 +75,32 @@ void perf_mem_free(struct perf_xport *x)
 	x->mem = NULL;
 }
 
-uint64_t perf_now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + ts.tv_nsec;
+}
+
+uint64_t perf_now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t perf_cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 int perf_hello_check(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello)
 {
-	if (perf_hello_decode(hello, buf, len) || hello->window < 2 ||
-	    hello->window > PERF_WINDOW_MAX || !hello->size_max || hello->size_max > PERF_SIZE_MAX)
+	if (perf_hello_decode(hello, buf, len) || hello->window < 2 || !hello->endpoints ||
+	    hello->endpoints > PERF_ENDPOINTS_MAX || !hello->threads ||
+	    hello->threads > PERF_THREADS_MAX ||
+	    hello->window > PERF_WINDOW_MAX || !hello->size_max || hello->size_max > PERF_SIZE_MAX) {
+		x->refused = true;
 		return perf_fail(x, "the peer is not a datperf of this version");
+	}
 	return 0;
 }

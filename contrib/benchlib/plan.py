@@ -46,6 +46,8 @@ SHAPES = (
     Shape(("wait",), "send", "8,4000,4K,64K,1M", ("--wait",)),
     Shape(("wait",), "write,read", "8,4K", ("--wait",)),
 )
+# Successive messages use different buffers, as in many programs, and as in all earlier tables.
+ROTATE = "--rotate"
 # Messages stay in the cache, as in many other bandwidth benchmarks.
 SHAPE_LOCAL = Shape(("bandwidth2",), "send", "4K,64K,1M", ("--window", "2"))
 
@@ -195,7 +197,7 @@ class Session:
 
     def datperf(self, lib, fabric, rnd, build, shape, side, more):
         """Runs datperf; side is the name of its DAT side, or None to measure bare libfabric only."""
-        arguments = ["--bind", "-T", str(self.options.time), "-t", shape.tests, "-S", shape.sizes,
+        arguments = ["--bind", "-T", str(self.options.time), "-t", shape.tests, "-S", shape.sizes, ROTATE,
                      *shape.more, *more]
         if side:
             arguments += ["-D", fabric.name]

@@ -124,6 +124,19 @@ command_line()
 		serve "$1" ;;
 	"datperf node1")
 		run_server_client "datperf 127.0.0.1" ;;
+	"datperf --plot"*)
+		command -v gnuplot >/dev/null || return
+		if ! (cd "$tmp" && sh -c "$1") >"$tmp/out" 2>"$tmp/err" </dev/null; then
+			has err 'without json-c' "$1"
+			return
+		fi
+		grep -q '<svg' "$tmp/tcp-shm.svg" || fail "no picture: $1" ;;
+	*"datperf --local"*" > "*.json)
+		run "${1% > *} $briefly > ${1##* > }" ;;
+	*"datperf --local"*--histogram)
+		run "$1 --iters 20"
+		has out '^ *8 ' "$1"
+		has out ' us  *[0-9]* .* %' "$1" ;;
 	*"datperf --local"*--peers*)
 		run "$1 $briefly"
 		has out '^ *100 ' "$1" ;;

@@ -19,5 +19,5 @@ perf()
 	return $status
 }
 
-perf --raw --sizes 4,64K && [ "$(echo "$out" | grep -cE '(send|write|read)( +[0-9.]+){6}$')" -eq 6 ] &&
+perf --raw --sizes 4,64K && [ "$(echo "$out" | grep -cE '(send|write|read)( +[0-9.]+\*?){8}$')" -eq 6 ] &&
 	perf --peers 1,8 && [ "$(echo "$out" | grep -cE '^ +[18]( +[0-9.]+){7}$')" -eq 2 ]

@@ -24,7 +24,7 @@ perf()
 	local side=$1 size=$2
 
 	shift 2
-	LD_LIBRARY_PATH=$build/.libs timeout 300 "$program" --local --bind --json -S "$size" \
+	LD_LIBRARY_PATH=$build/.libs timeout 300 "$program" --local --bind --rotate --json -S "$size" \
 		-n "${FIGURES_ITERATIONS:-${iterations[$size]}}" "$@" >"$tmp/output" 2>&1 || return
 	tr -d '",' <"$tmp/output" | awk -v dat="$side" '
 		$1 == "test:" { test = $2 }

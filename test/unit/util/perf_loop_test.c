@@ -23,6 +23,8 @@ static struct perf_comp queue[QUEUE];
 static unsigned int head, tail;
 static unsigned int under_way, most_under_way;
 static int busy;		/* this many posts return -EAGAIN */
+static size_t last_off;		/* offset of the latest data post */
+static bool moved;		/* two data posts had different offsets */
 static int fail_at = -1;	/* this post fails, counted from 0; -1: none */
 static int checks, check_result;
 static bool silent;		/* posts do not complete */
@@ -66,11 +68,18 @@ static int post_recv(struct perf_xport *xp, size_t off, size_t len, uint64_t coo
 
 static void (*on_send)(size_t off); /* the peer's reaction */
 
+static void note_offset(size_t off)
+{
+	moved |= last_off && off != last_off;
+	last_off = off;
+}
+
 static int post_send(struct perf_xport *xp, size_t off, size_t len, uint64_t cookie)
 {
 	int rc = posted(off == xp->lay.note_tx ? 'n' : 's', cookie);
 
 	(void)len;
+	note_offset(off);
 	if (!rc && on_send)
 		on_send(off);
 	return rc;
@@ -119,6 +128,12 @@ static int poll_fails(struct perf_xport *xp, struct perf_comp *comp)
 	return perf_fail(xp, "no more polls");
 }
 
+static void select_lane(struct perf_xport *xp, unsigned int lane)
+{
+	(void)xp;
+	strcat(trace, (char[]){ (char)('0' + lane), '\0' });
+}
+
 static int check(struct perf_xport *xp)
 {
 	checks++;
@@ -131,6 +146,7 @@ static const struct perf_ops ops = {
 	.post_send = post_send,
 	.post_write = post_write,
 	.post_read = post_read,
+	.select = select_lane,
 	.poll = poll,
 	.check = check,
 };
@@ -140,7 +156,6 @@ static uint64_t samples[64];
 static void set_up(void)
 {
 	x.ops = &ops;
-	x.timeout_ms = 3000;
 	x.size_max = SIZE;
 	perf_layout_init(&x.lay, SIZE, WINDOW);
 	x.mem = calloc(1, x.lay.total);
@@ -154,6 +169,7 @@ static void set_up(void)
 		.seed = SEED,
 		.iters = 6,
 		.samples = samples,
+		.patience_ns = 3000000000,
 	};
 }
 
@@ -406,6 +422,111 @@ Test(perf_loop, receiver_of_a_stream_keeps_receives_posted)
 	cr_expect_str_eq(trace, "RRRRRRc");
 }
 
+static void check_buffers(size_t stride, bool want)
+{
+	r.stride = stride;
+	x.crx = 1;
+	cr_expect_eq(kind(PERF_SEND, PERF_BW)->client(&r), 0);
+	cr_expect_eq(moved, want);
+}
+
+Test(perf_loop, one_buffer_serves_all_messages)
+{
+	check_buffers(0, false);
+}
+
+Test(perf_loop, messages_take_buffers_in_turn)
+{
+	check_buffers(perf_stride(SIZE), true);
+}
+
+/*
+ * Several connections: message i is on connection i % lanes, at both ends
+ */
+
+Test(perf_loop, stream_alternates_between_connections)
+{
+	x.lanes = 3;
+	cr_expect_eq(kind(PERF_WRITE, PERF_BW)->client(&r), 0);
+	cr_expect_str_eq(trace, "0w1w2w0w1w2w");
+}
+
+Test(perf_loop, receives_alternate_and_control_is_on_the_first_connection)
+{
+	x.lanes = 4;
+	cr_expect_eq(perf_run_refill(&r, 100), 0);
+	cr_expect_str_eq(trace, "0R1R2R3R0R1R0c");
+}
+
+Test(perf_loop, reads_alternate_between_connections)
+{
+	x.lanes = 2;
+	r.iters = 3;
+	cr_expect_eq(kind(PERF_READ, PERF_LAT)->client(&r), 0);
+	cr_expect_str_eq(trace, "0r1r0r");
+}
+
+/* The note must not arrive before the write. */
+Test(perf_loop, note_is_on_the_connection_of_its_write)
+{
+	x.lanes = 2;
+	r.notes = true;
+	r.iters = 3;
+	on_send = answer;
+	r.rx_posted = r.iters;
+	cr_expect_eq(kind(PERF_WRITE, PERF_LAT)->client(&r), 0);
+	cr_expect_str_eq(trace, "0wn1wn0wn");
+}
+
+/*
+ * Both directions
+ */
+
+Test(perf_loop, both_directions_fill_the_window_and_refill_receives)
+{
+	int i;
+
+	cr_assert_eq(perf_run_refill(&r, WINDOW), 0);
+	for (i = 0; i < 6; i++)
+		complete(PERF_COOKIE_RX, SIZE);
+	cr_expect_eq(kind(PERF_SEND, PERF_BIDIR)->server(&r), 0);
+	cr_expect_str_eq(trace, "RRRRssssRRcss");
+	cr_expect_eq(r.tx, 6);
+	cr_expect_eq(r.rx, 6);
+	cr_expect_eq(most_under_way, WINDOW);
+}
+
+static void ends_with_the_peer(enum perf_test test)
+{
+	x.blocking = true;
+	check_result = -1;	/* ends the loop, as the peer sends no control message */
+	cr_expect_eq(kind(test, PERF_BIDIR)->client(&r), -1);
+	cr_expect_eq(r.tx, 6);
+	x.crx = 1;
+	r.tx = 0;
+	cr_expect_eq(kind(test, PERF_BIDIR)->client(&r), 0);
+}
+
+Test(perf_loop, both_directions_of_write_end_with_the_peer)
+{
+	ends_with_the_peer(PERF_WRITE);
+}
+
+Test(perf_loop, both_directions_of_read_end_with_the_peer)
+{
+	ends_with_the_peer(PERF_READ);
+}
+
+Test(perf_loop, both_directions_of_send_wait_for_messages_of_the_peer)
+{
+	x.blocking = true;
+	x.crx = 1;
+	check_result = -1;
+	cr_expect_eq(kind(PERF_SEND, PERF_BIDIR)->client(&r), -1);
+	cr_expect_eq(r.tx, 6);
+	cr_expect_eq(r.rx, 0);
+}
+
 /*
  * Ping-pong
  */
@@ -652,11 +773,17 @@ Test(perf_loop, each_kind_has_a_client_and_a_name)
 	}
 }
 
-/* Otherwise neither peer would notice the end. */
+static bool is_bidir(int k)
+{
+	return k % PERF_NMETRICS == PERF_BIDIR;
+}
+
+/* Otherwise neither peer would notice the end. In both directions the server has work of its own. */
 Test(perf_loop, one_sided_kinds_end_by_fin)
 {
 	int k;
 
 	for (k = 0; k < PERF_NKINDS; k++)
-		cr_expect(perf_kinds[k].fin != perf_kinds[k].server_recv, "%s", perf_kinds[k].name);
+		cr_expect(perf_kinds[k].fin != (perf_kinds[k].server_recv || is_bidir(k)), "%s",
+			  perf_kinds[k].name);
 }

@@ -25,9 +25,11 @@ static const char *said;
 static int parse(const char *words)
 {
 	static char text[1024], program[] = "datperf";
-	char *argv[32] = { program }, *word;
+	static char *argv[32]; /* opts.files points into it */
+	char *word;
 	int argc = 1, status;
 
+	argv[0] = program;
 	strcpy(text, words);
 	for (word = strtok(text, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
@@ -140,7 +142,10 @@ Test(perf_opts, defaults)
 	cr_expect_eq(opts.timeout_ms, 10000);
 	cr_expect_eq(opts.npeers, 0);
 	cr_expect(opts.verify);
-	cr_expect(!opts.wait && !opts.bind && !opts.json && !opts.verbose && !opts.bare_cq);
+	cr_expect(!opts.wait && !opts.bind && !opts.json && !opts.verbose && !opts.bare_cq &&
+		  !opts.rotate && !opts.bidir && !opts.csv && !opts.histogram);
+	cr_expect_eq(opts.warm_up, -1);
+	cr_expect(opts.endpoints == 1 && opts.threads == 1 && !opts.keep);
 }
 
 Test(perf_opts, nothing_is_left_of_an_earlier_parse)
@@ -186,6 +191,70 @@ Test(perf_opts, limits_of_each_number)
 	check_limits("--repeat=", 1, 1000);
 	check_limits("--window=", 2, PERF_WINDOW_MAX);
 	check_limits("--timeout=", 1, 3600);
+	check_limits("-q", 1, PERF_ENDPOINTS_MAX);
+	check_limits("--endpoints=", 1, PERF_ENDPOINTS_MAX);
+	check_limits("--threads=", 1, PERF_THREADS_MAX);
+}
+
+/* 0 is allowed, so the limits of other numbers do not apply. */
+Test(perf_opts, no_warm_up)
+{
+	cr_expect_eq(parse("-l --warmup 0"), GO_ON);
+	cr_expect_eq(opts.warm_up, 0);
+	cr_expect_eq(parse("-l -W 1000000"), GO_ON);
+	cr_expect_eq(opts.warm_up, PERF_ITERS_MAX);
+	check_refused("-l -W 1000001", "out of range");
+	check_refused("-l -W -1", "out of range");
+}
+
+Test(perf_opts, several_connections_are_for_dat)
+{
+	cr_expect_eq(parse("-l -q 3 --threads 2"), GO_ON);
+	cr_expect_eq(opts.endpoints, 3);
+	cr_expect_eq(opts.threads, 2);
+	check_refused("-l -q 2 --raw", "for DAT alone");
+	check_refused("-l --threads 2 --raw-only", "for DAT alone");
+	check_refused("-l --threads 2 --peers 1", "not for --peers");
+	cr_expect_eq(parse("-l -q 1 --threads 1 --raw"), GO_ON);
+}
+
+Test(perf_opts, plot)
+{
+	cr_expect_eq(parse("-l --plot a.svg"), GO_ON);
+	cr_expect_str_eq(opts.plot, "a.svg");
+	cr_expect(!opts.from);
+	check_refused("-s --plot a.svg", "--plot is for clients");
+	check_refused("-l --peers 1 --plot a.svg", "--plot is for clients");
+}
+
+Test(perf_opts, plot_from_files)
+{
+	cr_expect_eq(parse("--plot a.svg --from one two"), GO_ON);
+	cr_expect(opts.from);
+	cr_expect_eq(opts.nfiles, 2);
+	cr_expect_str_eq(opts.files[0], "one");
+	cr_expect_str_eq(opts.files[1], "two");
+	check_refused("--from one", "--from needs --plot");
+	check_refused("-l --plot a.svg --from one", "measures nothing");
+	check_refused("--plot a.svg --from", "one to eight files");
+	check_refused("--plot a.svg --from 1 2 3 4 5 6 7 8 9", "one to eight files");
+}
+
+Test(perf_opts, keep_is_for_servers)
+{
+	cr_expect_eq(parse("-s --keep"), GO_ON);
+	cr_expect(opts.keep);
+	check_refused("-l --keep", "--keep is for --server");
+	check_refused("host --keep", "--keep is for --server");
+	check_refused("-s --keep --peers 1", "--keep is for --server");
+	check_refused("-s --keep --raw-only", "--keep is for --server");
+}
+
+Test(perf_opts, one_format)
+{
+	cr_expect_eq(parse("-l --csv --histogram"), GO_ON);
+	cr_expect(opts.csv && opts.histogram && !opts.json);
+	check_refused("-l --csv --json", "choose one of --json and --csv");
 }
 
 Test(perf_opts, number_that_is_empty)

@@ -1,100 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What datperf prints for given numbers, to the last byte. */
-#include "datperf.h"
+#include "perf_out_rows.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <termios.h>
-#include <unistd.h>
-
-const char *perf_dat_api(void)
-{
-	return "9.9";
-}
-
-/*
- * Captures stdout
- */
-
-static int stdout_before, file;
-
-static void begin(void)
-{
-	fflush(stdout);
-	stdout_before = dup(STDOUT_FILENO);
-	file = memfd_create("stdout", MFD_CLOEXEC);
-	dup2(file, STDOUT_FILENO);
-}
-
-static const char *end(void)
-{
-	static char text[8192];
-	ssize_t n;
-
-	fflush(stdout);
-	n = pread(file, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
-	dup2(stdout_before, STDOUT_FILENO);
-	return text;
-}
-
-#define PRINTED(call) (begin(), (call), end())
-
-/*
- * Numbers: each shows to which column it belongs
- */
-
-static struct perf_opts opts;
-static struct perf_fabric fabric;
-static struct perf_row row;
-
-static void set_up(void)
-{
-	int t, s;
-
-	opts = (struct perf_opts){
-		.device = "ofi",
-		.side = { [PERF_SIDE_DAT] = true },
-		.test = { true, true, true },
-		.verify = true,
-		.repeat = 1,
-		.nsizes = 1,
-	};
-	strcpy(fabric.provider, "tcp");
-	strcpy(fabric.domain, "lo");
-	fabric.has_wait_obj = true;
-	row.size = 1024;
-	for (t = 0; t < PERF_NTESTS; t++)
-		for (s = 0; s < PERF_NSIDES; s++)
-			row.cell[t][s] = (struct perf_cell){
-				.lat = {
-					.min = 10 * t + s + 0.25,
-					.median = 10 * t + s + 1,
-					.p99 = 10 * t + s + 2.5,
-					.mean = 10 * t + s + 1.125,
-				},
-				.bw = 1000 * (t + 1) * (s + 1),
-				.lat_iters = 100 + 10 * t + s,
-				.bw_iters = 200 + 10 * t + s,
-			};
-}
 
 TestSuite(perf_out, .init = set_up);
-
-static void with_raw(void)
-{
-	opts.side[PERF_SIDE_RAW] = true;
-}
-
-static void raw_alone(void)
-{
-	with_raw();
-	opts.side[PERF_SIDE_DAT] = false;
-}
 
 Test(perf_out, names_of_tests)
 {
@@ -121,13 +35,13 @@ static const char *head(int line)
 Test(perf_out, fabric_that_names_nothing)
 {
 	memset(&fabric, 0, sizeof(fabric));
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on an unnamed fabric, polling");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on an unnamed fabric, polling, one buffer");
 }
 
 Test(perf_out, address_of_an_unknown_family)
 {
 	fabric.addr.ss_family = 77;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer");
 }
 
 Test(perf_out, fabric_with_an_address)
@@ -137,81 +51,101 @@ Test(perf_out, fabric_with_an_address)
 	in->sin_family = AF_INET;
 	inet_pton(AF_INET, "192.0.2.7", &in->sin_addr);
 	opts.wait = true;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo 192.0.2.7, waiting for events");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo 192.0.2.7, waiting for events, one buffer");
+}
+
+Test(perf_out, buffers_in_turn)
+{
+	opts.rotate = true;
+	opts.window = 64;
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, up to 64 buffers in turn");
+}
+
+Test(perf_out, bandwidth_both_ways)
+{
+	opts.bidir = true;
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer, bandwidth both ways");
+}
+
+Test(perf_out, several_connections)
+{
+	opts.endpoints = 3;
+	opts.threads = 2;
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer, 3 EPs, 2 threads");
 }
 
 Test(perf_out, head_of_bare_libfabric)
 {
 	raw_alone();
-	cr_expect_str_eq(head(1), "bare libfabric, tcp lo, polling");
+	cr_expect_str_eq(head(1), "bare libfabric, tcp lo, polling, one buffer");
 }
 
 Test(perf_out, bare_libfabric_that_polls_where_dat_waits)
 {
 	with_raw();
 	opts.wait = true;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events, one buffer");
 	fabric.has_wait_obj = false;
-	cr_expect_str_eq(head(1),
-			 "DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls)");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls), one buffer");
 	opts.wait = false;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling");
+	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer");
 }
 
 Test(perf_out, head_of_the_tests_asked_for)
 {
 	opts.test[PERF_WRITE] = false;
-	cr_expect_str_eq(head(2), "    size |  send us      MB/s |  read us      MB/s");
+	cr_expect_str_eq(head(2), "    size |  send us     MB/s     msg/s |  read us     MB/s     msg/s");
 }
 
 Test(perf_out, head_of_both_sides)
 {
 	with_raw();
-	cr_expect_str_eq(head(2),
-			 "    size test      lat us        raw  ratio        MB/s        raw  "
-			 "ratio");
+	cr_expect_str_eq(head(2), "    size test     lat us        raw   ratio      MB/s        raw   "
+				  "ratio     msg/s       raw");
 }
 
 Test(perf_out, head_of_the_long_form)
 {
 	opts.verbose = true;
-	cr_expect_str_eq(head(2),
-			 "    size test  side    min us    median       p99      mean    iters "
-			 "     MB/s    iters");
+	cr_expect_str_eq(PRINTED(perf_out_begin(&opts, &fabric)),
+		"DAT 9.9, IA ofi on tcp lo, polling, one buffer\n"
+		"                                                                                      "
+		"cpu us/message\n"
+		"    size test  side   min us      p50       p90      p99    p99.9     MB/s     msg/s  "
+		"client  server\n");
 }
 
 /*
  * Rows
  */
 
-#define ROW PRINTED(perf_out_row(&opts, &row))
-
 Test(perf_out, row)
 {
-	cr_expect_str_eq(
-		ROW, "      1K |     1.00    1000.0 |    11.00    2000.0 |    21.00    3000.0\n");
+	cr_expect_str_eq(ROW, "      1K |    1.00    1000.0       500 |   11.00    2000.0      1000 |"
+			      "   21.00    3000.0      1500\n");
 }
 
 Test(perf_out, row_of_the_tests_asked_for)
 {
 	opts.test[PERF_SEND] = opts.test[PERF_READ] = false;
-	cr_expect_str_eq(ROW, "      1K |    11.00    2000.0\n");
+	cr_expect_str_eq(ROW, "      1K |   11.00    2000.0      1000\n");
 }
 
 Test(perf_out, row_of_bare_libfabric)
 {
 	raw_alone();
 	opts.test[PERF_SEND] = opts.test[PERF_READ] = false;
-	cr_expect_str_eq(ROW, "      1K |    12.00    4000.0\n");
+	cr_expect_str_eq(ROW, "      1K |   12.00    4000.0      2000\n");
 }
 
 Test(perf_out, row_of_both_sides_names_the_size_once)
 {
 	with_raw();
 	opts.test[PERF_READ] = false;
-	cr_expect_str_eq(
-		ROW, "      1K send        1.00       2.00  0.500      1000.0     2000.0  0.500\n"
-		     "         write      11.00      12.00  0.917      2000.0     4000.0  0.500\n");
+	cr_expect_str_eq(ROW, "      1K send       1.00       2.00   0.500    1000.0     2000.0   0.500"
+			      "       500      1000\n"
+			      "         write     11.00      12.00   0.917    2000.0     4000.0   0.500"
+			      "      1000      2000\n");
 }
 
 Test(perf_out, ratio_to_nothing_is_zero)
@@ -219,8 +153,8 @@ Test(perf_out, ratio_to_nothing_is_zero)
 	with_raw();
 	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
 	row.cell[PERF_SEND][PERF_SIDE_RAW] = (struct perf_cell){ .bw = 0 };
-	cr_expect_str_eq(
-		ROW, "      1K send        1.00       0.00  0.000      1000.0        0.0  0.000\n");
+	cr_expect_str_eq(ROW, "      1K send       1.00       0.00   0.000    1000.0        0.0   0.000"
+			      "       500         0\n");
 }
 
 Test(perf_out, long_row_of_both_sides)
@@ -229,116 +163,47 @@ Test(perf_out, long_row_of_both_sides)
 	opts.verbose = true;
 	opts.test[PERF_READ] = opts.test[PERF_SEND] = false;
 	cr_expect_str_eq(ROW,
-		"      1K write dat      10.25     11.00     12.50     11.12      "
-		"110    2000.0      210\n"
-		"      1K write raw      11.25     12.00     13.50     12.12      "
-		"111    4000.0      211\n");
+		"      1K write dat     10.25    11.00     11.75    12.50    13.50   2000.0      1000   "
+		"17.00   18.00\n"
+		"      1K write raw     11.25    12.00     12.75    13.50    14.50   4000.0      2000   "
+		"18.00   19.00\n");
 }
 
-/*
- * JSON
- */
-
-Test(perf_out, json_prints_no_table)
+/* Each table marks the figure itself, and the reason comes once, at the end. */
+Test(perf_out, figures_that_scatter_are_marked)
 {
-	opts.json = true;
-	cr_expect_str_eq(PRINTED(perf_out_begin(&opts, &fabric)), "");
-	cr_expect_str_eq(ROW, "");
-}
-
-#define JSON PRINTED(perf_out_json(&opts, &fabric, &row))
-
-Test(perf_out, json_of_no_sizes)
-{
-	opts.nsizes = 0;
-	opts.wait = true;
-	opts.verify = false;
-	opts.repeat = 3;
-	cr_expect_str_eq(JSON,
-		"{\n"
-		"  \"program\": \"datperf\",\n"
-		"  \"dat_version\": \"9.9\",\n"
-		"  \"device\": \"ofi\",\n"
-		"  \"provider\": \"tcp\",\n"
-		"  \"domain\": \"lo\",\n"
-		"  \"mode\": \"wait\",\n"
-		"  \"verified\": false,\n"
-		"  \"repeat\": 3,\n"
-		"  \"results\": []\n"
-		"}\n");
-}
-
-Test(perf_out, json_of_both_sides)
-{
-	with_raw();
 	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
-	cr_expect_str_eq(JSON,
-		"{\n"
-		"  \"program\": \"datperf\",\n"
-		"  \"dat_version\": \"9.9\",\n"
-		"  \"device\": \"ofi\",\n"
-		"  \"provider\": \"tcp\",\n"
-		"  \"domain\": \"lo\",\n"
-		"  \"mode\": \"poll\",\n"
-		"  \"raw_cq\": \"fd\",\n"
-		"  \"verified\": true,\n"
-		"  \"repeat\": 1,\n"
-		"  \"results\": [\n"
-		"    {\n"
-		"      \"size\": 1024,\n"
-		"      \"test\": \"send\",\n"
-		"      \"dat\": {\n"
-		"        \"lat_us\": 1.0000,\n"
-		"        \"lat_min_us\": 0.2500,\n"
-		"        \"lat_p99_us\": 2.5000,\n"
-		"        \"lat_mean_us\": 1.1250,\n"
-		"        \"lat_iters\": 100,\n"
-		"        \"bw_MBps\": 1000.0000,\n"
-		"        \"bw_iters\": 200\n"
-		"      },\n"
-		"      \"raw\": {\n"
-		"        \"lat_us\": 2.0000,\n"
-		"        \"lat_min_us\": 1.2500,\n"
-		"        \"lat_p99_us\": 3.5000,\n"
-		"        \"lat_mean_us\": 2.1250,\n"
-		"        \"lat_iters\": 101,\n"
-		"        \"bw_MBps\": 2000.0000,\n"
-		"        \"bw_iters\": 201\n"
-		"      },\n"
-		"      \"lat_ratio\": 0.5000,\n"
-		"      \"bw_ratio\": 0.5000\n"
-		"    }\n"
-		"  ]\n"
-		"}\n");
+	row.cell[PERF_SEND][PERF_SIDE_DAT].lat_scatters = true;
+	row.cell[PERF_SEND][PERF_SIDE_RAW].bw_scatters = true;
+	cr_expect_str_eq(ROW, "      1K |    1.00*   1000.0       500\n");
+	with_raw();
+	cr_expect_str_eq(ROW, "      1K send       1.00*      2.00   0.500    1000.0     2000.0*  0.500"
+			      "       500      1000\n");
+	opts.verbose = true;
+	cr_expect(strstr(ROW, "    1.00*"));
+	cr_expect(strstr(PRINTED(perf_out_end(&opts, &fabric, &row)), "* unsteady: "));
+	cr_expect_str_eq(PRINTED(perf_out_end(&opts, &fabric, &row)), "");
 }
 
-Test(perf_out, json_of_bare_libfabric_has_no_device)
+Test(perf_out, no_mark_no_footnote)
 {
-	const char *text;
-
-	raw_alone();
-	fabric.has_wait_obj = false;
-	text = JSON;
-	cr_expect(strstr(text, "\"device\": null,"), "%s", text);
-	cr_expect(strstr(text, "\"raw_cq\": \"none\","), "%s", text);
-	cr_expect(!strstr(text, "\"dat\":"), "%s", text);
-	cr_expect(!strstr(text, "ratio"), "%s", text);
+	(void)ROW;
+	cr_expect_str_eq(PRINTED(perf_out_end(&opts, &fabric, &row)), "");
 }
 
-Test(perf_out, json_has_a_point_for_each_size_and_test)
+Test(perf_out, histogram)
 {
-	struct perf_row rows[2] = { row, row };
-	const char *text, *p;
-	int points = 0;
+	struct perf_hist *hist = &row.cell[PERF_SEND][PERF_SIDE_DAT].hist;
 
-	rows[1].size = 7;
-	opts.nsizes = 2;
-	opts.test[PERF_WRITE] = false;
-	text = PRINTED(perf_out_json(&opts, &fabric, rows));
-	for (p = text; (p = strstr(p, "\"size\": ")); p++)
-		points++;
-	cr_expect_eq(points, 4);
-	cr_expect(strstr(strstr(text, "\"size\": 7,\n"), "\"test\": \"read\""), "%s", text);
+	opts.histogram = true;
+	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
+	hist->count[40] = 3;
+	hist->count[42] = 1;
+	cr_expect_str_eq(ROW, "      1K |    1.00    1000.0       500\n"
+			      "latency of send, 1K bytes, at least:\n"
+			      "          1.02 us         3  75.00 % ########################################\n"
+			      "          1.22 us         0   0.00 % \n"
+			      "          1.45 us         1  25.00 % #############\n");
 }
 
 /*
@@ -414,7 +279,7 @@ Test(perf_out, progress_makes_room_for_a_row)
 	perf_out_progress(1, 9, "send", 4096);
 	check_came(master, "\r[1/9] send 4K\033[K");
 	begin();
-	perf_out_row(&opts, &row);
+	perf_out_row(&opts, &fabric, &row);
 	end();
 	check_last(master, "\r\033[K");
 }

@@ -70,14 +70,12 @@ Test(perf_peers_out, head)
 
 Test(perf_peers_out, rows)
 {
-	cr_expect_str_eq(
-		PRINTED(perf_peers_out_row(&opts, &rows[0])),
-		"          1       1235      700.0      701.2      0.123       9.88      10.00"
-		"        0.3\n");
-	cr_expect_str_eq(
-		PRINTED(perf_peers_out_row(&opts, &rows[1])),
-		"      65536      99999       37.0       37.1      1.500      11.11      12.50"
-		"     1234.6\n");
+	cr_expect_str_eq(PRINTED(perf_peers_out_row(&opts, &fabric, &rows[0])),
+			 "          1       1235      700.0      701.2      0.123       9.88      10.00"
+			 "        0.3\n");
+	cr_expect_str_eq(PRINTED(perf_peers_out_row(&opts, &fabric, &rows[1])),
+			 "      65536      99999       37.0       37.1      1.500      11.11      12.50"
+			 "     1234.6\n");
 }
 
 Test(perf_peers_out, a_table_or_json)
@@ -85,7 +83,7 @@ Test(perf_peers_out, a_table_or_json)
 	cr_expect_str_eq(PRINTED(perf_peers_out_json(&opts, &fabric, rows)), "");
 	opts.json = true;
 	cr_expect_str_eq(PRINTED(perf_peers_out_begin(&opts, &fabric)), "");
-	cr_expect_str_eq(PRINTED(perf_peers_out_row(&opts, &rows[0])), "");
+	cr_expect_str_eq(PRINTED(perf_peers_out_row(&opts, &fabric, &rows[0])), "");
 }
 
 Test(perf_peers_out, json)
@@ -106,6 +104,16 @@ Test(perf_peers_out, json)
 	text = PRINTED(perf_peers_out_json(&opts, &fabric, rows));
 	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		cr_expect(strstr(text, members[i]), "%s", members[i]);
+}
+
+Test(perf_peers_out, csv)
+{
+	opts.csv = true;
+	cr_expect_str_eq(PRINTED(perf_peers_out_begin(&opts, &fabric)),
+			 "device,provider,connections,connect_per_s,client_kib,server_kib,empty_us,"
+			 "first_us,last_us,close_ms\n");
+	cr_expect_str_eq(PRINTED(perf_peers_out_row(&opts, &fabric, &rows[0])),
+			 "ofi,tcp,1,1234.5600,700.0400,701.2500,0.1234,9.8760,10.0040,0.2600\n");
 }
 
 Test(perf_peers_out, json_of_the_numbers_given)

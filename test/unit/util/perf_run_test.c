@@ -29,6 +29,8 @@ struct fake {
 	unsigned int corrupt_at;	/* the number of a data transfer, from 1 */
 	unsigned int transfers;
 	bool dead;
+	size_t offs[2];			/* offsets of the first two data sends */
+	unsigned int noffs;
 };
 
 /* A single lock, because the test checks the order of operations and not their speed. */
@@ -68,15 +70,23 @@ static int fake_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t
 	return 0;
 }
 
+/* In both directions the server's report follows its stream. */
+static bool may_run_ahead(const struct fake *f, uint64_t cookie)
+{
+	return cookie == PERF_COOKIE_TX || f == &server;
+}
+
 static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct fake *f = to_fake(x), *p = f->peer;
 	struct posted *r;
 
 	pthread_mutex_lock(&lock);
+	if (cookie == PERF_COOKIE_TX && f->noffs < 2)
+		f->offs[f->noffs++] = off;
 	if (busy(f) || p->recv_head == p->recv_tail) {
 		/* a real fabric would hold the message, with an equal effect */
-		if (p->recv_head == p->recv_tail && (!f->stream || cookie != PERF_COOKIE_TX))
+		if (p->recv_head == p->recv_tail && (!f->stream || !may_run_ahead(f, cookie)))
 			f->unexpected++;
 		pthread_mutex_unlock(&lock);
 		return -EAGAIN;
@@ -197,6 +207,8 @@ static void end(void)
 	perf_mem_free(&server.x);
 }
 
+static bool rotate;
+
 static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64_t iters)
 {
 	static uint64_t samples[1000];
@@ -205,11 +217,13 @@ static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64
 		.metric = metric,
 		.size = size,
 		.iters = iters,
+		.rotate = rotate,
 		.samples = samples,
 	};
 	int rc;
 
 	client.stream = test == PERF_SEND && metric != PERF_LAT;
+	server.stream = metric == PERF_BIDIR;
 	memset(samples, 0, sizeof(samples));
 	rc = perf_run_point(&client.x, &point);
 	if (!rc && metric == PERF_LAT) {
@@ -263,6 +277,25 @@ Test(perf_run, blocked_peers_are_woken_by_messages, .timeout = 60)
 	cr_assert_eq(client.unexpected + server.unexpected, 0);
 }
 
+/* Returns whether both ends moved on to another buffer for the second message of a ping-pong. */
+static bool buffers_move(bool want)
+{
+	begin(64, 4);
+	rotate = want;
+	cr_assert_eq(run(PERF_SEND, PERF_LAT, 64, 2), 0);
+	end();
+	cr_assert_eq(client.noffs, 2);
+	cr_assert_eq(server.noffs, 2);
+	cr_expect_eq(client.offs[0] != client.offs[1], server.offs[0] != server.offs[1]);
+	return client.offs[0] != client.offs[1];
+}
+
+Test(perf_run, both_ends_use_one_buffer_or_rotate, .timeout = 60)
+{
+	cr_expect(!buffers_move(false));
+	cr_expect(buffers_move(true));
+}
+
 static void corrupt_one(enum perf_test test, struct fake *who)
 {
 	begin(512, 4);
@@ -306,6 +339,27 @@ Test(perf_run, a_silent_peer_times_out, .timeout = 60)
 	client.x.timeout_ms = 50;
 	cr_assert_eq(run(PERF_SEND, PERF_LAT, 8, 10), -1);
 	cr_assert(strstr(client.x.err, "silent"), "%s", client.x.err);
+}
+
+/* An RDMA read does not involve the server, which hears of the client only at its end. */
+Test(perf_run, a_long_phase_is_announced, .timeout = 60)
+{
+	struct perf_ctl start = {
+		.type = PERF_CTL_START,
+		.kind = PERF_KIND(PERF_READ, PERF_BW),
+		.size = 1,
+		.slots = 1,
+		.iters = 1,
+		.value = 100000000, /* 0.1 s */
+	};
+	uint64_t begin = perf_now_ns();
+
+	fake_open(&client, &server, 64, 4);
+	fake_open(&server, &client, 64, 4);
+	server.x.timeout_ms = 20;
+	cr_assert_eq(perf_run_serve(&server.x, &start), -1);
+	cr_expect(strstr(server.x.err, "silent for 1 s"), "%s", server.x.err);
+	cr_expect_geq(perf_now_ns() - begin, 1020000000);
 }
 
 /* The server checks a client's request before it touches memory. */

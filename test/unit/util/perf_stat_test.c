@@ -115,8 +115,25 @@ Test(perf_lat, nearest_rank_of_a_hundred)
 	perf_lat_of(samples, 100, 1, &lat);
 	cr_assert_float_eq(lat.min, 1, 1e-9);
 	cr_assert_float_eq(lat.median, 50.5, 1e-9);
+	cr_assert_float_eq(lat.p90, 90, 1e-9);
 	cr_assert_float_eq(lat.p99, 99, 1e-9);
+	cr_assert_float_eq(lat.p999, 100, 1e-9);
+	cr_assert_float_eq(lat.max, 100, 1e-9);
 	cr_assert_float_eq(lat.mean, 50.5, 1e-9);
+}
+
+Test(perf_lat, scatters_far_from_the_minimum_or_in_the_tail)
+{
+	cr_expect(!perf_lat_scatters(&(struct perf_lat){ .min = 1, .median = 2, .p99 = 16 }));
+	cr_expect(perf_lat_scatters(&(struct perf_lat){ .min = 1, .median = 2.01, .p99 = 3 }));
+	cr_expect(perf_lat_scatters(&(struct perf_lat){ .min = 1, .median = 1, .p99 = 8.01 }));
+}
+
+Test(perf_lat, repetitions_scatter)
+{
+	cr_expect(!perf_repeats_scatter((const double[]){ 2, 1.8, 3 }, 3));
+	cr_expect(perf_repeats_scatter((const double[]){ 2, 1.8, 3.01 }, 3));
+	cr_expect(!perf_repeats_scatter((const double[]){ 5 }, 1));
 }
 
 Test(perf_lat, half_round_trips)

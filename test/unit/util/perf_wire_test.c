@@ -8,10 +8,13 @@
 static const struct perf_hello hello = {
 	.flags = PERF_HELLO_WAIT,
 	.size_max = 0x01020304,
-	.window = 64,
+	.window = 4096,
+	.endpoints = 64,
+	.threads = 7,
 	.addr = 0x1122334455667788,
 	.key = 0x99aabbcc,
-	.index = 0xddeeff01,
+	.index = 0xff01,
+	.session = 0xddee,
 };
 
 Test(perf_hello, comes_back_as_it_was)
@@ -26,7 +29,10 @@ Test(perf_hello, comes_back_as_it_was)
 	cr_assert_eq(got.window, hello.window);
 	cr_assert_eq(got.addr, hello.addr);
 	cr_assert_eq(got.key, hello.key);
+	cr_assert_eq(got.endpoints, hello.endpoints);
+	cr_assert_eq(got.threads, hello.threads);
 	cr_assert_eq(got.index, hello.index);
+	cr_assert_eq(got.session, hello.session);
 }
 
 Test(perf_hello, is_in_network_byte_order)
@@ -127,6 +133,8 @@ Test(perf_ctl, comes_back_as_it_was)
 		.size = 1ull << 32,
 		.iters = 123456789012,
 		.value = UINT64_MAX,
+		.flags = 0x12345678,
+		.cpu_ns = 1ull << 63,
 	};
 	unsigned char buf[PERF_CTL_LEN];
 	struct perf_ctl got = { 0 };
@@ -140,6 +148,8 @@ Test(perf_ctl, comes_back_as_it_was)
 	cr_assert_eq(got.size, ctl.size);
 	cr_assert_eq(got.iters, ctl.iters);
 	cr_assert_eq(got.value, ctl.value);
+	cr_assert_eq(got.flags, ctl.flags);
+	cr_assert_eq(got.cpu_ns, ctl.cpu_ns);
 }
 
 Test(perf_ctl, data_is_not_taken_for_control)

@@ -61,20 +61,36 @@ Test(perf_fail, keeps_the_first_reason)
 	cr_assert_str_eq(x.err, "cause 1");
 }
 
-static int greet(struct perf_hello hello)
+static int greet(uint32_t size_max, uint16_t window, uint8_t endpoints, uint8_t threads)
 {
+	struct perf_hello hello = {
+		.size_max = size_max,
+		.window = window,
+		.endpoints = endpoints,
+		.threads = threads,
+	};
 	unsigned char buf[PERF_HELLO_LEN];
 	struct perf_xport x = { .err = "" };
 
 	perf_hello_encode(&hello, buf);
-	return perf_hello_check(&x, buf, sizeof(buf), &hello);
+	cr_assert_eq(perf_hello_check(&x, buf, sizeof(buf), &hello) != 0, x.refused);
+	return x.refused ? -1 : 0;
 }
 
 Test(perf_hello_check, refuses_what_would_break_the_layout)
 {
-	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 2 }), 0);
-	cr_assert_eq(greet((struct perf_hello){ .size_max = 0, .window = 2 }), -1);
-	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 1 }), -1);
-	cr_assert_eq(greet((struct perf_hello){ .size_max = (1u << 30) + 1, .window = 2 }), -1);
-	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 4097 }), -1);
+	cr_assert_eq(greet(1, 2, 1, 1), 0);
+	cr_assert_eq(greet(0, 2, 1, 1), -1);
+	cr_assert_eq(greet(1, 1, 1, 1), -1);
+	cr_assert_eq(greet((1u << 30) + 1, 2, 1, 1), -1);
+	cr_assert_eq(greet(1, 4097, 1, 1), -1);
+}
+
+Test(perf_hello_check, limits_the_number_of_connections)
+{
+	cr_assert_eq(greet(1, 2, PERF_ENDPOINTS_MAX, PERF_THREADS_MAX), 0);
+	cr_assert_eq(greet(1, 2, 0, 1), -1);
+	cr_assert_eq(greet(1, 2, 1, 0), -1);
+	cr_assert_eq(greet(1, 2, PERF_ENDPOINTS_MAX + 1, 1), -1);
+	cr_assert_eq(greet(1, 2, 1, PERF_THREADS_MAX + 1), -1);
 }

@@ -218,6 +218,117 @@ peers()
 	one_line datperf
 }
 
+# options PROGRAM - options that change what is measured, or what is printed
+options()
+{
+	prog=$UTIL_DIR/$1
+	set -- --local -D ofi-tcp -S 8,64K -n 100
+	run 0 "$prog" "$@" --bidir
+	has out "one buffer, bandwidth both ways$"
+	has out "^ *64K |"
+	run 0 "$prog" "$@" -q 3 --threads 2 --bidir --rotate -W 10
+	has out "up to 64 buffers in turn, 3 EPs, 2 threads, bandwidth both ways$"
+	has out "^ *64K |"
+	run 0 "$prog" "$@" -q 2 --threads 2 --wait -v
+	has out "^ *64K read  dat "
+	run 0 "$prog" "$@" -D ofi-shm -q 3 --threads 2 --bidir
+	has out "^ *64K |"
+	run 0 "$prog" "$@" --raw --histogram --csv
+	[ "$(grep -cE '^(ofi-tcp)?,tcp,(dat|raw),(send|write|read),(8|65536)(,[0-9.]+){17}$' "$tmp/out")" -eq 12 ] ||
+		fail "not twelve lines of values"
+	run 0 "$prog" "$@" -t read --histogram
+	[ "$(awk '$2 == "us" && $3 ~ /^[0-9]+$/ { n += $3 } END { print n }' "$tmp/out")" -eq 200 ] ||
+		fail "the histograms do not have 200 samples"
+	run 0 "$prog" "$@" -t send --json
+	for member in version libfabric date host kernel msg_per_s lat_p90_us lat_p999_us bw_cpu_server_us; do
+		has out "\"$member\": [^n0]"
+	done
+}
+
+# A measurement that takes longer than the peer may be silent; an RDMA read does not involve it.
+long_measurement()
+{
+	mkfifo "$tmp/server"
+	"$UTIL_DIR/datperf" --server -p 62054 -D ofi-tcp --timeout 3 2>"$tmp/server" &
+	server=$!
+	exec 3<"$tmp/server"
+	read -r line <&3	# the server listens
+	run 0 "$UTIL_DIR/datperf" -p 62054 -D ofi-tcp -S 8 -t read -T 4000 127.0.0.1
+	has out "^ *8 |"
+	wait $server || fail "exit status $? of the server"
+	exec 3<&-
+	rm "$tmp/server"
+}
+
+# A server that keeps serving survives a client that dies.
+keep()
+{
+	mkfifo "$tmp/server"
+	"$UTIL_DIR/datperf" --server --keep -p 62053 -D ofi-tcp 2>"$tmp/server" &
+	server=$!
+	exec 3<"$tmp/server"
+	read -r line <&3	# the server listens
+	for more in "" "--raw" "-q 2 --threads 2" "--wait"; do
+		run 0 "$UTIL_DIR/datperf1" -p 62053 -D ofi-tcp -S 8 -n 10 $more 127.0.0.1
+		has out "^ *8 "
+	done
+	mkfifo "$tmp/client"
+	"$UTIL_DIR/datperf" -p 62053 -D ofi-tcp -S 8 -T 60000 --raw 127.0.0.1 >"$tmp/client" &
+	victim=$!
+	exec 4<"$tmp/client"
+	read -r line <&4	# the table's head: both are connected
+	kill -9 $victim
+	read -r line <&3	# the server reports the end
+	case $line in
+	"datperf: "*) ;;
+	*) fail "no reason but \"$line\" after the client's death" ;;
+	esac
+	# two at once: the server takes one after the other
+	"$UTIL_DIR/datperf" -p 62053 -D ofi-tcp -S 8 -n 10 127.0.0.1 >"$tmp/first" 2>&1 &
+	first=$!
+	run 0 "$UTIL_DIR/datperf" -p 62053 -D ofi-tcp -S 8 -n 10 127.0.0.1
+	wait $first || fail "exit status $? of the first of two clients"
+	kill -9 $server
+	wait
+	exec 3<&- 4<&-
+	rm "$tmp/server" "$tmp/client"
+}
+
+plot()
+{
+	prog=$UTIL_DIR/datperf
+	run 2 "$prog" --local --plot "$tmp/a.svg" --from "$tmp/a.json"
+	one_line datperf
+	command -v gnuplot >/dev/null || return 0
+	run 0 "$prog" --local -D ofi-tcp -S 8,64K -n 20 --raw --json --plot "$tmp/a.svg"
+	json
+	cp "$tmp/out" "$tmp/a.json"
+	grep -q '<svg' "$tmp/a.svg" || fail "no picture"
+	for text in 'bare libfabric write' 'latency (µs)' 'ofi-tcp on tcp'; do
+		grep -q "$text" "$tmp/a.svg" || fail "no \"$text\" in the picture"
+	done
+	run 1 "$prog" --plot "$tmp/b.svg" --from "$tmp/a.json" "$tmp/none.json"
+	one_line datperf
+	if grep -q "without json-c" "$tmp/err"; then
+		return 0
+	fi
+	has err "none.json"
+	echo '{ "results": 7 }' >"$tmp/bad.json"
+	echo '{ "results": [ 7 ] }' >"$tmp/worse.json"
+	echo '{ "results": [' >"$tmp/half.json"
+	echo '{ "results": [ { "size": 8, "test": "send", "dat": { "lat_us": 1e999 } } ] }' >"$tmp/empty.json"
+	for file in bad worse half empty; do
+		run 1 "$prog" --plot "$tmp/b.svg" --from "$tmp/$file.json"
+		one_line datperf
+		has err "$file.json: "
+	done
+	[ -e "$tmp/b.svg" ] && fail "a picture in spite of the error"
+	cp "$tmp/a.json" "$tmp/other.json"
+	run 0 "$prog" --plot "$tmp/b.svg" --from "$tmp/a.json" "$tmp/other.json"
+	grep -q 'ofi-tcp on tcp: send' "$tmp/b.svg" || fail "no first run in the picture"
+	grep -q 'other.json: bare libfabric read' "$tmp/b.svg" || fail "no second run in the picture"
+}
+
 # Both ends are separate processes, of different API versions.
 peers_apart()
 {
@@ -316,5 +427,10 @@ perf datperf1 1.2
 peers datperf 2.0
 peers datperf1 1.2
 peers_apart
+options datperf
+options datperf1
+long_measurement
+keep
+plot
 death -D ofi-tcp
 exit $bad
