@@ -259,7 +259,7 @@ static bool is_readable(const struct stat *st)
 }
 
 /* Does not block on a FIFO without a writer, and refuses files that have no end. */
-static FILE *regular_open(const char *path)
+FILE *dreg_conf_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
 	struct stat st;
@@ -277,19 +277,46 @@ static FILE *regular_open(const char *path)
 	return NULL;
 }
 
-FILE *dreg_conf_open(const char *override, const char *const *paths, const char **path)
+/* Whether opening @path would find something. An error other than absence is reported at the open. */
+static bool exists(const char *path)
 {
-	FILE *file;
+	struct stat st;
 
-	*path = override;
-	if (override)
-		return regular_open(override);
-	for (; *paths; paths++) {
-		file = regular_open(*paths);
-		if (file || (errno != ENOENT && errno != ENOTDIR)) {
-			*path = *paths;
-			return file;
-		}
+	return !stat(path, &st) || (errno != ENOENT && errno != ENOTDIR);
+}
+
+const char *dreg_conf_dir(const char *const *dirs)
+{
+	char path[DREG_CONF_PATH_SIZE];
+
+	for (; *dirs; dirs++) {
+		snprintf(path, sizeof(path), "%s/" DREG_CONF_FILE, *dirs);
+		if (exists(path))
+			return *dirs;
+		snprintf(path, sizeof(path), "%s/" DREG_CONF_INCLUDE, *dirs);
+		if (exists(path))
+			return *dirs;
 	}
 	return NULL;
+}
+
+/* Backups of editors and package managers end otherwise. */
+static int is_included(const struct dirent *d)
+{
+	size_t len = strlen(d->d_name);
+
+	return d->d_name[0] != '.' && len > 5 && !strcmp(d->d_name + len - 5, ".conf");
+}
+
+/* Not alphasort(), whose order depends on the locale. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+int dreg_conf_included(const char *path, struct dirent ***list)
+{
+	int n = scandir(path, list, is_included, by_name);
+
+	return n < 0 ? -errno : n;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Parses dat.conf and finds the file. Uses no DAT type. */
+/* Parses dat.conf and finds its files. Uses no DAT type. */
 #ifndef DREG_CONF_H
 #define DREG_CONF_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,14 +55,28 @@ struct dreg_conf_sink {
  */
 int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink);
 
+#define DREG_CONF_FILE "dat.conf"
+#define DREG_CONF_INCLUDE "dat.conf.d"	/* directory of further files, in the directory of dat.conf */
+#define DREG_CONF_PATH_SIZE 4096
+
 /*
- * dreg_conf_open - opens the file to read.
- *
- * Opens @override if it is not null, else the first file of the null-terminated @paths that exists.
- * If none of @paths exists, returns null and sets *@path to null. If the file cannot be read,
- * returns null and sets *@path to its name and errno to the reason: EINVAL if it is not a regular
- * file.
+ * dreg_conf_dir - returns the first of the null-terminated @dirs that has dat.conf or dat.conf.d;
+ * null if none has.
  */
-FILE *dreg_conf_open(const char *override, const char *const *paths, const char **path);
+const char *dreg_conf_dir(const char *const *dirs);
+
+/*
+ * dreg_conf_included - lists the files *.conf of the directory @path, in the order of their bytes.
+ *
+ * Returns their number, or negative errno. The caller frees each element of *@list, and *@list.
+ */
+int dreg_conf_included(const char *path, struct dirent ***list);
+
+/*
+ * dreg_conf_open - opens a file to read.
+ *
+ * On failure returns null and sets errno: EINVAL if it is not a regular file.
+ */
+FILE *dreg_conf_open(const char *path);
 
 #endif

@@ -4,12 +4,14 @@
 #include "entry.h"
 
 #include "conf.h"
+#include "conf_dirs.h"
 #include "log.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while dat.conf is read */
 /* entries is complete and no longer changes; stored with release */
@@ -19,15 +21,6 @@ static struct dreg_entry *entries;	/* guarded by lock until is_read is set */
 /*
  * Reading dat.conf
  */
-
-static const char *const conf_paths[] = {
-	DAT_CONFDIR "/dat.conf",
-	"/etc/dat.conf",
-#if DAT_VERSION_MAJOR < 2
-	"/etc/dat/dat.conf",
-#endif
-	NULL,
-};
 
 struct reader {
 	const char *path;
@@ -102,32 +95,80 @@ static int report_unread(const char *path)
 {
 	int err = errno;
 
-	if (path)
-		dreg_log(DREG_LOG_ERROR, "cannot read %s: %s", path,
-			 err == EINVAL ? "not a regular file" : strerror(err));
-	else
-		dreg_log(DREG_LOG_GENERIC, "no dat.conf found");
+	dreg_log(DREG_LOG_ERROR, "cannot read %s: %s", path,
+		 err == EINVAL ? "not a regular file" : strerror(err));
 	return -err;
+}
+
+/* Returns negative errno if the file was not read to its end. */
+static int file_read(struct reader *r, const char *path)
+{
+	const struct dreg_conf_sink sink = { take_entry, report_bad, r };
+	FILE *file = dreg_conf_open(path);
+	int err;
+
+	if (!file)
+		return report_unread(path);
+	r->path = path;
+	err = dreg_conf_read(file, &sink);
+	fclose(file);
+	return r->err ? r->err : err;
+}
+
+/* Reads the files of the directory @path in the order of their names. Stops at a transient error. */
+static int included_read(struct reader *r, const char *path)
+{
+	char file[DREG_CONF_PATH_SIZE];
+	struct dirent **list;
+	int n = dreg_conf_included(path, &list), err = 0, i;
+
+	if (n == -ENOENT)
+		return 0;
+	if (n < 0) {
+		errno = -n;
+		return report_unread(path);
+	}
+	for (i = 0; i < n; i++) {
+		if (!is_transient(err)) {
+			snprintf(file, sizeof(file), "%s/%s", path, list[i]->d_name);
+			err = file_read(r, file);
+		}
+		free(list[i]);
+	}
+	free(list);
+	return err;
+}
+
+/* Reads dat.conf in the directory @dir, and then the files of dat.conf.d; either may be missing. */
+static int dir_read(struct reader *r, const char *dir)
+{
+	char path[DREG_CONF_PATH_SIZE];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "%s/" DREG_CONF_FILE, dir);
+	if (!access(path, F_OK) || errno != ENOENT)
+		err = file_read(r, path);
+	if (is_transient(err))
+		return err;
+	snprintf(path, sizeof(path), "%s/" DREG_CONF_INCLUDE, dir);
+	return included_read(r, path);
 }
 
 /* A missing file is an empty registry: an open then returns PROVIDER_NOT_FOUND. */
 static int entries_read(void)
 {
-	struct reader reader = { .tail = &entries };
-	const struct dreg_conf_sink sink = { take_entry, report_bad, &reader };
-	FILE *file;
-	int err;
-
 	/* DAT_OVERRIDE names code to load, so a privileged program ignores it. */
-	file = dreg_conf_open(secure_getenv("DAT_OVERRIDE"), conf_paths, &reader.path);
-	if (file) {
-		err = dreg_conf_read(file, &sink);
-		fclose(file);
-	} else {
-		err = report_unread(reader.path);
-	}
-	if (reader.err)
-		err = reader.err;
+	const char *override = secure_getenv("DAT_OVERRIDE");
+	const char *dir = override ? NULL : dreg_conf_dir(conf_dirs);
+	struct reader reader = { .tail = &entries };
+	int err = 0;
+
+	if (override)
+		err = file_read(&reader, override);
+	else if (dir)
+		err = dir_read(&reader, dir);
+	else
+		dreg_log(DREG_LOG_GENERIC, "no dat.conf found");
 	return is_transient(err) ? err : 0;
 }
 

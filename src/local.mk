@@ -5,6 +5,7 @@ lib_LTLIBRARIES += libdat.la libdat2.la
 registry_sources = \
 	src/conf.c \
 	src/conf.h \
+	src/conf_dirs.h \
 	src/dispatch.c \
 	src/dispatch.h \
 	src/entry.c \

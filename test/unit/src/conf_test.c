@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void print_entry(void *out, unsigned int line, const struct dreg_conf_entry *e)
@@ -157,7 +158,7 @@ Test(conf, any_bytes)
 }
 
 /*
- * Location of the file
+ * Which files there are
  */
 
 static char dir[] = "/tmp/dat-conf-test-XXXXXX";
@@ -167,82 +168,104 @@ static void make_dir(void)
 	cr_assert(mkdtemp(dir));
 }
 
-static char *in_dir(const char *name, const char *text)
+static char *in_dir(const char *name)
 {
 	char *path;
-	FILE *f;
 
 	cr_assert(asprintf(&path, "%s/%s", dir, name) > 0);
-	if (text) {
-		f = fopen(path, "w");
-		cr_assert(f);
-		fputs(text, f);
-		fclose(f);
-	}
 	return path;
 }
 
-static void drop(char *path)
+static void put(const char *name)
 {
-	unlink(path);
+	char *path = in_dir(name);
+	FILE *f = fopen(path, "w");
+
+	cr_assert(f, "%s", path);
+	fclose(f);
 	free(path);
 }
 
-Test(conf_open, first_that_exists, .init = make_dir)
+static void remove_dir(void)
 {
-	char *none = in_dir("none", NULL), *one = in_dir("one", "1"), *two = in_dir("two", "2");
-	const char *const paths[] = { none, one, two, NULL };
-	const char *path;
-	FILE *f = dreg_conf_open(NULL, paths, &path);
+	char *command;
 
-	cr_assert(f);
-	cr_expect_str_eq(path, one);
-	cr_expect_eq(fgetc(f), '1');
-	fclose(f);
-	drop(none);
-	drop(one);
-	drop(two);
-	rmdir(dir);
+	cr_assert(asprintf(&command, "rm -r %s", dir) > 0);
+	cr_expect_eq(system(command), 0);
+	free(command);
 }
 
-Test(conf_open, override_wins, .init = make_dir)
-{
-	char *one = in_dir("one", "1"), *two = in_dir("two", "2");
-	const char *const paths[] = { one, NULL };
-	const char *path;
-	FILE *f = dreg_conf_open(two, paths, &path);
+TestSuite(conf_files, .init = make_dir, .fini = remove_dir);
 
-	cr_assert(f);
-	cr_expect_str_eq(path, two);
-	cr_expect_eq(fgetc(f), '2');
-	fclose(f);
-	drop(one);
-	drop(two);
-	rmdir(dir);
+Test(conf_files, first_directory_with_a_file)
+{
+	const char *const dirs[] = { "/nowhere", "/dev/null", dir, "/", NULL };
+
+	put("dat.conf");
+	cr_expect_eq(dreg_conf_dir(dirs), dir);
 }
 
-Test(conf_open, missing_override_is_not_replaced, .init = make_dir)
+Test(conf_files, first_directory_with_included_files)
 {
-	char *one = in_dir("one", "1"), *none = in_dir("none", NULL);
-	const char *const paths[] = { one, NULL };
-	const char *path;
+	const char *const dirs[] = { "/nowhere", dir, "/", NULL };
+	char *path = in_dir("dat.conf.d");
 
-	cr_expect_null(dreg_conf_open(none, paths, &path));
-	cr_expect_eq(errno, ENOENT);
-	cr_expect_str_eq(path, none);
-	drop(one);
-	drop(none);
-	rmdir(dir);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	cr_expect_eq(dreg_conf_dir(dirs), dir);
+	free(path);
 }
 
-Test(conf_open, none_at_all, .init = make_dir)
+Test(conf_files, no_directory)
 {
-	char *none = in_dir("none", NULL);
-	const char *const paths[] = { none, NULL };
-	const char *path = "";
+	const char *const dirs[] = { "/nowhere", dir, NULL };
 
-	cr_expect_null(dreg_conf_open(NULL, paths, &path));
-	cr_expect_null(path);
-	drop(none);
-	rmdir(dir);
+	put("dat.conf.old");
+	cr_expect_null(dreg_conf_dir(dirs));
+}
+
+/* A link to itself cannot be read, but the administrator has chosen this directory. */
+Test(conf_files, file_that_cannot_be_read_counts)
+{
+	const char *const dirs[] = { dir, "/", NULL };
+	char *path = in_dir("dat.conf");
+
+	cr_assert_eq(symlink("dat.conf", path), 0);
+	cr_expect_eq(dreg_conf_dir(dirs), dir);
+	cr_expect_null(dreg_conf_open(path));
+	cr_expect_eq(errno, ELOOP);
+	free(path);
+}
+
+Test(conf_files, included_files_in_order_of_their_bytes)
+{
+	static const char *const names[] = {
+		"b.conf", "a.conf", "B.conf", "10.conf", "9.conf", ".hidden.conf", "c.conf~",
+		"d.conf.dpkg-old", "conf", ".conf", "e.CONF",
+	};
+	char list[256] = "";
+	struct dirent **d;
+	size_t k;
+	int n, i;
+
+	for (k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		put(names[k]);
+	n = dreg_conf_included(dir, &d);
+	cr_assert(n >= 0);
+	for (i = 0; i < n; i++) {
+		strcat(strcat(list, d[i]->d_name), " ");
+		free(d[i]);
+	}
+	free(d);
+	cr_expect_str_eq(list, "10.conf 9.conf B.conf a.conf b.conf ");
+}
+
+Test(conf_files, directory_that_is_missing_or_none)
+{
+	char *path = in_dir("file");
+	struct dirent **d;
+
+	put("file");
+	cr_expect_eq(dreg_conf_included("/nowhere", &d), -ENOENT);
+	cr_expect_eq(dreg_conf_included(path, &d), -ENOTDIR);
+	free(path);
 }

@@ -74,11 +74,12 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+	char command[64];
+
 	dreg_entries_free();
-	unlink("dat.conf");
-	unlink("other.conf");
 	cr_assert_eq(chdir("/"), 0);
-	rmdir(dir);
+	sprintf(command, "rm -r %s", dir);
+	cr_expect_eq(system(command), 0);
 }
 
 TestSuite(entry, .init = set_up, .fini = tear_down);
@@ -354,6 +355,98 @@ Test(entry, freed_entries_are_gone)
 	dreg_entries_free();
 	cr_expect_null(dreg_entries());
 	dreg_entries_free();
+}
+
+/*
+ * Included files
+ */
+
+static void include(const char *name, const char *text)
+{
+	char path[256];
+
+	sprintf(path, "dat.conf.d/%s", name);
+	mkdir("dat.conf.d", 0700);
+	write_conf(path, text);
+}
+
+Test(entry, included_files_follow_in_order_of_their_names)
+{
+	include("b.conf", LINE("b", OWN, PLAIN, "2"));
+	include("a.conf", LINE("a", OWN, PLAIN, "1"));
+	include("c.conf~", LINE("c", OWN, PLAIN, "3"));
+	cr_expect_str_eq(entries_of(LINE("z", OWN, PLAIN, "0")), "z=0 a=1 b=2 ");
+	cr_expect_str_eq(errors, "");
+}
+
+Test(entry, included_files_alone)
+{
+	include("a.conf", LINE("a", OWN, PLAIN, "1"));
+	cr_assert_eq(dreg_entries_read(), 0);
+	cr_assert(dreg_entries());
+	cr_expect_str_eq(dreg_entries()->library, "1");
+	cr_expect_str_eq(errors, "");
+}
+
+Test(entry, included_file_and_line_of_an_error_are_named)
+{
+	include("a.conf", "\n" LINE("a", OWN, PLAIN, "1") "broken\n");
+	cr_expect_str_eq(entries_of(""), "a=1 ");
+	cr_expect_str_eq(errors, "./dat.conf.d/a.conf:3: fewer than eight fields");
+}
+
+/* The library of the file is tried first. */
+Test(entry, line_of_the_file_is_tried_before_an_included_one)
+{
+	DAT_RETURN_SUBTYPE lacking = DAT_NO_SUBTYPE;
+	const struct dreg_request rq = { "a", DAT_VERSION_MAJOR, 0, false };
+	struct dreg_entry **list;
+
+	include("a.conf", LINE("a", OWN, PLAIN, "later"));
+	entries_of(LINE("a", OWN, PLAIN, "first"));
+	list = dreg_entry_candidates(&rq, &lacking);
+	cr_assert(list && list[0] && list[1]);
+	cr_expect_str_eq(list[0]->library, "first");
+	cr_expect_str_eq(list[1]->library, "later");
+	free(list);
+}
+
+Test(entry, override_includes_no_files)
+{
+	include("a.conf", LINE("a", OWN, PLAIN, "1"));
+	write_conf("other.conf", LINE("o", OWN, PLAIN, "2"));
+	setenv("DAT_OVERRIDE", "./other.conf", 1);
+	cr_expect_str_eq(entries_of(LINE("z", OWN, PLAIN, "0")), "o=2 ");
+}
+
+Test(entry, included_file_that_cannot_be_read_leaves_the_others)
+{
+	include("b.conf", LINE("b", OWN, PLAIN, "2"));
+	cr_assert_eq(mkdir("dat.conf.d/a.conf", 0700), 0);
+	cr_expect_str_eq(entries_of(""), "b=2 ");
+	cr_expect_eq(read_error, 0);
+	cr_expect_str_eq(errors, "cannot read ./dat.conf.d/a.conf: not a regular file");
+}
+
+Test(entry, include_directory_that_is_a_file)
+{
+	write_conf("dat.conf.d", LINE("a", OWN, PLAIN, "1"));
+	cr_expect_str_eq(entries_of(LINE("z", OWN, PLAIN, "0")), "z=0 ");
+	cr_expect_eq(read_error, 0);
+	cr_expect_str_eq(errors, "cannot read ./dat.conf.d: Not a directory");
+}
+
+/* A failed attempt leaves no entry; the next one reads all files. */
+Test(entry, included_files_are_read_when_there_is_memory_again)
+{
+	include("a.conf", LINE("a", OWN, PLAIN, "1"));
+	include("b.conf", LINE("b", OWN, PLAIN, "2"));
+	left = 3;
+	cr_expect_str_eq(entries_of(LINE("z", OWN, PLAIN, "0")), "");
+	cr_expect_eq(read_error, -ENOMEM);
+	cr_expect_str_eq(errors, "./dat.conf.d/a.conf:1: no memory for a");
+	cr_expect_str_eq(entries_of(LINE("z", OWN, PLAIN, "0")), "z=0 a=1 b=2 ");
+	cr_expect_eq(read_error, 0);
 }
 
 /*
