@@ -4,6 +4,7 @@
 # bash completion of the programs: each has one, and it offers options, IA names and values.
 set -u
 top=${top_builddir:-$PWD}
+src=${top_srcdir:-.}
 : "${UTIL_DIR:=$top/util}"
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
@@ -82,4 +83,14 @@ read -r _ <&"${loaded[0]}"
 complete_words datinfo --counters "$loaded_PID"
 [[ " ${COMPREPLY[*]} " == *" $loaded_PID "* ]] || fail "process $loaded_PID is not among ${COMPREPLY[*]}"
 kill "$loaded_PID"
+
+# Without DAT_OVERRIDE, the names are those of dat.conf and dat.conf.d in configure's directory.
+unset DAT_OVERRIDE
+mkdir -p "$tmp/etc/dat.conf.d"
+sed 's/^fast/extra/' "$tmp/dat.conf" >"$tmp/etc/dat.conf.d/more.conf"
+sed 's/^fast/unread/' "$tmp/dat.conf" >"$tmp/etc/dat.conf.d/unread"
+. <(sed "s|@sysconfdir@|$tmp/etc|" "$src/contrib/completion/dat.bash.in")
+offers 'extra fair' datinfo -D ''
+mv "$tmp/dat.conf" "$tmp/etc/"
+offers 'extra fair fast' datinfo -D ''
 exit $bad
