@@ -2,11 +2,13 @@
 
 EXTRA_DIST += \
 	docs/architecture.md \
+	docs/design.md \
 	docs/libfabric-defects.md \
 	docs/libfabric-defects/check.sh \
 	docs/libfabric-defects/run \
 	docs/locking.md \
-	docs/progress.md
+	docs/progress.md \
+	docs/testing.md
 
 ABI_TESTS += docs/libfabric-defects/check.sh
 

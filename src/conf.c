@@ -277,7 +277,7 @@ FILE *dreg_conf_open(const char *path)
 	return NULL;
 }
 
-/* Whether opening @path would find something. An error other than absence is reported at the open. */
+/* True after an error other than absence as well, which opening @path reports. */
 static bool exists(const char *path)
 {
 	struct stat st;
@@ -308,7 +308,7 @@ static int is_included(const struct dirent *d)
 	return d->d_name[0] != '.' && len > 5 && !strcmp(d->d_name + len - 5, ".conf");
 }
 
-/* Not alphasort(), whose order depends on the locale. */
+/* Not alphasort(): its order depends on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);

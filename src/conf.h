@@ -56,7 +56,7 @@ struct dreg_conf_sink {
 int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink);
 
 #define DREG_CONF_FILE "dat.conf"
-#define DREG_CONF_INCLUDE "dat.conf.d"	/* directory of further files, in the directory of dat.conf */
+#define DREG_CONF_INCLUDE "dat.conf.d"	/* directory of further files, next to dat.conf */
 #define DREG_CONF_PATH_SIZE 4096
 
 /*

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,10 +33,12 @@ static void entry_free(struct dreg_entry *e)
 {
 	free(e->library);
 	free(e->ia_params);
+	free(e->origin);
 	free(e);
 }
 
-static struct dreg_entry *entry_new(const struct dreg_conf_entry *line)
+static struct dreg_entry *entry_new(const char *path, unsigned int line_no,
+				    const struct dreg_conf_entry *line)
 {
 	struct dreg_entry *e = calloc(1, sizeof(*e));
 
@@ -48,7 +51,9 @@ static struct dreg_entry *entry_new(const struct dreg_conf_entry *line)
 	pthread_mutex_init(&e->lock, NULL);
 	e->library = strdup(line->library);
 	e->ia_params = strdup(line->ia_params);
-	if (!e->library || !e->ia_params) {
+	if (asprintf(&e->origin, "%s:%u", path, line_no) < 0)
+		e->origin = NULL;
+	if (!e->library || !e->ia_params || !e->origin) {
 		entry_free(e);
 		return NULL;
 	}
@@ -65,7 +70,7 @@ static void take_entry(void *arg, unsigned int line_no, const struct dreg_conf_e
 			 line->user ? "not a default" : "for the kernel");
 		return;
 	}
-	*r->tail = entry_new(line);
+	*r->tail = entry_new(r->path, line_no, line);
 	if (!*r->tail) {
 		r->err = -ENOMEM;
 		dreg_log(DREG_LOG_ERROR, "%s:%u: no memory for %s", r->path, line_no, line->name);
@@ -115,7 +120,7 @@ static int file_read(struct reader *r, const char *path)
 	return r->err ? r->err : err;
 }
 
-/* Reads the files of the directory @path in the order of their names. Stops at a transient error. */
+/* Reads the files of the directory @path in order. Stops at a transient error. */
 static int included_read(struct reader *r, const char *path)
 {
 	char file[DREG_CONF_PATH_SIZE];

@@ -14,6 +14,7 @@ struct dreg_entry {
 	DAT_PROVIDER_INFO info;
 	char *library;
 	char *ia_params;
+	char *origin;			/* "FILE:LINE" */
 	struct dreg_entry *next;	/* in file order; never changes */
 	pthread_mutex_t lock;		/* held while loading and unloading; guards users and lib */
 	unsigned int users;		/* open uses; the library is loaded while there are any */

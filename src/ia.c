@@ -84,6 +84,19 @@ static DAT_RETURN ia_open(const DAT_PROVIDER *provider, const DAT_NAME_PTR name,
 	return DAT_SUCCESS;
 }
 
+/*
+ * A wrong argument of the program has a subtype, so without one the provider has refused the entry.
+ * The provider's log has the reason, but the provider does not know the file.
+ */
+static void report_refused(const struct dreg_use *use, const char *name, DAT_RETURN ret)
+{
+	const char *origin = dreg_use_origin(use);
+
+	if (origin && DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER && !DAT_GET_SUBTYPE(ret))
+		dreg_log(DREG_LOG_ERROR, "%s: the provider refused the parameters of %s", origin,
+			 name);
+}
+
 DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_qlen,
 			DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
 			DAT_UINT32 dat_major_version_number, DAT_UINT32 dat_minor_version_number,
@@ -116,10 +129,12 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_ql
 	ret = ia_open(dreg_use_provider(use), provider, asynch_evd_min_qlen, asynch_evd_handle,
 		      ia_handle);
 	atomic_fetch_sub(&opening, 1);
-	if (ret == DAT_SUCCESS)
+	if (ret == DAT_SUCCESS) {
 		dreg_use_attach(use, *ia_handle);
-	else
+	} else {
+		report_refused(use, provider, ret);
 		dreg_use_put(use);
+	}
 	dreg_log(DREG_LOG_CONSUMER_API, "open %s: 0x%x", provider, ret);
 	return ret;
 }
@@ -222,13 +237,13 @@ static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list *args)
 	const DAT_PROVIDER *provider;
 	DAT_HANDLE *ia_handle;
 	struct dreg_use *use;
-	va_list look;
+	va_list copy;
 	DAT_RETURN ret;
 
 	request.name = va_arg(*args, char *);
-	va_copy(look, *args);
-	ia_handle = va_arg(look, DAT_HANDLE *);
-	va_end(look);
+	va_copy(copy, *args);
+	ia_handle = va_arg(copy, DAT_HANDLE *);
+	va_end(copy);
 	if (!request.name || strnlen(request.name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
 		return DREG_BAD_ARG(3);
 	if (!ia_handle)

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,8 +16,10 @@
 /* Providers of 2.0 may resolve the registry, and each other's extensions, in the global scope. */
 #if DAT_VERSION_MAJOR >= 2
 #define LOAD_FLAGS (RTLD_NOW | RTLD_GLOBAL)
+#define OWN_PROVIDER "libdaplofi.so.2"
 #else
 #define LOAD_FLAGS (RTLD_NOW | RTLD_LOCAL)
+#define OWN_PROVIDER "libdaplofi.so.1"
 #endif
 
 /*
@@ -74,10 +77,35 @@ static int error_of(const char *text)
 	return -ENOENT;
 }
 
+/* Whether @name is a provider of OFED, by the names of its releases. */
+static bool is_of_ofed(const char *name)
+{
+	static const char *const names[] = {
+		"libdaplofa.", "libdaploscm.", "libdaploucm.", "libdaplomcm.",
+		"libdaplcma.", "libdaplscm.", "libdaplucm.", "libdaplmcm.",
+	};
+	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(base, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* @text is the dynamic linker's, which begins with the name of the file that is missing. */
+static const char *advice(const char *name, const char *text)
+{
+	if (!is_of_ofed(name) || strncmp(text, name, strlen(name)) ||
+	    !strstr(text, strerror(ENOENT)))
+		return "";
+	return "; OFED's provider is not installed, this package's is " OWN_PROVIDER;
+}
+
 static int load(struct dreg_library *lib, const char *name)
 {
 	char first[512];
-	const char *later;
+	const char *later, *text;
 
 	lib->dl = dlopen(name, LOAD_FLAGS);
 	if (lib->dl)
@@ -87,8 +115,9 @@ static int load(struct dreg_library *lib, const char *name)
 	if (lib->dl)
 		return 0;
 	later = dlerror();
-	dreg_log(DREG_LOG_ERROR, "cannot load %s: %s", name, later ? later : first);
-	return error_of(later ? later : first);
+	text = later ? later : first;
+	dreg_log(DREG_LOG_ERROR, "cannot load %s: %s%s", name, text, advice(name, text));
+	return error_of(text);
 }
 
 int dreg_library_open(struct dreg_library *lib, const char *name)

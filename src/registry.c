@@ -310,6 +310,11 @@ const DAT_PROVIDER *dreg_use_provider(const struct dreg_use *use)
 	return use->provider->table;
 }
 
+const char *dreg_use_origin(const struct dreg_use *use)
+{
+	return use->entry ? use->entry->origin : NULL;
+}
+
 void dreg_use_attach(struct dreg_use *use, DAT_IA_HANDLE ia)
 {
 	pthread_mutex_lock(&lock);

@@ -31,6 +31,9 @@ void dreg_use_put(struct dreg_use *use);
 
 const DAT_PROVIDER *dreg_use_provider(const struct dreg_use *use);
 
+/* dreg_use_origin - returns "FILE:LINE" of the entry of a use; null if it has none. */
+const char *dreg_use_origin(const struct dreg_use *use);
+
 /* dreg_use_attach - records the use of an open IA, for dreg_use_detach(). */
 void dreg_use_attach(struct dreg_use *use, DAT_IA_HANDLE ia);
 

@@ -5,6 +5,7 @@
  */
 #include "info_caps.h"
 #include "info_conf.h"
+#include "info_conf_append.h"
 #include "info_count.h"
 #include "info_explain.h"
 #include "info_settings.h"
@@ -31,7 +32,7 @@
 
 struct opts {
 	const char *device; /* NULL: all IAs */
-	bool list, conf, caps, settings, json;
+	bool list, conf, append, caps, settings, json;
 	pid_t counters;		/* process to query for counters; 0: none */
 	const char *explain;	/* number or name to explain */
 };
@@ -66,6 +67,7 @@ static const char help_text[] =
 	"  -l, --list           only names, fabrics and addresses, one line per IA\n"
 	"      --counters PID   print the counters of a process that uses this provider\n"
 	"      --conf           print dat.conf entries for the fabrics of this machine\n"
+	"      --append         with --conf: append those that dat.conf lacks\n"
 	"      --capabilities   print for every attribute the value or limit, the default,\n"
 	"                       the states in which it can be modified, the source in\n"
 	"                       libfabric and what the provider adds; the name of an IA may\n"
@@ -388,26 +390,61 @@ static int show_all(const struct opts *opts, const struct registry *r)
 	return opened ? EXIT_SUCCESS : none_opened(opts, tried);
 }
 
-static bool conf_of(const struct opts *opts, const struct ia *ia)
+/* Entries of the fabrics of this machine, which the caller frees; NULL without memory. */
+static char *conf_text(const char *fabrics, const char *rdm)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	conf_render(out, PROVIDER_DIR, fabrics, rdm);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static bool append_to_conf(const char *text)
+{
+	char path[PATH_MAX];
+	int n;
+
+	conf_path(path, sizeof(path));
+	n = text ? conf_append(path, text) : -ENOMEM;
+	if (n < 0)
+		fprintf(stderr, "datinfo: cannot append to %s: %s\n", path,
+			n == -EINVAL ? "not a regular file" : strerror(-n));
+	else
+		printf("%s: %d entries appended\n", path, n);
+	return n >= 0;
+}
+
+static int conf_of(const struct opts *opts, const struct ia *ia)
 {
 	const char *fabrics = dat_named_attr(&ia->provider, "OFI_FABRICS");
 	const char *rdm = dat_named_attr(&ia->provider, "OFI_FABRICS_RDM");
+	bool done;
+	char *text;
 
-	(void)opts;
-	if (fabrics)
-		conf_render(stdout, PROVIDER_DIR, fabrics, rdm ? rdm : "");
-	return fabrics;
+	if (!fabrics)
+		return -1;
+	text = conf_text(fabrics, rdm ? rdm : "");
+	done = opts->append ? append_to_conf(text) : text && fputs(text, stdout) >= 0;
+	free(text);
+	return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static bool settings_of(const struct opts *opts, const struct ia *ia)
+static int settings_of(const struct opts *opts, const struct ia *ia)
 {
 	struct json j = { .out = stdout };
 
 	if (!settings_reported(&ia->provider))
-		return false;
+		return -1;
 	if (!opts->json) {
 		settings_print(stdout, &ia->provider);
-		return true;
+		return EXIT_SUCCESS;
 	}
 	json_object(&j, NULL);
 	json_string(&j, "program", "datinfo");
@@ -415,25 +452,27 @@ static bool settings_of(const struct opts *opts, const struct ia *ia)
 	settings_json(&j, &ia->provider);
 	json_end(&j, ']');
 	json_end(&j, '}');
-	return true;
+	return EXIT_SUCCESS;
 }
 
-/* Any IA of this provider reports all fabrics of the machine and all settings. */
+/*
+ * Any IA of this provider reports all fabrics of the machine and all settings. @show_it returns the
+ * exit status, or -1 for an IA of another provider.
+ */
 static int show_one(const struct opts *opts, const struct registry *r,
-		    bool (*show_it)(const struct opts *opts, const struct ia *ia))
+		    int (*show_it)(const struct opts *opts, const struct ia *ia))
 {
 	char err[128];
 	struct ia ia;
-	bool shown;
-	int i;
+	int i, status;
 
 	for (i = 0; i < r->n; i++) {
 		if (!is_selected(opts, r, i) || ia_open(&r->info[i], &ia, err, sizeof(err)))
 			continue;
-		shown = show_it(opts, &ia);
+		status = show_it(opts, &ia);
 		dat_ia_close(ia.handle, DAT_CLOSE_GRACEFUL_FLAG);
-		if (shown)
-			return EXIT_SUCCESS;
+		if (status >= 0)
+			return status;
 	}
 	fprintf(stderr, "datinfo: no IA on libfabric could be opened to query the %s\n",
 		opts->settings ? "settings" : "fabrics");
@@ -444,6 +483,7 @@ static int show_one(const struct opts *opts, const struct registry *r,
 
 enum {
 	OPT_CONF = 256,
+	OPT_APPEND,
 	OPT_CAPS,
 	OPT_COUNTERS,
 	OPT_EXPLAIN,
@@ -455,6 +495,7 @@ static const struct option long_options[] = {
 	{ "list", no_argument, NULL, 'l' },
 	{ "counters", required_argument, NULL, OPT_COUNTERS },
 	{ "conf", no_argument, NULL, OPT_CONF },
+	{ "append", no_argument, NULL, OPT_APPEND },
 	{ "capabilities", no_argument, NULL, OPT_CAPS },
 	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	{ "settings", no_argument, NULL, OPT_SETTINGS },
@@ -518,6 +559,9 @@ static int parse(int argc, char **argv, struct opts *opts)
 		case OPT_CONF:
 			opts->conf = true;
 			break;
+		case OPT_APPEND:
+			opts->append = true;
+			break;
 		case OPT_CAPS:
 			opts->caps = true;
 			break;
@@ -542,6 +586,10 @@ static int parse(int argc, char **argv, struct opts *opts)
 	}
 	if (opts->caps && !opts->device && optind < argc)
 		opts->device = argv[optind++];
+	if (opts->append && !opts->conf) {
+		fputs("datinfo: --append needs --conf\n", stderr);
+		return EXIT_USAGE;
+	}
 	if (optind == argc)
 		return -1;
 	fprintf(stderr, "datinfo: unexpected argument \"%s\" (see datinfo --help)\n", argv[optind]);

@@ -25,6 +25,7 @@ util_libutil_la_SOURCES = \
 	util/perf_xport.c
 
 datinfo_files = \
+	src/conf.c \
 	util/dat_text.c \
 	util/dat_text.h \
 	util/datinfo.c \
@@ -34,6 +35,8 @@ datinfo_files = \
 	util/info_caps.h \
 	util/info_conf.c \
 	util/info_conf.h \
+	util/info_conf_append.c \
+	util/info_conf_append.h \
 	util/info_settings.c \
 	util/info_settings.h \
 	util/info_count.c \
@@ -60,7 +63,8 @@ datperf_files = \
 	util/perf_raw_rdm.c \
 	util/perf_server.c
 
-datinfo_cppflags = $(AM_CPPFLAGS) -DPROVIDER_DIR='"$(libdir)"'
+datinfo_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/src -DPROVIDER_DIR='"$(libdir)"' \
+	-DDAT_CONFDIR='"$(sysconfdir)"'
 
 util_datinfo_SOURCES = $(datinfo_files)
 util_datinfo_CPPFLAGS = -DDAT_API=2 $(datinfo_cppflags)
@@ -91,6 +95,7 @@ util_unit_tests = \
 	test/unit/util/info_caps1_test \
 	test/unit/util/info_caps2_test \
 	test/unit/util/info_conf_test \
+	test/unit/util/info_conf_append_test \
 	test/unit/util/info_settings_test \
 	test/unit/util/info_count_test \
 	test/unit/util/info_explain1_test \
@@ -147,6 +152,11 @@ test_unit_util_info_conf_test_SOURCES = \
 	test/unit/util/info_conf_test.c util/info_conf.c
 test_unit_util_info_conf_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_info_conf_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_info_conf_append_test_SOURCES = \
+	test/unit/util/info_conf_append_test.c util/info_conf_append.c src/conf.c
+test_unit_util_info_conf_append_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags) \
+	-I$(top_srcdir)/src -DDAT_CONFDIR='"."'
+test_unit_util_info_conf_append_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_info_explain1_test_SOURCES = $(util_explain_files)
 test_unit_util_info_explain1_test_CPPFLAGS = -DDAT_API=1 $(util_test_cppflags)
 test_unit_util_info_explain1_test_LDADD = libdat.la $(CRITERION_LIBS)

@@ -10,6 +10,7 @@ dofi_core_sources = \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/mutex.c \
 	prov/ofi/base/nap.c \
+	prov/ofi/base/ofed.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/prompt.c \
 	prov/ofi/base/runner.c \
@@ -29,6 +30,7 @@ dofi_core_sources = \
 	prov/ofi/fab/grant.c \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/lead.c \
+	prov/ofi/fab/named.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/query.c \
 	prov/ofi/fab/quirks.c \
@@ -153,6 +155,7 @@ noinst_HEADERS += \
 	prov/ofi/base/mutex.h \
 	prov/ofi/base/mutex_tsan.h \
 	prov/ofi/base/nap.h \
+	prov/ofi/base/ofed.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/prompt.h \
 	prov/ofi/base/ring.h \
@@ -173,6 +176,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/grant.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
+	prov/ofi/fab/named.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/query.h \
 	prov/ofi/fab/quirks.h \

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "ext.h"
+#include "fab/named.h"
 #include "obj/caps.h"
 #include "obj/counters.h"
 #include "obj/cr.h"
@@ -118,13 +119,18 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 		dofi_log(DOFI_ERR, DOFI_CORE, "%s: ia_params: %s", e->info.ia_name, why);
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
 	}
+	err = dofi_named_find(&params, DOFI_NAMED_SYSFS, why, sizeof(why));
+	if (err) {
+		dofi_log(DOFI_ERR, DOFI_CORE, "%s: %s", e->info.ia_name, why);
+		return dofi_ret(err);
+	}
 	err = dofi_ia_open(&e->table, &params, &xports, e->info.is_thread_safe, ia);
 	if (err)
 		return dofi_ret(err);
 	dofi_caps_named_attrs(*ia);
-	dofi_counter_server_open(&(*ia)->tell, &(*ia)->progress, dofi_counters_render, *ia);
+	dofi_counter_server_open(&(*ia)->counter_server, &(*ia)->progress, dofi_counters_render, *ia);
 	if (dofi_settings.counters == 2)
-		(*ia)->last_words = dofi_counters_last;
+		(*ia)->log_counters = dofi_counters_log;
 	return DAT_SUCCESS;
 }
 

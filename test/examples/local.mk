@@ -40,6 +40,21 @@ test_examples_hello2_CPPFLAGS = $(pair_cppflags2) -Itest/examples
 test_examples_hello2_CFLAGS = $(examples_cflags)
 test_examples_hello2_LDADD = libdat2.la
 
+# The program in README.md.
+check_PROGRAMS += test/examples/readme
+CONFORM_TESTS += test/examples/readme.sh
+nodist_test_examples_readme_SOURCES = test/examples/readme.c
+test_examples_readme_CPPFLAGS = $(pair_cppflags2)
+test_examples_readme_CFLAGS = $(examples_cflags)
+test_examples_readme_LDADD = libdat2.la
+
+test/examples/readme.c: README.md
+	$(AM_V_GEN)$(MKDIR_P) test/examples && \
+	awk '/^```$$/ { inside = 0 } inside { print } /^```c$$/ { inside = 1 }' \
+		$(top_srcdir)/README.md >$@
+
+MOSTLYCLEANFILES += test/examples/readme.c
+
 $(test_examples_hello1_OBJECTS) $(test_examples_hello2_OBJECTS) \
 $(test_examples_examples1_OBJECTS) $(test_examples_examples2_OBJECTS): test/examples/pages/stamp
 
@@ -53,4 +68,5 @@ MOSTLYCLEANFILES += test/examples/pages/*
 EXTRA_DIST += \
 	test/examples/commands.sh \
 	test/examples/extract \
-	test/examples/hello.sh
+	test/examples/hello.sh \
+	test/examples/readme.sh

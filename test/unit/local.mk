@@ -53,6 +53,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/maps_test.c \
 	test/unit/base/mutex_test.c \
 	test/unit/base/nap_test.c \
+	test/unit/base/ofed_test.c \
 	test/unit/base/pool_test.c \
 	test/unit/base/prompt_test.c \
 	test/unit/base/ring_test.c \
@@ -82,6 +83,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/grant_test.c \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
+	test/unit/fab/named_test.c \
 	test/unit/fab/params_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/shards_test.c \

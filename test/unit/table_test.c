@@ -16,7 +16,7 @@ void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *ia_p
 void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info);
 
 typedef void (*function)(void);
-typedef DAT_RETURN (*call_of_words)(intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,
+typedef DAT_RETURN (*call_with_words)(intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,
 				    intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t);
 
 #define FIRST offsetof(DAT_PROVIDER, ia_open_func)
@@ -72,7 +72,7 @@ Test(table, every_call_is_implemented)
 
 	for (i = 0; i < MEMBERS; i++) {
 		size_t at = FIRST + i * sizeof(function);
-		call_of_words call = (call_of_words)member(at);
+		call_with_words call = (call_with_words)member(at);
 		DAT_RETURN ret;
 
 		if (!takes_zeros(at))

@@ -3,12 +3,12 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/ofed.h"
 #include "secure_env.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +153,11 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	  "of libfabric: always 0 here, as connections stall with it",
 	  "0", 0, NULL, true },
 	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net", "0", 0, NULL, true },
+	{ "FI_VERBS_INLINE_SIZE", "bytes", "of libfabric: the longest message that verbs copies",
+	  NULL, 0, NULL, false },
+	{ "FI_VERBS_MIN_RNR_TIMER", "code",
+	  "of libfabric: pause before a peer without a receive is tried again",
+	  NULL, 0, NULL, false },
 	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers", NULL, 0, NULL, false },
 	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL, 0, NULL, false },
 	{ "DAT_DBG_TYPE", "bits", "of the registry: what it logs", NULL, 0, NULL, false },
@@ -172,7 +177,7 @@ static struct {
 	const char *refused_name; /* the variable with that text */
 } found[N_SETTINGS];
 
-static struct dofi_setting_line lines[N_SETTINGS + N_FOREIGN];
+static struct dofi_setting_line lines[N_SETTINGS + N_FOREIGN + DOFI_OFED_MOST];
 
 static bool number(const char *text, long *v)
 {
@@ -327,7 +332,8 @@ static const char *given(const struct dofi_foreign *f)
 
 static void foreign_line_write(struct dofi_setting_line *line, const struct dofi_foreign *f)
 {
-	const char *value = secure_getenv(f->name), *origin = by_environment;
+	const char *value = secure_getenv(f->name), *source = dofi_ofed_source(f->name);
+	const char *origin = source ? source : by_environment;
 
 	if (!value || f->fixed) {
 		origin = f->given ? "provider" : by_default;
@@ -336,8 +342,20 @@ static void foreign_line_write(struct dofi_setting_line *line, const struct dofi
 	line_write(line, f->name, f->unit, origin, f->help, value);
 }
 
+static void ofed_line_write(struct dofi_setting_line *line, const struct dofi_ofed *o)
+{
+	const char *value = secure_getenv(o->name);
+	char help[160];
+
+	snprintf(help, sizeof(help), "of OFED: %s%s", o->sets ? "sets " : "no effect: ",
+		 o->sets ? o->sets : o->why);
+	line_write(line, o->name, o->unit, value ? by_environment : by_default, help,
+		   value ? value : "-");
+}
+
 static void lines_write(void)
 {
+	const struct dofi_ofed *o;
 	char value[24];
 	size_t i;
 
@@ -349,6 +367,8 @@ static void lines_write(void)
 	}
 	for (i = 0; i < N_FOREIGN; i++)
 		foreign_line_write(&lines[N_SETTINGS + i], &dofi_foreign_table[i]);
+	for (o = dofi_ofed_table; o->name; o++)
+		ofed_line_write(&lines[N_SETTINGS + N_FOREIGN + (size_t)(o - dofi_ofed_table)], o);
 }
 
 static const struct dofi_foreign *foreign_find(const char *name)
@@ -382,10 +402,12 @@ static void settings_read_once(void)
 	dofi_log_parts = dofi_settings.log_parts;
 	dofi_log_dest = dofi_settings.log_dest;
 	one_processor_never_spins();
+	dofi_ofed_give();
 	lines_write();
 	for (i = 0; i < N_SETTINGS; i++)
 		name_the_refused(i);
 	name_the_unknown();
+	dofi_ofed_log();
 }
 
 void dofi_settings_read(void)

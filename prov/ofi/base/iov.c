@@ -11,16 +11,16 @@
 /* Returns how many of @len bytes at *@offset are in @piece, and sets *@at; moves *@offset to the next segment. */
 static size_t part_of(const struct iovec *piece, size_t *offset, size_t len, void **at)
 {
-	size_t room;
+	size_t rest;
 
 	if (*offset >= piece->iov_len) {
 		*offset -= piece->iov_len;
 		return 0;
 	}
 	*at = (char *)piece->iov_base + *offset;
-	room = piece->iov_len - *offset;
+	rest = piece->iov_len - *offset;
 	*offset = 0;
-	return len < room ? len : room;
+	return len < rest ? len : rest;
 }
 
 /* Short messages usually fit the first segment. */

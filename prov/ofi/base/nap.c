@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 #include "base/pool.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static struct dofi_pool_head *head_of(void *obj)
 {

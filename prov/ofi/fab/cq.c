@@ -7,7 +7,6 @@
 #include "fab/cq_serve.h"
 
 #include <errno.h>
-#include <rdma/fi_errno.h>
 #include <stdlib.h>
 
 /* Software CQs grow when they are full. */
@@ -183,16 +182,16 @@ static int shard_add(struct dofi_cq *cq)
 	return ret;
 }
 
-static struct dofi_shard *shard_with_room(struct dofi_cq *cq)
+static struct dofi_shard *shard_not_full(struct dofi_cq *cq)
 {
 	if (cq->several)
-		return dofi_shards_with_room(cq->shards);
+		return dofi_shards_not_full(cq->shards);
 	return cq->first.endpoints < DOFI_SHARD_ENDPOINTS ? &cq->first : NULL;
 }
 
 struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
 {
-	struct dofi_shard *shard = cq->reads_each && cq->fd >= 0 ? shard_with_room(cq) : &cq->first;
+	struct dofi_shard *shard = cq->reads_each && cq->fd >= 0 ? shard_not_full(cq) : &cq->first;
 	int ret;
 
 	if (!shard) {
@@ -201,7 +200,7 @@ struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
 		cq->poller.fired = true;
 		if (ret)
 			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s", fi_strerror(-ret));
-		shard = ret ? &cq->first : shard_with_room(cq);
+		shard = ret ? &cq->first : shard_not_full(cq);
 	}
 	shard->endpoints++;
 	return shard;

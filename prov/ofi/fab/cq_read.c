@@ -3,7 +3,6 @@
 
 #include "fab/cq.h"
 
-#include "base/env.h"
 #include "fab/wc.h"
 
 #include <rdma/fi_errno.h>

@@ -113,3 +113,13 @@ void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage 
 	inet_ntop(AF_INET6, &gid, device->gid, sizeof(device->gid));
 	state_find(sysfs, device);
 }
+
+bool dofi_device_port_has(const char *sysfs, const char *name, unsigned port,
+			  const struct sockaddr_storage *address)
+{
+	const struct in6_addr gid = gid_of(address);
+	struct dofi_device device;
+
+	snprintf(device.name, sizeof(device.name), "%s", name);
+	return port_has(sysfs, &device, port, &gid);
+}

@@ -28,4 +28,8 @@ struct dofi_device {
 void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage *address,
 		      const char *sysfs, struct dofi_device *device);
 
+/* Whether @address is a GID of the port @port of the device @name, by the files in @sysfs. */
+bool dofi_device_port_has(const char *sysfs, const char *name, unsigned port,
+			  const struct sockaddr_storage *address);
+
 #endif

@@ -102,7 +102,7 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 	return cq;
 }
 
-static bool has_room(const struct dofi_cq *cq, unsigned n)
+static bool has_entries(const struct dofi_cq *cq, unsigned n)
 {
 	return !cq->fixed || cq->unreserved >= n;
 }
@@ -111,10 +111,10 @@ static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned n)
 {
 	unsigned i;
 
-	if (has_room(&domain->cq, n))
+	if (has_entries(&domain->cq, n))
 		return &domain->cq;
 	for (i = 0; i < domain->n_more; i++)
-		if (has_room(domain->more[i], n))
+		if (has_entries(domain->more[i], n))
 			return domain->more[i];
 	return cq_add(domain);
 }
@@ -123,7 +123,7 @@ struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n)
 {
 	struct dofi_cq *cq = cq_with(domain, n);
 
-	if (!cq || !has_room(cq, n)) {
+	if (!cq || !has_entries(cq, n)) {
 		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", n);
 		return NULL;
 	}

@@ -381,7 +381,7 @@ void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
 	free(peer);
 }
 
-unsigned dofi_rdm_room(const struct dofi_rdm *rdm)
+unsigned dofi_rdm_free_entries(const struct dofi_rdm *rdm)
 {
 	const unsigned most = rdm->max_peers / 2;
 

@@ -97,7 +97,7 @@ bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t l
  * Returns how many more peers should be added. Half of the fabric's entries stay free for peers that it adds by
  * itself: shm (1.19 and newer) makes an entry for a removed peer if the peer's first message is late.
  */
-unsigned dofi_rdm_room(const struct dofi_rdm *rdm);
+unsigned dofi_rdm_free_entries(const struct dofi_rdm *rdm);
 
 /* The highest bit of op_context distinguishes buffers from operations: no address has it. */
 #define DOFI_RDM_BUFFER_BIT ((uintptr_t)1 << 63)

@@ -70,7 +70,7 @@ static void choose_rdma(struct dofi_fabric_choice *choice, const struct dofi_que
  */
 static void choose_bye(struct dofi_fabric_choice *choice)
 {
-	choice->says_bye = choice->rdm ||
+	choice->sends_bye = choice->rdm ||
 			   (choice->quirk->ends_silently && choice->cq_data && choice->scoped_keys);
 }
 

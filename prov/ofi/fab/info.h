@@ -43,7 +43,7 @@ struct dofi_fabric_choice {
 	bool wildcard;			/* listen on every interface, connect from any */
 	bool zero_based;		/* peers may count addresses from the first byte of a registration */
 	bool scoped_keys;		/* a key can be limited to one connection: dofi_mr_fabric_key() */
-	bool says_bye;			/* a message before an orderly end distinguishes it from a loss */
+	bool sends_bye;			/* a message before an orderly end distinguishes it from a loss */
 	bool also_granted;		/* peers also use registrations on another fabric, with the keys of this one */
 	const struct dofi_quirk *quirk;
 	struct dofi_locality locality;	/* of the device, if located */

@@ -8,7 +8,6 @@
 #include "fab/cq.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

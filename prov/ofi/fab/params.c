@@ -4,8 +4,12 @@
 #include "fab/params.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static const char blank[] = " \t";
 
 static char *param_slot(struct dofi_params *p, const char *key, size_t len)
 {
@@ -34,7 +38,8 @@ static int param_word(struct dofi_params *p, const char *word, size_t len,
 	char *slot;
 
 	if (!eq || eq == word) {
-		snprintf(why, why_size, "\"%.*s\" is not key=value", (int)len, word);
+		snprintf(why, why_size, "\"%.*s\" is neither key=value nor a name with a port",
+			 (int)len, word);
 		return -EINVAL;
 	}
 	slot = param_slot(p, word, eq - word);
@@ -59,14 +64,59 @@ static int param_word(struct dofi_params *p, const char *word, size_t len,
 	return 0;
 }
 
+#define MOST_PORT 255	/* ports have 8 bits */
+
+/* Whether @text is a name and a number; sets their lengths. */
+static bool is_named(const char *text, size_t *name_len, size_t *port_len)
+{
+	const char *port;
+
+	*name_len = strcspn(text, blank);
+	port = text + *name_len + strspn(text + *name_len, blank);
+	*port_len = strspn(port, "0123456789");
+	return *port_len && !memchr(text, '=', *name_len) &&
+	       (!port[*port_len] || strchr(blank, port[*port_len]));
+}
+
+/* Parses OFED's form. */
+static int named_parse(struct dofi_params *p, const char *text, char *why, size_t why_size)
+{
+	size_t name_len, port_len;
+	const char *port, *rest;
+
+	is_named(text, &name_len, &port_len);
+	port = text + name_len + strspn(text + name_len, blank);
+	rest = port + port_len + strspn(port + port_len, blank);
+	if (*rest) {
+		snprintf(why, why_size, "\"%s\" follows the name and port", rest);
+		return -EINVAL;
+	}
+	if (name_len >= sizeof(p->name) || memchr(text, '/', name_len)) {
+		snprintf(why, why_size, "\"%.*s\" is not the name of a device or interface",
+			 (int)name_len, text);
+		return -EINVAL;
+	}
+	if (strtoul(port, NULL, 10) > MOST_PORT) {
+		snprintf(why, why_size, "port %.*s of \"%.*s\" is above %d", (int)port_len, port,
+			 (int)name_len, text, MOST_PORT);
+		return -EINVAL;
+	}
+	memcpy(p->name, text, name_len);
+	p->port = strtoul(port, NULL, 10);
+	return 0;
+}
+
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size)
 {
-	static const char blank[] = " \t";
+	size_t name_len, port_len;
 
 	memset(params, 0, sizeof(*params));
 	if (!text)
 		return 0;
-	for (text += strspn(text, blank); *text; text += strspn(text, blank)) {
+	text += strspn(text, blank);
+	if (is_named(text, &name_len, &port_len))
+		return named_parse(params, text, why, why_size);
+	for (; *text; text += strspn(text, blank)) {
 		size_t len = strcspn(text, blank);
 		int ret = param_word(params, text, len, why, why_size);
 

@@ -5,17 +5,21 @@
 
 #include <stddef.h>
 
-/* The `key=value` words; an empty string means "any". */
+/* The fabric that the text selects; an empty string means "any". */
 struct dofi_params {
 	char provider[64];
 	char domain[64];
 	char address[64];	/* numeric, of a local interface */
 	char endpoint[64];	/* msg: connected, rdm: connectionless */
+	/* in OFED's form, "mlx4_0 1" or "ib0 0", a device or interface; else empty: fab/named.h */
+	char name[64];
+	unsigned port;		/* of the device; 0 for an interface, or for any port of a device */
 };
 
 /*
- * Parses @text into @params. Returns 0; or -EINVAL, with a sentence in @why, for a word that is no `key=value`, an
- * unknown key, an overlong value or an unknown endpoint type.
+ * Parses @text, `key=value` words or a name and a port, into @params. Returns 0; or -EINVAL, with a
+ * sentence in @why, for another word, an unknown key, an overlong value, an unknown endpoint type
+ * or a port above 255.
  */
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size);
 

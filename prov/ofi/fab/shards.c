@@ -96,7 +96,7 @@ void dofi_shards_close(struct dofi_shards *s)
 	s->n = 0;
 }
 
-struct dofi_shard *dofi_shards_with_room(struct dofi_shards *s)
+struct dofi_shard *dofi_shards_not_full(struct dofi_shards *s)
 {
 	while (s->vacant < s->n && s->shard[s->vacant]->endpoints >= DOFI_SHARD_ENDPOINTS)
 		s->vacant++;

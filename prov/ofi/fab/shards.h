@@ -56,7 +56,7 @@ int dofi_shards_add(struct dofi_shards *shards, struct fid_cq *fid, int fd);
 void dofi_shards_close(struct dofi_shards *shards);
 
 /* Returns a shard with room for another endpoint, or NULL. Progress thread. */
-struct dofi_shard *dofi_shards_with_room(struct dofi_shards *shards);
+struct dofi_shard *dofi_shards_not_full(struct dofi_shards *shards);
 /* Call when an endpoint of @shard is closed. Progress thread. */
 void dofi_shards_leave(struct dofi_shards *shards, struct dofi_shard *shard);
 

@@ -53,13 +53,13 @@ static void hand_over(int to, int fd)
 {
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
+		char buffer[CMSG_SPACE(sizeof(int))];
 	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
 				.cmsg_type = SCM_RIGHTS } };
 	struct iovec byte = { .iov_base = (char[]){ 'c' }, .iov_len = 1 };
 	const struct msghdr msg = {
 		.msg_iov = &byte, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control.room),
+		.msg_control = &control, .msg_controllen = sizeof(control.buffer),
 	};
 
 	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));

@@ -3,7 +3,6 @@
 
 #include "obj/caps.h"
 
-#include "base/env.h"
 #include "obj/ia.h"
 
 #include <stdio.h>

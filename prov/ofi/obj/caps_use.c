@@ -156,7 +156,7 @@ static void named_refusal(struct dofi_ia *ia)
 	const bool silent = !ia->fabric.rdm && ia->fabric.quirk->ends_silently;
 
 	named_add(ia, "OFI_RDMA_REFUSED", silent ? "DAT_DTO_ERR_FLUSHED" : "DAT_DTO_ERR_REMOTE_ACCESS");
-	named_add(ia, "OFI_GOODBYE", ia->fabric.says_bye ? "TRUE" : "FALSE");
+	named_add(ia, "OFI_GOODBYE", ia->fabric.sends_bye ? "TRUE" : "FALSE");
 }
 
 /* The transport, which decides what the rows' values cost. */

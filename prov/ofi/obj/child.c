@@ -10,14 +10,14 @@
 static bool count_in(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
 	DAT_COUNT *n = &ia->n_children[DOFI_KIND(type)];
-	bool room;
+	bool allowed;
 
 	dofi_mutex_lock(&ia->lock);
-	room = *n < dofi_caps_max_objects(ia, type);
-	if (room)
+	allowed = *n < dofi_caps_max_objects(ia, type);
+	if (allowed)
 		++*n;
 	dofi_mutex_unlock(&ia->lock);
-	return room;
+	return allowed;
 }
 
 static void count_out(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
@@ -85,8 +85,8 @@ int dofi_obj_retire(struct dofi_obj *obj)
 
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj)
 {
-	if (obj->ia->last_words)
-		obj->ia->last_words(obj, type);
+	if (obj->ia->log_counters)
+		obj->ia->log_counters(obj, type);
 	count_out(obj->ia, type);
 	dofi_pool_put(pool, obj);
 }

@@ -8,7 +8,6 @@
 #include "obj/child.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -17,7 +16,7 @@ static void cno_ctor(void *obj)
 	struct dofi_cno *cno = obj;
 
 	dofi_mutex_init(&cno->lock);
-	dofi_cond_init(&cno->bell);
+	dofi_cond_init(&cno->wakeup);
 }
 
 struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor);
@@ -80,7 +79,7 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd) DOFI_
 	triggered_set(cno, true);
 	cno->evd = evd;
 	agent = cno->agent_armed && !cno->dying;
-	dofi_cond_signal(&cno->bell);
+	dofi_cond_signal(&cno->wakeup);
 	dofi_mutex_unlock(&cno->lock);
 	if (agent)
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
@@ -90,7 +89,7 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd) DOFI_
 static void waiters_release(struct dofi_cno *cno) DOFI_NEEDS(cno->lock)
 {
 	cno->released++;
-	dofi_cond_broadcast(&cno->bell);
+	dofi_cond_broadcast(&cno->wakeup);
 }
 
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed)
@@ -154,7 +153,7 @@ static void cno_destroy(struct dofi_obj *obj)
 	cno->dying = true;
 	waiters_release(cno);
 	while (cno->waiters)
-		dofi_cond_wait(&cno->bell, &cno->lock, DOFI_NEVER);
+		dofi_cond_wait(&cno->wakeup, &cno->lock, DOFI_NEVER);
 	cno->agent_armed = false;
 	/* wakes a program that polls the descriptor */
 	triggered_set(cno, true);
@@ -315,7 +314,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 	before = cno->released - cno->dying;	/* too late to begin a wait */
 	cno->waiters++;
 	while (!cno->triggered && cno->released == before && !err)
-		err = dofi_cond_wait(&cno->bell, &cno->lock, deadline);
+		err = dofi_cond_wait(&cno->wakeup, &cno->lock, deadline);
 	cno->waiters--;
 	/* a waiter that was sent away returns no error, and no EVD */
 	if (cno->triggered || cno->released == before)
@@ -325,7 +324,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 	if (ret == DAT_QUEUE_EMPTY && err == -EINTR)
 		ret = DOFI_RET(DAT_INTERRUPTED_CALL, 0);
 	if (cno->dying)
-		dofi_cond_broadcast(&cno->bell);
+		dofi_cond_broadcast(&cno->wakeup);
 	dofi_mutex_unlock(&cno->lock);
 	return ret;
 }

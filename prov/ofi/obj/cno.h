@@ -19,7 +19,7 @@ struct dofi_cno_source {
 struct dofi_cno {
 	struct dofi_obj obj;
 	struct dofi_mutex lock;		/* the fields below; nothing is locked under it */
-	struct dofi_cond bell;
+	struct dofi_cond wakeup;
 	bool triggered;			/* one sticky bit, consumed by one waiter */
 	int fd;				/* an eventfd, readable while triggered; or -1 */
 	bool again;			/* triggered for events that were reported before */

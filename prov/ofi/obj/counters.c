@@ -298,7 +298,7 @@ static void render(FILE *to, const struct counted *c)
 	}
 }
 
-void dofi_counters_last(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+void dofi_counters_log(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 {
 	struct counted c;
 

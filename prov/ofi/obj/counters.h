@@ -28,8 +28,8 @@ void dofi_counters_render(FILE *to, void *arg);
 
 /*
  * Writes the counters of @obj, which is being freed and was of @type, to stderr:
- * dofi_ia.last_words.
+ * dofi_ia.log_counters.
  */
-void dofi_counters_last(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+void dofi_counters_log(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
 #endif

@@ -5,8 +5,6 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "obj/evd.h"
-#include "obj/lmr.h"
 
 #include <assert.h>
 
@@ -125,11 +123,11 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 	dofi_ep_todo(ep, DOFI_EP_CLOSE);
 }
 
-void dofi_ep_lost(struct dofi_ep *ep, bool unheard)
+void dofi_ep_lost(struct dofi_ep *ep, bool data_lost)
 {
 	if (dofi_ep_is_live(ep) && !ep->closing) {
 		ep->lost = true;
-		ep->unheard = unheard;
+		ep->data_lost = data_lost;
 		ep->peer_data_size = 0;
 	}
 	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);

@@ -71,8 +71,8 @@ struct dofi_ep {
 	bool closing;			/* the EP takes no more operations; those it has will be flushed */
 	bool failed_early;		/* a receive failed before the event of the connection */
 	bool lost;			/* the fabric reported the end, and this end did not request it */
-	bool unheard;			/* the connection was lost before all that the peer sent was read */
-	bool says_bye, said_bye;	/* the peer sends a message before an orderly end; it did */
+	bool data_lost;			/* the connection was lost before all that the peer sent was read */
+	bool sends_bye, got_bye;	/* the peer sends a message before an orderly end; it did */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
@@ -211,9 +211,9 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event) DOFI_NEEDS(ep->lock
 /*
  * Call from any thread when the fabric reports the end of the connection without the reason. The
  * event is BROKEN if the peer sends a goodbye before an orderly end and did not, else DISCONNECTED.
- * @unheard: the fabric may not have read all that the peer sent. EP lock held.
+ * @data_lost: the fabric may not have read all that the peer sent. EP lock held.
  */
-void dofi_ep_lost(struct dofi_ep *ep, bool unheard) DOFI_NEEDS(ep->lock);
+void dofi_ep_lost(struct dofi_ep *ep, bool data_lost) DOFI_NEEDS(ep->lock);
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
 void dofi_ep_request_done(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 

@@ -7,7 +7,6 @@
 #include "obj/evd.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* Watermarks */
 

@@ -194,11 +194,11 @@ static void report_last_receive(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 /* All that the peer sent has been read: decides which event the end has. EP lock held. */
 static void judge_loss(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
-	if (ep->lost && is_connected(ep) && ep->says_bye && !ep->said_bye)
+	if (ep->lost && is_connected(ep) && ep->sends_bye && !ep->got_bye)
 		ep->end = DAT_CONNECTION_EVENT_BROKEN;
 	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
 		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
-	ep->lost = ep->says_bye = ep->said_bye = false;
+	ep->lost = ep->sends_bye = ep->got_bye = false;
 }
 
 /*

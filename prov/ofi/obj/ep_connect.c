@@ -38,9 +38,9 @@ struct attempt {
 	DAT_CONNECT_FLAGS flags;
 };
 
-static DAT_COUNT request_room(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
+static DAT_COUNT request_data_max(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 {
-	return ia->xport->request_room ? ia->xport->request_room(ia, conn_qual) :
+	return ia->xport->request_data_max ? ia->xport->request_data_max(ia, conn_qual) :
 					 ia->max_private_data;
 }
 
@@ -50,7 +50,7 @@ static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *
 {
 	if (!a->timeout)
 		return DOFI_RET(DAT_INVALID_PARAMETER, first);
-	if (a->data_size < 0 || a->data_size > request_room(ep->obj.ia, a->conn_qual))
+	if (a->data_size < 0 || a->data_size > request_data_max(ep->obj.ia, a->conn_qual))
 		return DOFI_RET(DAT_INVALID_PARAMETER, first + 1);
 	if (a->data_size && !a->data)
 		return DOFI_RET(DAT_INVALID_PARAMETER, first + 2);

@@ -76,7 +76,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->mail = NULL;
 	ep->owes = false;
 	ep->closing = ep->graceful = ep->failed_early = ep->silent = ep->scoped = ep->framed = false;
-	ep->lost = ep->says_bye = ep->said_bye = false;
+	ep->lost = ep->sends_bye = ep->got_bye = false;
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;

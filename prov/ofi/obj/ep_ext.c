@@ -3,8 +3,6 @@
 
 #include "obj/ep_ext.h"
 
-#include "obj/ep_post.h"
-
 static DAT_RETURN bad_arg(int n)
 {
 	return DOFI_RET(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + (n - 1));

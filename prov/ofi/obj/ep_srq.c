@@ -6,10 +6,8 @@
 #include "base/container.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_done.h"
-#include "obj/ep_queue.h"
 
 #include <rdma/fi_errno.h>
-#include <stddef.h>
 
 int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto)
 {

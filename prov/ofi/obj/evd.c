@@ -57,9 +57,9 @@ static void evd_destroy(struct dofi_obj *obj)
 		obj->ia->async_evd = NULL;
 	dofi_mutex_lock(&evd->lock);
 	evd->dying = true;
-	dofi_cond_broadcast(&evd->bell);
+	dofi_cond_broadcast(&evd->wakeup);
 	while (evd->waiting)	/* the waiter leaves with DAT_ABORT and signals that */
-		dofi_cond_wait(&evd->bell, &evd->lock, DOFI_NEVER);
+		dofi_cond_wait(&evd->wakeup, &evd->lock, DOFI_NEVER);
 	cno_detach(evd, true);
 	count = atomic_load(&evd->count);
 	dofi_evd_set_count(evd, 0);
@@ -230,7 +230,7 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 	evd->waitable = waitable;
 	/* the waiter leaves even if the EVD is waitable again before it runs */
 	evd->evicted |= !waitable;
-	dofi_cond_broadcast(&evd->bell);
+	dofi_cond_broadcast(&evd->wakeup);
 	dofi_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }

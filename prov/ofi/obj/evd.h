@@ -75,7 +75,7 @@ struct dofi_evd {
 	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all streams notify; written under streams_lock, read without */
 
 	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
-	struct dofi_cond bell;
+	struct dofi_cond wakeup;
 	struct dofi_event *ring;
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;

@@ -13,7 +13,7 @@ static void evd_ctor(void *obj)
 	struct dofi_evd *evd = obj;
 
 	dofi_mutex_init(&evd->lock);
-	dofi_cond_init(&evd->bell);
+	dofi_cond_init(&evd->wakeup);
 }
 
 struct dofi_pool dofi_evd_pool = DOFI_POOL_INIT("evd", struct dofi_evd, evd_ctor);
@@ -41,7 +41,7 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
 		evd->notified = true;
 		if ((DAT_COUNT)count >= evd->threshold) {
 			dofi_count(&evd->count_of.notify);
-			dofi_cond_broadcast(&evd->bell);
+			dofi_cond_broadcast(&evd->wakeup);
 		}
 	} else if (evd->cno && evd->enabled) {
 		dofi_cno_raise(evd->cno, &evd->at_cno);

@@ -119,7 +119,7 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 	if (err)
 		return err;
 	if (!must_leave(evd))
-		err = dofi_lead_sleep(cq, &evd->bell, &evd->lock, deadline);
+		err = dofi_lead_sleep(cq, &evd->wakeup, &evd->lock, deadline);
 	dofi_mutex_unlock(&evd->lock);
 	dofi_lead_end(cq);
 	dofi_cq_poll_next(cq);
@@ -151,7 +151,7 @@ static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(
 
 	feeds_sleep(evd, slept);
 	while (!must_leave(evd) && !err)
-		err = dofi_cond_wait(&evd->bell, &evd->lock, deadline);
+		err = dofi_cond_wait(&evd->wakeup, &evd->lock, deadline);
 	feeds_wake(slept);
 	return err;
 }
@@ -240,7 +240,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	evd->waiting = false;
 	dofi_evd_route(evd);
 	if (evd->dying)
-		dofi_cond_broadcast(&evd->bell);
+		dofi_cond_broadcast(&evd->wakeup);
 	return ret;
 }
 

@@ -142,8 +142,8 @@ static void ia_reset(struct dofi_ia *ia)
 	ia->async_evd = NULL;
 	ia->async_evd_owned = ia->async_evd_shared = false;
 	ia->xport_ia = ia->local_ia = NULL;
-	dofi_counter_server_init(&ia->tell);
-	ia->last_words = NULL;
+	dofi_counter_server_init(&ia->counter_server);
+	ia->log_counters = NULL;
 	memset(&ia->count, 0, sizeof(ia->count));
 	memset(ia->made, 0, sizeof(ia->made));
 	memset(ia->freed, 0, sizeof(ia->freed));
@@ -284,7 +284,7 @@ static void destroy_children(void *arg)
 	struct dofi_obj *obj;
 	size_t i;
 
-	dofi_counter_server_close(&ia->tell);
+	dofi_counter_server_close(&ia->counter_server);
 	for (i = 0; i < sizeof(close_order) / sizeof(close_order[0]); i++)
 		while ((obj = first_child(ia, close_order[i])))
 			obj->destroy(obj);
@@ -309,8 +309,8 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 		dofi_progress_call(&ia->progress, destroy_children, ia);
 		dofi_progress_stop(&ia->progress);
 		fabrics_release(ia);
-		if (ia->last_words)
-			ia->last_words(&ia->obj, DAT_HANDLE_TYPE_IA);
+		if (ia->log_counters)
+			ia->log_counters(&ia->obj, DAT_HANDLE_TYPE_IA);
 	}
 	dofi_pool_put(&dofi_ia_pool, ia);
 }

@@ -11,7 +11,6 @@
 #include "loop/counter_server.h"
 #include "obj/obj.h"
 
-#include <stddef.h>
 #include <sys/socket.h>
 
 struct dofi_evd;
@@ -51,7 +50,7 @@ struct dofi_ia {
 	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
 	DAT_COUNT n_named;
 
-	struct dofi_counter_server tell;
+	struct dofi_counter_server counter_server;
 
 	/* written by any thread, with dofi_count_exactly() */
 	struct {
@@ -64,9 +63,9 @@ struct dofi_ia {
 
 	/*
 	 * Prints the counters of an object of this type, which is being freed:
-	 * dofi_counters_last(), or NULL.
+	 * dofi_counters_log(), or NULL.
 	 */
-	void (*last_words)(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+	void (*log_counters)(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
 	struct dofi_mutex lock;		/* the fields below */
 	uint64_t made[DOFI_KINDS], freed[DOFI_KINDS];

@@ -7,8 +7,6 @@
 #include "obj/child.h"
 #include "obj/segments.h"
 
-#include <string.h>
-
 static void srq_ctor(void *obj)
 {
 	struct dofi_srq *srq = obj;

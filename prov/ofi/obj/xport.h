@@ -68,7 +68,7 @@ struct dofi_xport {
 	 * How much of ia->max_private_data a request for @conn_qual carries. Any thread. NULL:
 	 * all of it.
 	 */
-	DAT_COUNT (*request_room)(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
+	DAT_COUNT (*request_data_max)(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 	/*
 	 * The transport matches messages to receives itself, including those of an SRQ, which it
 	 * takes with dofi_srq_receive(). Otherwise the fabric matches them, and the srq_ functions

@@ -69,7 +69,7 @@ int dofi_rings_choose(struct dofi_fabric_choice *choice)
 	*choice = (struct dofi_fabric_choice){
 		.info = info, .mr_style = DOFI_MR_VIRTUAL, .rdm = true, .target_rdma = true,
 		.write_ordered = true, .zero_based = true, .scoped_keys = true, .cq_data = true,
-		.says_bye = true, .frame_size = DOFI_LINK_FRAME, .quirk = &quirk,
+		.sends_bye = true, .frame_size = DOFI_LINK_FRAME, .quirk = &quirk,
 	};
 	return 0;
 }

@@ -24,7 +24,7 @@ struct dofi_rings {
 	/* under the lock of the CQ, but for all_due */
 	struct dofi_link **link;	/* by slot; NULL in a free slot */
 	uint32_t n_slots;		/* slots up to the last one in use */
-	uint32_t room;			/* slots that the array has */
+	uint32_t capacity;		/* slots that the array has */
 	uint32_t turn;			/* the slot, or mark, that the next read begins with */
 	uint32_t probe;			/* the slot that the next read checks, marked or not */
 	bool marks;			/* peers mark their rings, as there were more than FEW */
@@ -303,19 +303,19 @@ int dofi_rings_doorbell(const struct dofi_rings *rings)
 
 static int slot_find(struct dofi_rings *rings, uint32_t *slot)
 {
-	const uint32_t room = rings->room ? 2 * rings->room : FEW;
+	const uint32_t capacity = rings->capacity ? 2 * rings->capacity : FEW;
 	struct dofi_link **link;
 	uint32_t i;
 
 	for (i = 0; i < rings->n_slots; i++)
 		if (!rings->link[i])
 			break;
-	if (i == rings->room) {
-		link = realloc(rings->link, room * sizeof(*link));
+	if (i == rings->capacity) {
+		link = realloc(rings->link, capacity * sizeof(*link));
 		if (!link)
 			return -ENOMEM;
 		rings->link = link;
-		rings->room = room;
+		rings->capacity = capacity;
 	}
 	*slot = i;
 	return 0;

@@ -15,7 +15,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -101,18 +100,18 @@ static bool is_silent(int fd, unsigned ms)
 
 struct sockets {
 	int *fd;
-	size_t n, room;
+	size_t n, capacity;
 };
 
 static bool sockets_add(struct sockets *s, int fd)
 {
-	const size_t room = s->room ? 2 * s->room : 64;
-	int *more = s->n < s->room ? s->fd : realloc(s->fd, room * sizeof(*more));
+	const size_t capacity = s->capacity ? 2 * s->capacity : 64;
+	int *more = s->n < s->capacity ? s->fd : realloc(s->fd, capacity * sizeof(*more));
 
 	if (!more)
 		return false;
-	if (s->n == s->room)
-		s->room = room;
+	if (s->n == s->capacity)
+		s->capacity = capacity;
 	s->fd = more;
 	s->fd[s->n++] = fd;
 	return true;

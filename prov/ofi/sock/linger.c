@@ -60,7 +60,7 @@ static void rest_send(struct dofi_linger *l)
 }
 
 /* Returns whether the peer's kernel has yet to take data or the end. Sets *@left to the number of bytes. */
-static bool is_unheard(const struct dofi_linger *l, int *left)
+static bool is_outstanding(const struct dofi_linger *l, int *left)
 {
 	struct tcp_info info = { .tcpi_state = TCP_CLOSE };
 	socklen_t len = sizeof(info);
@@ -90,7 +90,7 @@ static void check(struct dofi_timer *timer)
 	/* the fabric may have closed the socket without sending the end */
 	if (!l->rest)
 		shutdown(l->fd, SHUT_RDWR);
-	if (!is_unheard(l, &left)) {
+	if (!is_outstanding(l, &left)) {
 		linger_close(l);
 		return;
 	}

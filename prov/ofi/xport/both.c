@@ -19,7 +19,7 @@
 struct both {
 	struct dofi_xport xport;
 	struct dofi_progress_ops progress_ops;
-	const struct dofi_xport *far;	/* the variant of the connected transport that the IA has */
+	const struct dofi_xport *remote;	/* the variant of the connected transport that the IA has */
 };
 
 static struct both *both_of(const struct dofi_ia *ia)
@@ -33,7 +33,7 @@ static struct both *both_of(const struct dofi_ia *ia)
  */
 static int both_listen(struct dofi_sp *sp)
 {
-	int ret = both_of(sp->obj.ia)->far->listen(sp), local;
+	int ret = both_of(sp->obj.ia)->remote->listen(sp), local;
 
 	if (ret)
 		return ret;
@@ -47,7 +47,7 @@ static int both_listen(struct dofi_sp *sp)
 static void both_unlisten(struct dofi_sp *sp)
 {
 	dofi_rdm_xport.unlisten(sp);
-	both_of(sp->obj.ia)->far->unlisten(sp);
+	both_of(sp->obj.ia)->remote->unlisten(sp);
 }
 
 static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
@@ -61,14 +61,14 @@ static void both_connect(struct dofi_ep *ep)
 {
 	const bool local = dofi_cm_is_here(&ep->request.peer);
 
-	xport_set(ep, local ? &dofi_rdm_xport : both_of(ep->obj.ia)->far);
+	xport_set(ep, local ? &dofi_rdm_xport : both_of(ep->obj.ia)->remote);
 	ep->xport->connect(ep);
 }
 
 static void both_connect_otherwise(struct dofi_ep *ep)
 {
 	dofi_log(DOFI_DEBUG, DOFI_CM, "ep %p: not by shared memory", (void *)ep);
-	xport_set(ep, both_of(ep->obj.ia)->far);
+	xport_set(ep, both_of(ep->obj.ia)->remote);
 	dofi_ep_connect_again(ep);
 }
 
@@ -78,8 +78,8 @@ static void both_ia_fini(struct dofi_ia *ia)
 
 	dofi_rdm_xport.ia_fini(ia);
 	/* the progress thread runs on for a while */
-	ia->xport = b->far;
-	ia->progress.ops = b->far->progress_ops;
+	ia->xport = b->remote;
+	ia->progress.ops = b->remote->progress_ops;
 	free(b);
 	ia->xport->ia_fini(ia);
 }
@@ -88,18 +88,18 @@ static void both_pz_close(struct dofi_pz *pz)
 {
 	struct both *b = both_of(pz->obj.ia);
 
-	if (b->far->pz_close)
-		b->far->pz_close(pz);
+	if (b->remote->pz_close)
+		b->remote->pz_close(pz);
 	dofi_rdm_xport.pz_close(pz);
 }
 
-static void both_init(struct both *b, const struct dofi_xport *far)
+static void both_init(struct both *b, const struct dofi_xport *remote)
 {
-	b->far = far;
-	b->progress_ops = *far->progress_ops;
+	b->remote = remote;
+	b->progress_ops = *remote->progress_ops;
 	b->progress_ops.rest = dofi_rdm_xport.progress_ops->rest;
 	b->progress_ops.rise = dofi_rdm_xport.progress_ops->rise;
-	b->xport = *far;
+	b->xport = *remote;
 	b->xport.name = "both";
 	b->xport.progress_ops = &b->progress_ops;
 	b->xport.ia_fini = both_ia_fini;

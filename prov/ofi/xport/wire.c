@@ -6,7 +6,6 @@
 #include "xport/wire.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define MAGIC 0xda

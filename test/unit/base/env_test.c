@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/ofed.h"
 #include "capture.h"
 
 #include <criterion/criterion.h>
@@ -311,6 +312,7 @@ Test(env, every_row_has_a_line)
 {
 	const struct dofi_setting *s;
 	const struct dofi_foreign *f;
+	const struct dofi_ofed *o;
 	unsigned n = 0;
 
 	cr_expect(!dofi_settings_line(0), "before anything was read");
@@ -319,6 +321,8 @@ Test(env, every_row_has_a_line)
 		cr_expect(strstr(line_of(s->name), s->help), "%s", s->name);
 	for (f = dofi_foreign_table; f->name; f++, n++)
 		cr_expect(strstr(line_of(f->name), f->help), "%s", f->name);
+	for (o = dofi_ofed_table; o->name; o++, n++)
+		cr_expect(line_of(o->name), "%s", o->name);
 	cr_expect(dofi_settings_line(n - 1) && !dofi_settings_line(n));
 }
 
@@ -493,6 +497,16 @@ Test(env, the_page_has_no_other_settings)
 		cr_expect(s->name || len == strlen("DAT_OFI_"), "%.*s", (int)len, p);
 		p += len;
 	}
+}
+
+/* The page lists the variables of OFED with their effect, or the reason for having none. */
+Test(env, the_page_has_variables_of_ofed)
+{
+	const struct dofi_ofed *o;
+	char *text = page();
+
+	for (o = dofi_ofed_table; o->name; o++)
+		cr_expect(strstr(text, o->name), "%s", o->name);
 }
 
 Test(env, log_level_takes_effect)

@@ -409,7 +409,7 @@ Test(ring, two_processes)
 static _Atomic int flag, go;
 static _Atomic unsigned round_number;
 
-static void *publish_and_look(void *arg)
+static void *publish_and_poll(void *arg)
 {
 	unsigned i;
 
@@ -431,7 +431,7 @@ Test(ring, a_flag_and_a_record_do_not_miss_each_other)
 	unsigned i;
 	bool seen;
 
-	cr_assert_eq(pthread_create(&thread, NULL, publish_and_look, NULL), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, publish_and_poll, NULL), 0);
 	for (i = 1; i <= STRESS; i++) {
 		atomic_store(&go, 0);
 		atomic_store(&flag, 0);

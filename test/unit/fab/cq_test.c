@@ -40,16 +40,16 @@ static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 	last_sink = sink;
 }
 
-static unsigned sweeps, sweeps_in_vain;
+static unsigned sweeps, idle_sweeps;
 
-/* The sweep callback: the fabric still takes nothing for the first sweeps_in_vain sweeps. */
+/* The sweep callback: the fabric still takes nothing for the first idle_sweeps sweeps. */
 static void swept(struct dofi_cq *q)
 {
 	cr_assert(q == &cq && !dofi_mutex_try(&q->lock));
 	cr_expect_eq(fake_unread(), 0);
 	sweeps++;
-	if (sweeps_in_vain) {
-		sweeps_in_vain--;
+	if (idle_sweeps) {
+		idle_sweeps--;
 		dofi_cq_want_sweep(q);
 	}
 }
@@ -312,7 +312,7 @@ Test(cq, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
 }
 
 /* A look that finds posts, but no poll since the previous look. */
-static void look_after_post(void)
+static void check_after_post(void)
 {
 	dofi_cq_posted(&cq);
 	now = cq.due_at;
@@ -320,12 +320,12 @@ static void look_after_post(void)
 }
 
 /* Looks until the CQ is served as for a program that sleeps. Returns the number of looks. */
-static int looks_until_armed(void)
+static int checks_until_armed(void)
 {
 	int looks = 0;
 
 	while (mode() != DOFI_CQ_ARMED && looks < 20) {
-		look_after_post();
+		check_after_post();
 		looks++;
 	}
 	return looks;
@@ -335,7 +335,7 @@ static int looks_until_armed(void)
 Test(cq, a_program_that_posts_and_never_polls_is_served_at_once)
 {
 	make_owned();
-	cr_expect_eq(looks_until_armed(), 4);
+	cr_expect_eq(checks_until_armed(), 4);
 	complete(1);
 	cr_assert(epoll_fires());
 	dofi_cq_posted(&cq);
@@ -349,7 +349,7 @@ Test(cq, while_it_may_poll_again_checks_after_posts_come_soon)
 	make_owned();
 	while (pause_after_poll() < 1000)
 		;
-	look_after_post();
+	check_after_post();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 	cr_expect_eq(cq.due_at, now + 100 * US);
 }
@@ -359,7 +359,7 @@ Test(cq, a_poll_now_and_then_does_not_change_that_it_is_served)
 	int i;
 
 	make_owned();
-	looks_until_armed();
+	checks_until_armed();
 	for (i = 0; i < 20; i++) {
 		complete(1);
 		cr_assert(epoll_fires());
@@ -376,7 +376,7 @@ Test(cq, a_program_that_polls_again_gets_it_back)
 	int i;
 
 	make_owned();
-	looks_until_armed();
+	checks_until_armed();
 	for (i = 0; i < 20 && mode() == DOFI_CQ_ARMED; i++) {
 		complete(1);
 		cr_assert(epoll_fires());
@@ -406,12 +406,12 @@ Test(cq, where_hardware_moves_the_data_posts_alone_need_no_checks)
 {
 	cq.offloaded = true;
 	make_owned();
-	look_after_post();
+	check_after_post();
 	cr_expect_eq(cq.due_at, now + 64000 * US);
-	look_after_post();
-	look_after_post();
-	look_after_post();
-	look_after_post();
+	check_after_post();
+	check_after_post();
+	check_after_post();
+	check_after_post();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 }
 
@@ -1259,7 +1259,7 @@ Test(cq, any_reader_sweeps_if_wanted)
 
 Test(cq, a_sweep_that_fails_is_repeated)
 {
-	sweeps_in_vain = 2;
+	idle_sweeps = 2;
 	dofi_cq_want_sweep(&cq);
 	poll_once();
 	poll_once();
@@ -1275,7 +1275,7 @@ Test(cq, a_sweep_that_fails_is_repeated)
 Test(cq, a_wanted_sweep_wakes_the_progress_thread)
 {
 	serve();
-	sweeps_in_vain = 1;
+	idle_sweeps = 1;
 	dofi_cq_want_sweep(&cq);
 	cr_expect(doorbell_rang());
 	dofi_cq_want_sweep(&cq);
@@ -1299,7 +1299,7 @@ Test(cq, a_wanted_sweep_does_not_disturb_a_reader)
 Test(cq, a_wanted_sweep_is_made_every_tick)
 {
 	serve();
-	sweeps_in_vain = 1;
+	idle_sweeps = 1;
 	dofi_cq_want_sweep(&cq);
 	cr_expect_eq(dofi_cq_due(&cq), now + 1000 * US);
 	now += 1000 * US - 1;

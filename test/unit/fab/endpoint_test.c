@@ -523,11 +523,11 @@ Test(rdm, a_fabric_takes_so_many_peers_and_no_more_for_those_that_leave)
 
 	choice.quirk = dofi_quirk_of("shm");
 	open_rdm();
-	cr_expect_eq(dofi_rdm_room(&rdm), 128);
+	cr_expect_eq(dofi_rdm_free_entries(&rdm), 128);
 	add_many(0, 100);
-	cr_expect_eq(dofi_rdm_room(&rdm), 28);
+	cr_expect_eq(dofi_rdm_free_entries(&rdm), 28);
 	add_many(100, 156);
-	cr_expect_eq(dofi_rdm_room(&rdm), 0);
+	cr_expect_eq(dofi_rdm_free_entries(&rdm), 0);
 	add_many(255, 1);	/* the last peer again */
 	in.sin_port = 256;
 	cr_expect_eq(add(&in, sizeof(in)), -ENOSPC);
@@ -535,7 +535,7 @@ Test(rdm, a_fabric_takes_so_many_peers_and_no_more_for_those_that_leave)
 	dofi_rdm_peer_remove(&rdm, 7, true);
 	cr_expect_eq(removed, 1);
 	cr_expect_eq(add(&in, sizeof(in)), -ENOSPC);
-	cr_expect_eq(dofi_rdm_room(&rdm), 0);
+	cr_expect_eq(dofi_rdm_free_entries(&rdm), 0);
 	dofi_rdm_close(&rdm);
 }
 
@@ -543,7 +543,7 @@ Test(rdm, other_fabrics_take_any_number_of_peers)
 {
 	open_rdm();
 	add_many(0, 1000);
-	cr_expect_eq(dofi_rdm_room(&rdm), UINT_MAX);
+	cr_expect_eq(dofi_rdm_free_entries(&rdm), UINT_MAX);
 	dofi_rdm_close(&rdm);
 }
 

@@ -173,7 +173,7 @@ Test(choose, loopback_of_the_better_fabric_wins)
 static struct {
 	const char *domain;
 	unsigned distance;		/* 0: unknown */
-} place_of[4];
+} locality_of[4];
 static bool located;
 
 bool __real_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
@@ -184,25 +184,25 @@ bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *l
 
 	if (!located)
 		return __real_dofi_topo_locate(info, locality);
-	for (i = 0; place_of[i].domain; i++)
-		if (!strcmp(place_of[i].domain, info->domain_attr->name) && place_of[i].distance) {
-			locality->distance = place_of[i].distance;
+	for (i = 0; locality_of[i].domain; i++)
+		if (!strcmp(locality_of[i].domain, info->domain_attr->name) && locality_of[i].distance) {
+			locality->distance = locality_of[i].distance;
 			return true;
 		}
 	return false;
 }
 
-static void offer_placed(const char *provider, const char *ip, const char *domain,
+static void offer_located(const char *provider, const char *ip, const char *domain,
 			 unsigned distance, uint64_t speed)
 {
 	struct fi_info *info = offer(provider, ip);
 	size_t i = 0;
 
-	while (place_of[i].domain)
+	while (locality_of[i].domain)
 		i++;
 	located = true;
-	place_of[i].domain = domain;
-	place_of[i].distance = distance;
+	locality_of[i].domain = domain;
+	locality_of[i].distance = distance;
 	free(info->domain_attr->name);
 	info->domain_attr->name = strdup(domain);
 	if (speed)
@@ -217,9 +217,9 @@ static void expect_domain(const char *domain)
 
 Test(choose, the_nearest_of_equals)
 {
-	offer_placed("tcp", "10.0.0.1", "far0", 21, 0);
-	offer_placed("tcp", "10.0.0.2", "near0", 10, 0);
-	offer_placed("tcp", "10.0.0.3", "farther0", 31, 0);
+	offer_located("tcp", "10.0.0.1", "far0", 21, 0);
+	offer_located("tcp", "10.0.0.2", "near0", 10, 0);
+	offer_located("tcp", "10.0.0.3", "farther0", 31, 0);
 	expect_domain("near0");
 	cr_expect(choice.located);
 	cr_expect_eq(choice.locality.distance, 10);
@@ -227,52 +227,52 @@ Test(choose, the_nearest_of_equals)
 
 Test(choose, the_first_of_equally_near)
 {
-	offer_placed("tcp", "10.0.0.1", "a0", 10, 0);
-	offer_placed("tcp", "10.0.0.2", "b0", 10, 0);
+	offer_located("tcp", "10.0.0.1", "a0", 10, 0);
+	offer_located("tcp", "10.0.0.2", "b0", 10, 0);
 	expect_domain("a0");
 }
 
 Test(choose, a_better_fabric_before_a_nearer)
 {
-	offer_placed("tcp", "10.0.0.1", "near0", 10, 0);
-	offer_placed("verbs", "10.0.0.2", "far0", 31, 0);
+	offer_located("tcp", "10.0.0.1", "near0", 10, 0);
+	offer_located("verbs", "10.0.0.2", "far0", 31, 0);
 	expect_domain("far0");
 }
 
 Test(choose, an_interface_before_loopback_however_far)
 {
-	offer_placed("tcp", "127.0.0.1", "near0", 10, 0);
-	offer_placed("tcp", "10.0.0.2", "far0", 31, 0);
+	offer_located("tcp", "127.0.0.1", "near0", 10, 0);
+	offer_located("tcp", "10.0.0.2", "far0", 31, 0);
 	expect_domain("far0");
 }
 
 /* libfabric lists the fastest first. */
 Test(choose, a_faster_device_before_a_nearer)
 {
-	offer_placed("verbs", "10.0.0.1", "fast0", 21, 200000000000);
-	offer_placed("verbs", "10.0.0.2", "slow0", 10, 100000000000);
+	offer_located("verbs", "10.0.0.1", "fast0", 21, 200000000000);
+	offer_located("verbs", "10.0.0.2", "slow0", 10, 100000000000);
 	expect_domain("fast0");
 }
 
 Test(choose, the_nearest_of_the_equally_fast)
 {
-	offer_placed("verbs", "10.0.0.1", "fast0", 21, 200000000000);
-	offer_placed("verbs", "10.0.0.2", "fast1", 10, 200000000000);
+	offer_located("verbs", "10.0.0.1", "fast0", 21, 200000000000);
+	offer_located("verbs", "10.0.0.2", "fast1", 10, 200000000000);
 	expect_domain("fast1");
 }
 
 Test(choose, what_is_at_no_known_place_keeps_its_turn)
 {
-	offer_placed("tcp", "10.0.0.1", "bond0", 0, 0);
-	offer_placed("tcp", "10.0.0.2", "near0", 10, 0);
+	offer_located("tcp", "10.0.0.1", "bond0", 0, 0);
+	offer_located("tcp", "10.0.0.2", "near0", 10, 0);
 	expect_domain("bond0");
 	cr_expect(!choice.located);
 }
 
 Test(choose, a_known_place_is_no_worse_than_an_unknown)
 {
-	offer_placed("tcp", "10.0.0.1", "far0", 31, 0);
-	offer_placed("tcp", "10.0.0.2", "bond0", 0, 0);
+	offer_located("tcp", "10.0.0.1", "far0", 31, 0);
+	offer_located("tcp", "10.0.0.2", "bond0", 0, 0);
 	expect_domain("far0");
 }
 

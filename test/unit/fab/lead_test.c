@@ -483,7 +483,7 @@ Test(lead, while_it_sleeps_long_the_progress_thread_does)
 
 /* Without a descriptor */
 
-static bool waits_for_words(void)
+static bool waits_for_futexes(void)
 {
 	_Atomic uint32_t word = 0;
 	int err;
@@ -526,7 +526,7 @@ Test(lead, it_sleeps_on_the_page)
 	make_shared();
 	dofi_lead_set_word(&cq, &page_word);
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
-	if (!waits_for_words())
+	if (!waits_for_futexes())
 		return;
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
 	cr_expect(!dofi_shm_notify(&peer));
@@ -540,7 +540,7 @@ Test(lead, on_the_page_it_is_woken_by_all_that_wakes_it)
 
 	make_shared();
 	dofi_lead_set_word(&cq, &page_word);
-	if (!waits_for_words())
+	if (!waits_for_futexes())
 		return;
 	leader_start(&l);
 	complete(1);

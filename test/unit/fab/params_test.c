@@ -70,6 +70,37 @@ Test(params, an_unknown_endpoint_is_named) { refused("endpoint=dgram", "=dgram i
 Test(params, endpoints_have_small_letters) { refused("endpoint=RDM domain=a", "endpoint=RDM"); }
 Test(params, a_later_word_is_checked) { refused("provider=tcp  oops", "\"oops\""); }
 
+static void named(const char *text, const char *name, unsigned port)
+{
+	cr_assert_eq(parse(text), 0, "%s: %s", text, why);
+	cr_expect_str_eq(params.name, name);
+	cr_expect_eq(params.port, port);
+	cr_expect_str_eq(params.domain, "");
+}
+
+Test(params, device_and_port) { named("mlx4_0 1", "mlx4_0", 1); }
+Test(params, interface_and_no_port) { named("ib0 0", "ib0", 0); }
+Test(params, name_and_port_between_blanks) { named("\t hfi1_0 \t 255 ", "hfi1_0", 255); }
+Test(params, name_with_a_colon) { named("mic0:ib 1", "mic0:ib", 1); }
+Test(params, words_have_no_name) { named("provider=tcp", "", 0); }
+
+Test(params, port_above_a_byte_is_refused) { refused("mlx4_0 256", "port 256 of \"mlx4_0\""); }
+Test(params, endless_port_is_refused) { refused("a 99999999999999999999", "above 255"); }
+Test(params, word_after_the_port_is_refused) { refused("mlx4_0 1 x", "\"x\" follows"); }
+Test(params, port_that_is_a_word_is_refused) { refused("mlx4_0 one", "\"mlx4_0\" is neither"); }
+Test(params, negative_port_is_refused) { refused("mlx4_0 -1", "\"mlx4_0\" is neither"); }
+Test(params, name_without_a_port_is_refused) { refused("mlx4_0", "\"mlx4_0\" is neither"); }
+Test(params, path_is_no_name) { refused("../net/lo 1", "not the name"); }
+
+Test(params, longer_name_is_refused)
+{
+	char text[128];
+
+	memset(text, 'n', 64);
+	strcpy(text + 64, " 1");
+	refused(text, "not the name");
+}
+
 Test(params, the_longest_value_fits)
 {
 	char text[128] = "provider=";

@@ -255,12 +255,12 @@ Test(shards, endpoints_fill_one_after_the_other)
 
 	for (i = 0; i < QUEUES; i++)
 		for (n = 0; n < DOFI_SHARD_ENDPOINTS; n++) {
-			struct dofi_shard *shard = dofi_shards_with_room(&shards);
+			struct dofi_shard *shard = dofi_shards_not_full(&shards);
 
 			cr_assert(shard == shards.shard[i]);
 			shard->endpoints++;
 		}
-	cr_expect(!dofi_shards_with_room(&shards));
+	cr_expect(!dofi_shards_not_full(&shards));
 }
 
 Test(shards, what_an_endpoint_leaves_is_used_again)
@@ -269,11 +269,11 @@ Test(shards, what_an_endpoint_leaves_is_used_again)
 
 	for (i = 0; i < QUEUES; i++)
 		shards.shard[i]->endpoints = DOFI_SHARD_ENDPOINTS;
-	cr_assert(!dofi_shards_with_room(&shards));
+	cr_assert(!dofi_shards_not_full(&shards));
 	dofi_shards_leave(&shards, shards.shard[2]);
-	cr_expect(dofi_shards_with_room(&shards) == shards.shard[2]);
+	cr_expect(dofi_shards_not_full(&shards) == shards.shard[2]);
 	dofi_shards_leave(&shards, shards.shard[0]);
-	cr_expect(dofi_shards_with_room(&shards) == &first);
+	cr_expect(dofi_shards_not_full(&shards) == &first);
 }
 
 Test(shards, one_that_epoll_does_not_take_is_left_out)

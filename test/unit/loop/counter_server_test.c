@@ -72,10 +72,10 @@ static int asker(int i)
 /* Reads the answer from the file that was handed over. */
 static ssize_t answer(int from, char *text, size_t size)
 {
-	char room[CMSG_SPACE(sizeof(int))], byte;
+	char buffer[CMSG_SPACE(sizeof(int))], byte;
 	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room),
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = buffer, .msg_controllen = sizeof(buffer),
 	};
 	ssize_t n;
 	int fd;

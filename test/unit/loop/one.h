@@ -155,7 +155,7 @@ static inline void letter_run(struct dofi_work *work)
 	trace_add(((struct letter *)work)->c);
 }
 
-/* Work that blocks the thread until the test posts gate. */
+/* Work that blocks the thread until the test posts release. */
 static sem_t held, release;
 
 static inline void hold_run(struct dofi_work *work)

@@ -100,7 +100,7 @@ Test(caps_use, the_named_attributes_have_the_transport)
 	cr_expect(!named("OFI_LOCAL"));
 	ia->local.info = ia->fabric.info;
 	ia->fabric.rdm = ia->fabric.target_rdma = true;
-	ia->fabric.write_ordered = ia->fabric.says_bye = false;
+	ia->fabric.write_ordered = ia->fabric.sends_bye = false;
 	strcpy(ia->frame_size, "4096");
 	dofi_caps_named_attrs(ia);
 	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr));
@@ -156,14 +156,14 @@ Test(caps_use, the_flags_that_work_are_reported)
 {
 	const int always = DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
 			   DAT_COMPLETION_BARRIER_FENCE_FLAG;
-	DAT_PROVIDER_ATTR told;
+	DAT_PROVIDER_ATTR value;
 
 	ia->fabric.cq_data = false;
-	dofi_caps_provider_attr(ia, &told);
-	cr_expect_eq((int)told.completion_flags_supported, always);
+	dofi_caps_provider_attr(ia, &value);
+	cr_expect_eq((int)value.completion_flags_supported, always);
 	ia->fabric.cq_data = true;
-	dofi_caps_provider_attr(ia, &told);
-	cr_expect_eq((int)told.completion_flags_supported, always | DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	dofi_caps_provider_attr(ia, &value);
+	cr_expect_eq((int)value.completion_flags_supported, always | DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 }
 
 Test(caps_use, memory_of_all_kinds_may_be_registered)
@@ -231,14 +231,14 @@ Test(caps_use, every_row_that_is_a_number_shows_in_a_query)
 }
 
 /* The named attribute @name is @text, or is not there if @text is NULL. */
-static void expect_told(const char *name, const char *text)
+static void expect_named(const char *name, const char *text)
 {
-	const char *told = named(name);
+	const char *value = named(name);
 
 	if (text)
-		cr_expect(told && !strcmp(told, text), "%s: %s", name, told ? told : "nothing");
+		cr_expect(value && !strcmp(value, text), "%s: %s", name, value ? value : "nothing");
 	else
-		cr_expect(!told, "%s: %s", name, told);
+		cr_expect(!value, "%s: %s", name, value);
 }
 
 Test(caps_use, named_attributes_have_every_row)
@@ -248,11 +248,11 @@ Test(caps_use, named_attributes_have_every_row)
 	for (i = 0; i < dofi_n_caps; i++) {
 		const struct dofi_cap *row = &dofi_caps[i];
 
-		expect_told(row->named[DOFI_NAMED_SOURCE], row->source);
-		expect_told(row->named[DOFI_NAMED_ADDS], row->adds);
-		expect_told(row->named[DOFI_NAMED_LIMIT],
+		expect_named(row->named[DOFI_NAMED_SOURCE], row->source);
+		expect_named(row->named[DOFI_NAMED_ADDS], row->adds);
+		expect_named(row->named[DOFI_NAMED_LIMIT],
 			    row->limit ? dofi_caps_row(DOFI_CAP_IA, row->limit)->name : NULL);
-		expect_told(row->named[DOFI_NAMED_MODIFY], row->when ? row->when->words : NULL);
+		expect_named(row->named[DOFI_NAMED_MODIFY], row->when ? row->when->words : NULL);
 	}
 }
 

@@ -724,7 +724,7 @@ Test(cno, a_new_one_has_no_old_trigger)
 
 /* One trigger for several events: dtest -c waits once for each event that it takes. */
 
-static bool told_of(DAT_EVD_HANDLE e)
+static bool triggered_by(DAT_EVD_HANDLE e)
 {
 	DAT_EVD_HANDLE which;
 
@@ -745,10 +745,10 @@ Test(cno, notifies_of_events_that_remain_after_a_dequeue)
 
 	succeed(post_number(evd, 1));
 	succeed(post_number(evd, 2));
-	cr_expect(told_of(evd));
+	cr_expect(triggered_by(evd));
 	cr_expect(!triggered());
 	succeed(dofi_evd_dequeue(evd, &event));
-	cr_expect(told_of(evd));
+	cr_expect(triggered_by(evd));
 	succeed(dofi_evd_dequeue(evd, &event));
 	cr_expect(!triggered());
 }
@@ -759,28 +759,28 @@ Test(cno, notifies_of_another_evd_after_its_trigger_was_used)
 	DAT_EVENT event;
 
 	succeed(post_number(other, 1));
-	cr_expect(told_of(other));		/* but the program waits for an event of evd */
+	cr_expect(triggered_by(other));		/* but the program waits for an event of evd */
 	succeed(post_number(evd, 2));
-	cr_expect(told_of(evd));
+	cr_expect(triggered_by(evd));
 	succeed(dofi_evd_dequeue(evd, &event));
-	cr_expect(told_of(other));
+	cr_expect(triggered_by(other));
 	succeed(dofi_evd_dequeue(other, &event));
 	cr_expect(!triggered());
 }
 
-static sem_t thread_gate;
+static sem_t hold;
 
 static void thread_stands_still(struct dofi_work *work)
 {
 	(void)work;
-	while (sem_wait(&thread_gate))
+	while (sem_wait(&hold))
 		;
 }
 
 /* The program's own poll reads the completion, so the event bypasses the EVD's queue. */
 Test(cno, notifies_of_another_evd_after_an_event_that_was_never_queued)
 {
-	struct dofi_work gate_work = { .run = thread_stands_still };
+	struct dofi_work hold_work = { .run = thread_stands_still };
 	DAT_EVD_HANDLE other = second_evd();
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	DAT_EP_HANDLE ep = ep_make();
@@ -792,13 +792,13 @@ Test(cno, notifies_of_another_evd_after_an_event_that_was_never_queued)
 	while (triggered())
 		;
 	succeed(post_number(other, 1));
-	cr_expect(told_of(other));
-	sem_init(&thread_gate, 0, 0);
-	dofi_progress_post(&ia->progress, &gate_work);
+	cr_expect(triggered_by(other));
+	sem_init(&hold, 0, 0);
+	dofi_progress_post(&ia->progress, &hold_work);
 	fake_complete(transport.context[0], 0);
 	succeed(dofi_evd_dequeue(evd, &event));
-	cr_expect(told_of(other));
-	sem_post(&thread_gate);
+	cr_expect(triggered_by(other));
+	sem_post(&hold);
 	settle();
 }
 
@@ -832,14 +832,14 @@ Test(cno, does_not_notify_of_a_disabled_evd)
 	DAT_EVENT event;
 
 	succeed(post_number(other, 1));
-	cr_expect(told_of(other));
+	cr_expect(triggered_by(other));
 	succeed(dofi_evd_disable(other));
 	succeed(post_number(evd, 2));
-	cr_expect(told_of(evd));
+	cr_expect(triggered_by(evd));
 	succeed(dofi_evd_dequeue(evd, &event));
 	cr_expect(!triggered());
 	succeed(dofi_evd_enable(other));
-	cr_expect(told_of(other));
+	cr_expect(triggered_by(other));
 }
 
 Test(cno, does_not_notify_of_a_detached_evd)
@@ -848,10 +848,10 @@ Test(cno, does_not_notify_of_a_detached_evd)
 	DAT_EVENT event;
 
 	succeed(post_number(other, 1));
-	cr_expect(told_of(other));
+	cr_expect(triggered_by(other));
 	succeed(dofi_evd_modify_cno(other, DAT_HANDLE_NULL));
 	succeed(post_number(evd, 2));
-	cr_expect(told_of(evd));
+	cr_expect(triggered_by(evd));
 	succeed(dofi_evd_dequeue(evd, &event));
 	cr_expect(!triggered());
 }

@@ -66,7 +66,7 @@ static void expect_dto(DAT_EVD_HANDLE from, uint64_t n, DAT_DTO_COMPLETION_STATU
 		     event.event_data.dto_completion_event_data.status);
 }
 
-static DAT_PZ_HANDLE zone_make(void)
+static DAT_PZ_HANDLE pz_make(void)
 {
 	DAT_PZ_HANDLE zone;
 
@@ -265,7 +265,7 @@ Test(ep_attr, pzs_and_queues_must_be_live_and_of_the_ia)
 	REFUSES(DAT_EP_FIELD_REQUEST_EVD_HANDLE, request_evd_handle, pz);
 	REFUSES(DAT_EP_FIELD_CONNECT_EVD_HANDLE, connect_evd_handle, ep);
 	succeed(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
-	zone = zone_make();
+	zone = pz_make();
 	succeed(dofi_pz_free(zone));
 	REFUSES(DAT_EP_FIELD_PZ_HANDLE, pz_handle, zone);
 }
@@ -326,7 +326,7 @@ Test(ep_attr, one_bad_value_changes_nothing)
 	DAT_EVD_HANDLE other = evd_make(8, EVD_ALL_FLAGS);
 	DAT_EP_PARAM before = in_force(), now;
 
-	param.pz_handle = zone_make();
+	param.pz_handle = pz_make();
 	param.recv_evd_handle = param.request_evd_handle = param.connect_evd_handle = other;
 	param.ep_attr.max_recv_dtos = 3;
 	param.ep_attr.max_rdma_write_iov = -1;
@@ -394,7 +394,7 @@ Test(ep_attr, all_that_may_change_is_accepted_back_at_once)
 Test(ep_attr, pzs_and_queues_are_held_and_let_go)
 {
 	DAT_EVD_HANDLE mine = evd_make(8, EVD_ALL_FLAGS);
-	DAT_PZ_HANDLE zone = zone_make();
+	DAT_PZ_HANDLE zone = pz_make();
 	DAT_EP_PARAM back = param;
 
 	param.pz_handle = zone;
@@ -450,7 +450,7 @@ Test(ep_attr, queues_poll_where_their_endpoint_is)
 Test(ep_attr, queues_poll_the_pz_that_feeds_them)
 {
 	DAT_EVD_HANDLE other = evd_make(8, DAT_EVD_DTO_FLAG);
-	DAT_PZ_HANDLE zone = zone_make();
+	DAT_PZ_HANDLE zone = pz_make();
 
 	cr_expect_eq(feeds(evd, pz), 2);
 	param.recv_evd_handle = other;
@@ -471,11 +471,11 @@ Test(ep_attr, queues_poll_the_pz_that_feeds_them)
 Test(ep_attr, a_full_queue_of_pzs_polls_the_new_one)
 {
 	DAT_EP_HANDLE others[DOFI_EVD_FEEDS - 1];
-	DAT_PZ_HANDLE zone = zone_make();
+	DAT_PZ_HANDLE zone = pz_make();
 	int i;
 
 	for (i = 0; i < DOFI_EVD_FEEDS - 1; i++)
-		succeed(dofi_ep_create(ia, zone_make(), evd, NULL, NULL, NULL, &others[i]));
+		succeed(dofi_ep_create(ia, pz_make(), evd, NULL, NULL, NULL, &others[i]));
 	param.pz_handle = zone;
 	succeed(modify(DAT_EP_FIELD_PZ_HANDLE));
 	cr_expect_eq(feeds(evd, pz), 0);
@@ -683,7 +683,7 @@ static void move_to(DAT_PZ_HANDLE zone)
 Test(ep_attr, a_receive_of_another_pz_fails_when_it_is_used)
 {
 	succeed(post_recv(1));
-	move_to(zone_make());
+	move_to(pz_make());
 	make_connected(ep);
 	cr_assert_eq(transport.n, 1);
 	cr_expect_eq(transport.dto[0]->n_iov, 0);
@@ -697,7 +697,7 @@ Test(ep_attr, a_receive_of_another_pz_fails_when_it_is_used)
 Test(ep_attr, a_receive_of_another_pz_may_be_flushed_unused)
 {
 	succeed(post_recv(1));
-	move_to(zone_make());
+	move_to(pz_make());
 	make_connected(ep);
 	dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	settle();
@@ -708,7 +708,7 @@ Test(ep_attr, a_receive_of_another_pz_may_be_flushed_unused)
 Test(ep_attr, an_empty_receive_is_of_every_pz)
 {
 	succeed(post_recv_segments(1, 0));
-	move_to(zone_make());
+	move_to(pz_make());
 	make_connected(ep);
 	complete_with(0, FI_ETRUNC, 0);
 	expect_dto(evd, 1, DAT_DTO_ERR_LOCAL_LENGTH);
@@ -716,7 +716,7 @@ Test(ep_attr, an_empty_receive_is_of_every_pz)
 
 Test(ep_attr, back_in_its_pz_a_receive_is_good_again)
 {
-	DAT_PZ_HANDLE a = zone_make(), b = zone_make();
+	DAT_PZ_HANDLE a = pz_make(), b = pz_make();
 
 	succeed(post_recv_segments(1, 3));
 	move_to(a);
@@ -732,7 +732,7 @@ Test(ep_attr, back_in_its_pz_a_receive_is_good_again)
 
 Test(ep_attr, a_new_pz_is_not_the_old_one_by_its_address)
 {
-	DAT_PZ_HANDLE first = zone_make(), again;
+	DAT_PZ_HANDLE first = pz_make(), again;
 	DAT_LMR_CONTEXT context, unused;
 	DAT_LMR_HANDLE own;
 	DAT_LMR_TRIPLET s;
@@ -745,7 +745,7 @@ Test(ep_attr, a_new_pz_is_not_the_old_one_by_its_address)
 	move_to(pz);
 	succeed(dofi_lmr_free(own));
 	succeed(dofi_pz_free(first));
-	for (again = zone_make(); again != first; again = zone_make())
+	for (again = pz_make(); again != first; again = pz_make())
 		succeed(dofi_pz_free(again));
 	move_to(again);
 	make_connected(ep);
@@ -754,7 +754,7 @@ Test(ep_attr, a_new_pz_is_not_the_old_one_by_its_address)
 
 Test(ep_attr, a_slot_that_was_barred_is_used_again)
 {
-	DAT_PZ_HANDLE zone = zone_make();
+	DAT_PZ_HANDLE zone = pz_make();
 	DAT_EVENT event;
 
 	CHANGES(MAX_RECV_DTOS, max_recv_dtos, 1);

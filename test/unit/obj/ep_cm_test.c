@@ -154,14 +154,14 @@ Test(ep_cm, the_first_end_counts)
 
 Test(ep_cm, a_failure_is_reported_although_the_disconnect_was_seen_first)
 {
-	struct dofi_work work = { .run = gate_run };
+	struct dofi_work work = { .run = hold_run };
 
 	make_connected(ep);
-	sem_init(&gate, 0, 0);
+	sem_init(&hold, 0, 0);
 	dofi_progress_post(&ia->progress, &work);
 	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
-	sem_post(&gate);
+	sem_post(&hold);
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect(event_none(evd));

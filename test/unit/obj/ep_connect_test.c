@@ -312,13 +312,13 @@ Test(ep_connect, a_disconnect_gives_an_attempt_up)
 
 Test(ep_connect, an_attempt_given_up_before_it_began_does_not_begin)
 {
-	struct dofi_work work = { .run = gate_run };
+	struct dofi_work work = { .run = hold_run };
 
-	sem_init(&gate, 0, 0);
+	sem_init(&hold, 0, 0);
 	dofi_progress_post(&ia->progress, &work);
 	succeed(connect_to(some_address(), 1, DAT_TIMEOUT_INFINITE));
 	succeed(disconnect(DAT_CLOSE_ABRUPT_FLAG));
-	sem_post(&gate);
+	sem_post(&hold);
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(transport.connects, 0);

@@ -255,13 +255,13 @@ Test(ep_dto, a_completion_of_what_was_not_submitted_is_dropped)
 	complete(0);
 	take(1, DAT_DTO_SUCCESS);
 	slot = transport.dto[0];
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(post_send(3));
 	cr_assert_eq(slot->cookie, 3);
 	transport.context[0] = dofi_dto_context(slot);
 	complete(0);
 	cr_expect(event_none(evd));
-	transport.room = 1;
+	transport.taken = 1;
 	complete(1);
 	take(2, DAT_DTO_SUCCESS);
 	cr_assert_eq(transport.n, 3);
@@ -771,12 +771,12 @@ Test(ep_data, a_read_into_an_rmr_is_checked)
 
 Test(ep_data, a_read_may_follow_its_bind_at_once)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(post_send(7));
 	bind_with(DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_COMPLETION_SUPPRESS_FLAG, 32, &granted);
 	cr_expect(!is_granted());
 	succeed(read_into(target(0, 32), 32, 0));
-	transport.room = 8;
+	transport.taken = 8;
 	dofi_mutex_lock(&inside()->lock);
 	dofi_dto_pump(inside());
 	dofi_mutex_unlock(&inside()->lock);
@@ -825,7 +825,7 @@ Test(ep_data, a_read_into_an_rmr_waits_for_its_turn)
 
 Test(ep_data, a_read_into_an_rmr_is_flushed_as_any)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(post_send(7));
 	succeed(read_into(target(0, 8), 8, 0));
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));

@@ -77,13 +77,13 @@ static inline DAT_RETURN make(DAT_PZ_HANDLE zone, DAT_EVD_HANDLE recv, DAT_EVD_H
 	return dofi_ep_create(ia, zone, recv, request, connect, attr, &ep);
 }
 
-/* Work that keeps the progress thread busy until the test posts gate. */
-static sem_t gate;
+/* Work that keeps the progress thread busy until the test posts hold. */
+static sem_t hold;
 
-static inline void gate_run(struct dofi_work *work)
+static inline void hold_run(struct dofi_work *work)
 {
 	(void)work;
-	while (sem_wait(&gate))
+	while (sem_wait(&hold))
 		;
 }
 

@@ -288,15 +288,15 @@ Test(ep_queue, what_finds_no_room_at_the_fabric_waits_its_turn)
 {
 	int i;
 
-	transport.room = 2;
+	transport.taken = 2;
 	for (i = 0; i < 4; i++)
 		succeed(post_send(i));
 	cr_assert_eq(transport.n, 2);
-	transport.room = 1;
+	transport.taken = 1;
 	complete(0);
 	cr_assert_eq(transport.n, 3);
 	cr_expect_eq(transport.dto[2]->cookie, 2);
-	transport.room = 1;
+	transport.taken = 1;
 	complete(1);
 	cr_assert_eq(transport.n, 4);
 	cr_expect_eq(transport.dto[3]->cookie, 3);
@@ -304,10 +304,10 @@ Test(ep_queue, what_finds_no_room_at_the_fabric_waits_its_turn)
 
 Test(ep_queue, what_waits_is_not_overtaken)
 {
-	transport.room = 1;
+	transport.taken = 1;
 	succeed(post_send(1));
 	succeed(post_send(2));
-	transport.room = 1;
+	transport.taken = 1;
 	succeed(post_send(3));
 	cr_assert_eq(transport.n, 2);
 	cr_expect_eq(transport.dto[1]->cookie, 2);
@@ -345,10 +345,10 @@ Test(ep_queue, what_is_done_at_once_waits_for_its_elders)
 
 Test(ep_queue, what_is_done_at_once_makes_way_for_a_fence)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(post_read(1, 8, 8, 0));
 	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
-	transport.room = 10;
+	transport.taken = 10;
 	transport.fail = DOFI_DONE;
 	dofi_mutex_lock(&inside()->lock);
 	dofi_dto_pump(inside());
@@ -361,7 +361,7 @@ Test(ep_queue, what_is_done_at_once_makes_way_for_a_fence)
 
 Test(ep_queue, the_last_that_is_done_at_once_ends_a_graceful_disconnect)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(post_write(1, 8, 8));
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
 	settle();
@@ -381,11 +381,11 @@ Test(ep_queue, a_read_that_found_no_room_is_counted_once)
 
 	attr.max_rdma_read_out = 1;
 	make_with(evd, evd, &attr);
-	transport.room = 1;
+	transport.taken = 1;
 	succeed(post_send(1));
 	succeed(post_read(2, 8, 8, 0));
 	cr_expect_eq(inside()->reads, 0);
-	transport.room = 2;
+	transport.taken = 2;
 	complete(0);
 	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(inside()->reads, 1);
@@ -396,7 +396,7 @@ Test(ep_queue, a_read_that_found_no_room_is_counted_once)
 
 Test(ep_queue, what_waits_is_flushed_too)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(post_send(1));
 	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	settle();

@@ -73,13 +73,13 @@ static void message(unsigned i, size_t len, int err)
 
 Test(ep_revoke, a_request_that_waits_fails_in_its_turn)
 {
-	transport.room = 1;
+	transport.taken = 1;
 	send_of(1, segment(0, 8));
 	send_of(2, gone_segment(0, 8));
 	send_of(3, segment(0, 8));
 	succeed(dofi_lmr_free(gone));
 	expect_connected();
-	transport.room = 10;
+	transport.taken = 10;
 	complete(0);
 	settle();
 	expect_end_of(1, DAT_DTO_SUCCESS);

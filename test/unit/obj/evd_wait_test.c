@@ -537,7 +537,7 @@ Test(evd_wait, there_too_it_is_ended_by_all_that_ends_it)
 	leader_start(&w, 1, LONG);
 	dofi_mutex_lock(&e->lock);
 	e->dying = true;
-	dofi_cond_broadcast(&e->bell);
+	dofi_cond_broadcast(&e->wakeup);
 	dofi_mutex_unlock(&e->lock);
 	expect_type(waiter_end(&w), DAT_ABORT);
 	e->dying = false;

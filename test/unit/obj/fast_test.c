@@ -224,11 +224,11 @@ Test(fast, what_waits_is_not_overtaken)
 {
 	uint64_t n;
 
-	transport.room = 1;
+	transport.taken = 1;
 	for (n = 0; n < 3; n++)
 		succeed(post_send(n));
 	cr_expect_eq(transport.n, 1);
-	transport.room = SUBMITS;
+	transport.taken = SUBMITS;
 	succeed(post_send(3));
 	cr_expect_eq(transport.n, 4);
 	cr_expect_eq(transport.plain, 1);
@@ -244,9 +244,9 @@ Test(fast, what_waits_is_not_overtaken)
 
 Test(fast, nor_is_a_receive_that_waits)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(post_recv(1));
-	transport.room = SUBMITS;
+	transport.taken = SUBMITS;
 	succeed(post_recv(2));
 	cr_expect_eq(transport.n, 2);
 	cr_expect_eq(transport.plain, 0);
@@ -258,9 +258,9 @@ Test(fast, nor_is_a_receive_that_waits)
 
 Test(fast, nor_is_a_receive_kept_waiting)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(post_recv(1));
-	transport.room = SUBMITS;
+	transport.taken = SUBMITS;
 	succeed(post_send(2));
 	complete(0);
 	cr_expect_eq(transport.n, 2, "its completion makes room for the receive");

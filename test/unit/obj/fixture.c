@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-struct transport transport = { .room = SUBMITS };
+struct transport transport = { .taken = SUBMITS };
 struct dofi_ia *ia;
 DAT_PZ_HANDLE pz;
 DAT_EVD_HANDLE evd;
@@ -114,9 +114,9 @@ static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	transport.fail = 0;
 	if (fail)
 		return fail;
-	if (!transport.room)
+	if (!transport.taken)
 		return -FI_EAGAIN;
-	transport.room--;
+	transport.taken--;
 	transport.dto[transport.n] = dto;
 	transport.remote_addr[transport.n] = dto->remote_addr;
 	transport.remote_key[transport.n] = dto->remote_key;
@@ -139,7 +139,7 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 
 	cr_expect_eq(dto->kind, kind);
 	/* a refused operation is submitted again on the slow path */
-	if (transport.fail || !transport.room)
+	if (transport.fail || !transport.taken)
 		return transport.fail ? transport.fail : -FI_EAGAIN;
 	ret = t_submit(ep, dto);
 	dto->n_iov = 1;

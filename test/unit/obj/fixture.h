@@ -41,7 +41,7 @@ struct transport {
 	size_t reject_size;
 
 	/* operations, in the order of submission */
-	int room;			/* this many are taken, then -FI_EAGAIN */
+	int taken;			/* this many are taken, then -FI_EAGAIN */
 	int fail;			/* if not 0, the next operation fails with this */
 	unsigned n;
 	unsigned plain;			/* operations submitted on the fast path */

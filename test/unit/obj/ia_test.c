@@ -151,15 +151,15 @@ Test(ia_open, opens_and_closes_often)
  * --wrap.
  */
 
-static const struct dofi_locality *place_known;
+static const struct dofi_locality *known;
 
 bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *place);
 bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *place)
 {
 	(void)info;
-	if (place_known)
-		*place = *place_known;
-	return place_known;
+	if (known)
+		*place = *known;
+	return known;
 }
 
 static const char *named(const char *name)
@@ -173,25 +173,25 @@ static const char *named(const char *name)
 	return NULL;
 }
 
-static void init_placed(void)
+static void init_located(void)
 {
 	static const struct dofi_locality place = { 3, 21 };
 
 	dofi_settings_read();
-	place_known = &place;
+	known = &place;
 	objects_init();
 }
 
-TestSuite(ia_placed, .init = init_placed, .fini = ia_fini);
+TestSuite(ia_located, .init = init_located, .fini = ia_fini);
 
-Test(ia_placed, the_node_is_reported)
+Test(ia_located, the_node_is_reported)
 {
 	cr_assert(named("OFI_NUMA_NODE") && named("OFI_NUMA_DISTANCE"));
 	cr_expect_str_eq(named("OFI_NUMA_NODE"), "3");
 	cr_expect_str_eq(named("OFI_NUMA_DISTANCE"), "21");
 }
 
-Test(ia_placed, the_settings_are_reported)
+Test(ia_located, the_settings_are_reported)
 {
 	const struct dofi_setting *s;
 	char name[64];

@@ -112,13 +112,13 @@ Test(lmr, without_remote_privilege_there_is_no_remote_key)
 }
 
 /* All arguments of a creation, in a form for both versions. */
-struct wish {
+struct lmr_args {
 	DAT_MEM_TYPE type;
 	DAT_REGION_DESCRIPTION region;
 	DAT_VLEN length;
 	int priv;
 	bool zero_based;		/* 2.0 only */
-	DAT_PZ_HANDLE zone;
+	DAT_PZ_HANDLE pz;
 };
 
 static DAT_LMR_CONTEXT local;
@@ -126,23 +126,23 @@ static DAT_RMR_CONTEXT remote;
 static DAT_VLEN size;
 static DAT_VADDR address;
 
-static DAT_RETURN make_wish(const struct wish *w)
+static DAT_RETURN lmr_create(const struct lmr_args *w)
 {
-	const DAT_PZ_HANDLE zone = w->zone ? w->zone : pz;
+	const DAT_PZ_HANDLE in = w->pz ? w->pz : pz;
 
 #if DAT_VERSION_MAJOR >= 2
-	return dofi_lmr_create(ia, w->type, w->region, w->length, zone, (DAT_MEM_PRIV_FLAGS)w->priv,
+	return dofi_lmr_create(ia, w->type, w->region, w->length, in, (DAT_MEM_PRIV_FLAGS)w->priv,
 			       w->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA, &h, &local, &remote,
 			       &size, &address);
 #else
-	return dofi_lmr_create(ia, w->type, w->region, w->length, zone, (DAT_MEM_PRIV_FLAGS)w->priv,
+	return dofi_lmr_create(ia, w->type, w->region, w->length, in, (DAT_MEM_PRIV_FLAGS)w->priv,
 			       &h, &local, &remote, &size, &address);
 #endif
 }
 
-static struct wish wish_of_lmr(DAT_LMR_HANDLE of)
+static struct lmr_args args_of_lmr(DAT_LMR_HANDLE of)
 {
-	return (struct wish){ .type = DAT_MEM_TYPE_LMR, .region.for_lmr_handle = of };
+	return (struct lmr_args){ .type = DAT_MEM_TYPE_LMR, .region.for_lmr_handle = of };
 }
 
 static DAT_LMR_PARAM query(DAT_LMR_HANDLE of)
@@ -155,8 +155,8 @@ static DAT_LMR_PARAM query(DAT_LMR_HANDLE of)
 
 Test(lmr, unknown_memory_types_are_refused)
 {
-	expect_arg(make_wish(&(struct wish){ .type = (DAT_MEM_TYPE)0x55, .length = 8 }), 2);
-	expect_arg(make_wish(&(struct wish){ .type = (DAT_MEM_TYPE)-1, .length = 8 }), 2);
+	expect_arg(lmr_create(&(struct lmr_args){ .type = (DAT_MEM_TYPE)0x55, .length = 8 }), 2);
+	expect_arg(lmr_create(&(struct lmr_args){ .type = (DAT_MEM_TYPE)-1, .length = 8 }), 2);
 }
 
 Test(lmr, is_no_larger_than_the_attribute_says)
@@ -176,12 +176,12 @@ Test(lmr, is_no_larger_than_the_attribute_says)
 
 Test(lmr, one_of_another_has_its_memory)
 {
-	struct wish w = wish_of_lmr(lmr);
+	struct lmr_args w = args_of_lmr(lmr);
 	DAT_LMR_PARAM p;
 
 	w.length = 3;			/* is ignored */
 	w.priv = DAT_MEM_PRIV_REMOTE_READ_FLAG;
-	succeed(make_wish(&w));
+	succeed(lmr_create(&w));
 	cr_expect_eq(fake.mr_addr, memory);
 	cr_expect_eq(fake.mr_len, sizeof(memory));
 	cr_expect_eq(size, sizeof(memory));
@@ -196,17 +196,17 @@ Test(lmr, one_of_another_has_its_memory)
 
 Test(lmr, one_of_another_has_a_life_of_its_own)
 {
-	struct wish w = wish_of_lmr(lmr);
+	struct lmr_args w = args_of_lmr(lmr);
 	DAT_LMR_HANDLE derived, again;
 
-	succeed(make_wish(&w));
+	succeed(lmr_create(&w));
 	derived = h;
 	succeed(dofi_lmr_free(lmr));
 	cr_expect_eq(find((uintptr_t)memory, 8, 0), NULL);
 	lmr_context = local;
 	cr_expect_eq(find((uintptr_t)memory, sizeof(memory), 0), derived);
-	w = wish_of_lmr(derived);
-	succeed(make_wish(&w));
+	w = args_of_lmr(derived);
+	succeed(lmr_create(&w));
 	again = h;
 	succeed(dofi_lmr_free(derived));
 	cr_expect_eq(query(again).length, sizeof(memory));
@@ -214,13 +214,13 @@ Test(lmr, one_of_another_has_a_life_of_its_own)
 
 Test(lmr, one_of_another_may_be_of_another_pz)
 {
-	struct wish w = wish_of_lmr(lmr);
+	struct lmr_args w = args_of_lmr(lmr);
 
-	succeed(dofi_pz_create(ia, &w.zone));
-	succeed(make_wish(&w));
+	succeed(dofi_pz_create(ia, &w.pz));
+	succeed(lmr_create(&w));
 	lmr_context = local;
 	cr_expect_eq(find((uintptr_t)memory, 8, 0), NULL);
-	pz = w.zone;
+	pz = w.pz;
 	cr_expect_eq(find((uintptr_t)memory, 8, 0), h);
 }
 
@@ -228,24 +228,24 @@ Test(lmr, what_another_is_made_of_must_be_a_live_lmr_of_the_ia)
 {
 	const DAT_HANDLE bad[] = { NULL, pz, evd, NOWHERE, memory, ia };
 	struct dofi_ia *first = ia, *second;
-	struct wish w;
+	struct lmr_args w;
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		w = wish_of_lmr(bad[i]);
-		expect_handle(make_wish(&w), LMR);
+		w = args_of_lmr(bad[i]);
+		expect_handle(lmr_create(&w), LMR);
 	}
-	w = wish_of_lmr(lmr);
+	w = args_of_lmr(lmr);
 	w.priv = 0x40000;
-	expect_arg(make_wish(&w), 6);
+	expect_arg(lmr_create(&w), 6);
 	w.priv = 0;
 	cr_assert_eq(ia_try_open(&second), 0);
 	ia = second;
-	expect_handle(make_wish(&w), LMR);
+	expect_handle(lmr_create(&w), LMR);
 	ia = first;
 	succeed(dofi_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
 	succeed(dofi_lmr_free(lmr));
-	expect_handle(make_wish(&w), LMR);
+	expect_handle(lmr_create(&w), LMR);
 }
 
 /* Shared */
@@ -259,9 +259,9 @@ static char *map_shared(void)
 	return mmap(NULL, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-static struct wish wish_of_shared(void *at, DAT_VLEN length)
+static struct lmr_args args_of_shared(void *at, DAT_VLEN length)
 {
-	return (struct wish){
+	return (struct lmr_args){
 		.type = DAT_MEM_TYPE_SHARED_VIRTUAL, .length = length,
 		.region.for_shared_memory = { .virtual_address = at, .shared_memory_id = &cookie },
 	};
@@ -270,67 +270,67 @@ static struct wish wish_of_shared(void *at, DAT_VLEN length)
 Test(lmr, shared_memory_keeps_its_cookie)
 {
 	char *at = map_shared(), given[DAT_LMR_COOKIE_SIZE];
-	struct wish w = wish_of_shared(at + 8, SHARED_SIZE - 8);
-	DAT_SHARED_MEMORY told;
+	struct lmr_args w = args_of_shared(at + 8, SHARED_SIZE - 8);
+	DAT_SHARED_MEMORY found;
 	DAT_LMR_PARAM p;
 
 	memset(cookie, 0x5a, sizeof(cookie));
 	memcpy(given, cookie, sizeof(given));
-	succeed(make_wish(&w));
+	succeed(lmr_create(&w));
 	memset(cookie, 0, sizeof(cookie));	/* the consumer may change its copy */
 	cr_expect_eq(fake.mr_addr, at + 8);
 	cr_expect_eq(fake.mr_len, SHARED_SIZE - 8);
 	p = query(h);
-	told = p.region_desc.for_shared_memory;
+	found = p.region_desc.for_shared_memory;
 	cr_expect_eq(p.mem_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
-	cr_expect_eq(told.virtual_address, at + 8);
-	cr_expect(!memcmp(*told.shared_memory_id, given, sizeof(given)));
+	cr_expect_eq(found.virtual_address, at + 8);
+	cr_expect(!memcmp(*found.shared_memory_id, given, sizeof(given)));
 	/* another LMR over this one */
-	w = wish_of_lmr(h);
-	succeed(make_wish(&w));
+	w = args_of_lmr(h);
+	succeed(lmr_create(&w));
 	cr_expect_eq(address, (uintptr_t)at + 8);
 }
 
 Test(lmr, shared_memory_must_be_there_and_shared)
 {
 	char *at = map_shared();
-	struct wish w = wish_of_shared(at, SHARED_SIZE);
+	struct lmr_args w = args_of_shared(at, SHARED_SIZE);
 
 	w.region.for_shared_memory.shared_memory_id = NULL;
-	expect_arg(make_wish(&w), 3);
-	w = wish_of_shared(NULL, SHARED_SIZE);
-	expect_arg(make_wish(&w), 3);
-	w = wish_of_shared(at, 0);
-	expect_type(make_wish(&w), DAT_LENGTH_ERROR);
-	w = wish_of_shared(memory, 8);
-	expect_type(make_wish(&w), DAT_INVALID_STATE);
+	expect_arg(lmr_create(&w), 3);
+	w = args_of_shared(NULL, SHARED_SIZE);
+	expect_arg(lmr_create(&w), 3);
+	w = args_of_shared(at, 0);
+	expect_type(lmr_create(&w), DAT_LENGTH_ERROR);
+	w = args_of_shared(memory, 8);
+	expect_type(lmr_create(&w), DAT_INVALID_STATE);
 	munmap(at + SHARED_SIZE / 2, SHARED_SIZE / 2);
-	w = wish_of_shared(at + SHARED_SIZE / 2, 8);
-	expect_arg(make_wish(&w), 3);
-	w = wish_of_shared(at, SHARED_SIZE / 2);
-	succeed(make_wish(&w));
+	w = args_of_shared(at + SHARED_SIZE / 2, 8);
+	expect_arg(lmr_create(&w), 3);
+	w = args_of_shared(at, SHARED_SIZE / 2);
+	succeed(lmr_create(&w));
 }
 
 /* All 40 bytes count, including zeros. */
 Test(lmr, a_cookie_stands_for_one_memory)
 {
 	char *a = map_shared(), *b = map_shared();
-	struct wish w = wish_of_shared(a, SHARED_SIZE);
+	struct lmr_args w = args_of_shared(a, SHARED_SIZE);
 	DAT_LMR_HANDLE first;
 
-	succeed(make_wish(&w));
+	succeed(lmr_create(&w));
 	first = h;
-	succeed(make_wish(&w));
-	w = wish_of_shared(b, SHARED_SIZE);
-	expect_type(make_wish(&w), DAT_INVALID_STATE);
-	w = wish_of_shared(a, SHARED_SIZE / 2);
-	expect_type(make_wish(&w), DAT_INVALID_STATE);
-	w = wish_of_shared(b, SHARED_SIZE);
+	succeed(lmr_create(&w));
+	w = args_of_shared(b, SHARED_SIZE);
+	expect_type(lmr_create(&w), DAT_INVALID_STATE);
+	w = args_of_shared(a, SHARED_SIZE / 2);
+	expect_type(lmr_create(&w), DAT_INVALID_STATE);
+	w = args_of_shared(b, SHARED_SIZE);
 	cookie[DAT_LMR_COOKIE_SIZE - 1] = 1;
-	succeed(make_wish(&w));
+	succeed(lmr_create(&w));
 	cookie[DAT_LMR_COOKIE_SIZE - 1] = 0;
 	succeed(dofi_lmr_free(first));
-	expect_type(make_wish(&w), DAT_INVALID_STATE);
+	expect_type(lmr_create(&w), DAT_INVALID_STATE);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -338,7 +338,7 @@ Test(lmr, a_cookie_stands_for_one_memory)
 
 Test(lmr, addresses_are_virtual_or_offsets_where_the_fabric_can)
 {
-	const struct wish w = {
+	const struct lmr_args w = {
 		.region.for_va = memory + 64, .length = 100, .zero_based = true,
 	};
 	DAT_IA_ATTR attr;
@@ -348,17 +348,17 @@ Test(lmr, addresses_are_virtual_or_offsets_where_the_fabric_can)
 	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	cr_expect_eq(attr.zb_supported, DAT_TRUE);
 	ia->fabric.zero_based = false;
-	expect_type(make_wish(&w), DAT_MODEL_NOT_SUPPORTED);
+	expect_type(lmr_create(&w), DAT_MODEL_NOT_SUPPORTED);
 }
 
 Test(lmr, zero_based_segments_count_from_the_first_byte)
 {
-	const struct wish w = {
+	const struct lmr_args w = {
 		.region.for_va = memory + 64, .length = 100, .zero_based = true,
 	};
 	struct dofi_lmr *found;
 
-	succeed(make_wish(&w));
+	succeed(lmr_create(&w));
 	cr_expect_eq(fake.mr_addr, memory + 64);
 	cr_expect_eq(fake.mr_offset, (uintptr_t)memory + 64);
 	cr_expect_eq(address, (uintptr_t)memory + 64);
@@ -376,15 +376,15 @@ Test(lmr, zero_based_segments_count_from_the_first_byte)
 
 Test(lmr, one_of_another_counts_in_its_own_way)
 {
-	struct wish w = wish_of_lmr(lmr);
+	struct lmr_args w = args_of_lmr(lmr);
 	DAT_LMR_HANDLE zero_based;
 
 	w.zero_based = true;
-	succeed(make_wish(&w));
+	succeed(lmr_create(&w));
 	zero_based = h;
 	cr_expect_eq(fake.mr_offset, (uintptr_t)memory);
-	w = wish_of_lmr(zero_based);
-	succeed(make_wish(&w));
+	w = args_of_lmr(zero_based);
+	succeed(lmr_create(&w));
 	cr_expect_eq(fake.mr_addr, memory);
 	cr_expect_eq(fake.mr_offset, 0);
 	lmr_context = local;

@@ -364,13 +364,13 @@ Test(rmr, its_event_comes_after_those_of_earlier_requests)
 Test(rmr, it_waits_behind_what_finds_no_room)
 {
 	bind_first();
-	transport.room = 1;
+	transport.taken = 1;
 	succeed(send_n(1, 0));
 	succeed(send_n(2, 0));
 	succeed(bind_n(3, &new));
 	cr_expect(fake_mr_live(old));
 	cr_expect_eq(in_force(), old);
-	transport.room = 2;
+	transport.taken = 2;
 	complete(0);
 	cr_expect(!fake_mr_live(old));
 	cr_expect_eq(in_force(), new);
@@ -406,14 +406,14 @@ Test(rmr, several_take_effect_in_their_order)
 	DAT_RMR_CONTEXT c[3];
 	int i;
 
-	transport.room = 1;
+	transport.taken = 1;
 	succeed(send_n(9, 0));
 	succeed(send_n(10, 0));
 	for (i = 0; i < 3; i++)
 		succeed(bind_n(i, &c[i]));
 	for (i = 0; i < 3; i++)
 		cr_expect(fake_mr_live(c[i]));
-	transport.room = 1;
+	transport.taken = 1;
 	complete(0);
 	cr_expect_eq(in_force(), c[2]);
 	cr_expect(!fake_mr_live(c[0]) && !fake_mr_live(c[1]) && fake_mr_live(c[2]));
@@ -473,7 +473,7 @@ Test(rmr, a_suppressed_failure_is_not)
 	struct bind b = good();
 
 	b.flags = DAT_COMPLETION_SUPPRESS_FLAG;
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(0, 0));
 	succeed(post(&b));
 	end_connection(ep);
@@ -838,7 +838,7 @@ Test(rmr, a_grant_that_cannot_be_ended_fails_the_bind)
 Test(rmr, a_flushed_bind_changes_nothing)
 {
 	bind_first();
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(1, 0));
 	succeed(bind_n(2, &new));
 	succeed(unbind_n(3));
@@ -870,7 +870,7 @@ Test(rmr, on_a_disconnected_endpoint_it_is_flushed_at_once)
 Test(rmr, a_freed_endpoint_takes_its_pending_binds_along)
 {
 	bind_first();
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(1, 0));
 	succeed(bind_n(2, &new));
 	succeed(dofi_ep_free(ep));
@@ -898,7 +898,7 @@ Test(rmr, may_be_freed_while_binds_wait)
 	DAT_RMR_HANDLE second;
 
 	bind_first();
-	transport.room = 1;
+	transport.taken = 1;
 	succeed(send_n(1, 0));
 	succeed(send_n(2, 0));
 	succeed(bind_n(3, &new));
@@ -907,7 +907,7 @@ Test(rmr, may_be_freed_while_binds_wait)
 	cr_expect(!fake_mr_live(old) && !fake_mr_live(new));
 	cr_expect(!dofi_obj_in_use(lmr));
 	succeed(dofi_rmr_create(pz, &second));
-	transport.room = 1;
+	transport.taken = 1;
 	complete(0);
 	complete(1);
 	take_dto(1, DAT_DTO_SUCCESS);
@@ -919,7 +919,7 @@ Test(rmr, may_be_freed_while_binds_wait)
 
 Test(rmr, freed_while_binds_wait_that_are_flushed_then)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(1, 0));
 	succeed(bind_n(2, &new));
 	succeed(dofi_rmr_free(rmr));
@@ -934,7 +934,7 @@ Test(rmr, an_lmr_is_in_use_while_something_is_bound_to_it)
 	expect_state(dofi_lmr_free(lmr), LMR_IN_USE);
 	succeed(unbind_n(1));
 	take_bind(1, DAT_DTO_SUCCESS);
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(2, 0));
 	succeed(bind_n(3, &new));
 	expect_state(dofi_lmr_free(lmr), LMR_IN_USE);
@@ -946,7 +946,7 @@ Test(rmr, an_lmr_is_in_use_while_something_is_bound_to_it)
 Test(rmr, an_abrupt_close_ends_grants_and_pending_binds)
 {
 	bind_first();
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(1, 0));
 	succeed(bind_n(2, &new));
 }
@@ -978,7 +978,7 @@ Test(rmr, only_what_is_bound_is_invalidated)
 		cr_expect_eq(dofi_rmr_invalidate(pz, ep, none[i]), -EACCES, "%zu", i);
 	succeed(dofi_pz_create(ia, &elsewhere_pz));
 	cr_expect_eq(dofi_rmr_invalidate(elsewhere_pz, ep, old), -EACCES);
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(2, 0));
 	succeed(bind_n(3, &new));	/* the bind is still queued */
 	cr_expect_eq(dofi_rmr_invalidate(pz, ep, new), -EACCES);
@@ -1149,7 +1149,7 @@ Test(rmr_of_ep, is_bound_through_one_endpoint_at_a_time)
 
 Test(rmr_of_ep, a_pending_bind_holds_it_too)
 {
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(0, 0));
 	succeed(bind_through(ep));
 	expect_type(bind_through(second), DAT_PROTECTION_VIOLATION);
@@ -1168,7 +1168,7 @@ Test(rmr_of_ep, a_bind_behind_an_unbind_holds_it)
 	succeed(post(&b));
 	succeed(send_n(2, 0));
 	succeed(bind_through(ep));
-	transport.room = 0;		/* for the send between the unbind and the bind */
+	transport.taken = 0;		/* for the send between the unbind and the bind */
 	complete(0);
 	cr_expect_eq(in_force(), 0);
 	expect_type(bind_through(second), DAT_PROTECTION_VIOLATION);
@@ -1338,7 +1338,7 @@ Test(rmr, a_connection_ends_under_binds)
 	int i;
 
 	make_connected(through);
-	transport.room = 0;
+	transport.taken = 0;
 	succeed(send_n(0, 0));
 	pthread_create(&thread, NULL, binds, through);
 	for (i = 0; i < 8; i++)

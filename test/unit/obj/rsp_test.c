@@ -46,7 +46,7 @@ static DAT_EP_HANDLE ep_of_request(void)
 	return param.local_ep_handle;
 }
 
-static DAT_EP_HANDLE ep_it_tells(DAT_RSP_HANDLE of)
+static DAT_EP_HANDLE reserved_ep(DAT_RSP_HANDLE of)
 {
 	DAT_RSP_PARAM param;
 
@@ -195,12 +195,12 @@ Test(rsp, an_endpoint_may_be_freed_before_it)
 {
 	arrive();
 	succeed(accept_it());
-	cr_expect_eq(ep_it_tells(rsp), ep);
+	cr_expect_eq(reserved_ep(rsp), ep);
 	succeed(dofi_ep_free(ep));
-	cr_expect_eq(ep_it_tells(rsp), DAT_HANDLE_NULL);
+	cr_expect_eq(reserved_ep(rsp), DAT_HANDLE_NULL);
 	/* the next endpoint has the address of the freed one, but does not belong to the RSP */
 	ep = ep_make();
-	cr_expect_eq(ep_it_tells(rsp), DAT_HANDLE_NULL);
+	cr_expect_eq(reserved_ep(rsp), DAT_HANDLE_NULL);
 	succeed(dofi_rsp_free(rsp));
 }
 
@@ -219,7 +219,7 @@ Test(rsp, a_request_is_announced_with_it_and_its_endpoint)
 	cr_expect_eq(data.conn_qual, 7);
 	cr = data.cr_handle;
 	cr_expect_eq(ep_of_request(), ep);
-	cr_expect_eq(ep_it_tells(rsp), ep);
+	cr_expect_eq(reserved_ep(rsp), ep);
 	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	cr_expect_eq(param.ep_state, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	cr_expect_eq(param.remote_port_qual, 999);
@@ -287,8 +287,8 @@ Test(rsp, an_endpoint_given_back_may_be_reserved_by_another)
 	succeed(turn_down(cr));
 	first = rsp;
 	succeed(dofi_rsp_create(ia, 8, ep, evd, &rsp));
-	cr_expect_eq(ep_it_tells(first), DAT_HANDLE_NULL);
-	cr_expect_eq(ep_it_tells(rsp), ep);
+	cr_expect_eq(reserved_ep(first), DAT_HANDLE_NULL);
+	cr_expect_eq(reserved_ep(rsp), ep);
 	succeed(dofi_rsp_free(first));
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_RESERVED);
 	cr = request_at(rsp);
@@ -346,7 +346,7 @@ Test(rsp, without_an_endpoint_one_is_made)
 {
 	arrive_with_one_made();
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
-	cr_expect_eq(ep_it_tells(rsp), DAT_HANDLE_NULL);
+	cr_expect_eq(reserved_ep(rsp), DAT_HANDLE_NULL);
 	cr_expect_eq(arrive_at(rsp, NULL, 0), -EBUSY);
 	expect_state(accept_it(), EP_NOTREADY);
 	furnish(ep);

@@ -187,7 +187,7 @@ Test(linger, a_peer_that_is_gone_is_not_waited_for)
 	all_turns();
 }
 
-static void is_told_soon(void)
+static void is_reported_soon(void)
 {
 	size_t got;
 
@@ -200,14 +200,14 @@ static void is_told_soon(void)
 
 Test(linger, without_patience_it_is_reset_soon)
 {
-	is_told_soon();
+	is_reported_soon();
 }
 
 Test(linger, a_socket_that_another_process_has_too_is_ended)
 {
 	int copy = dup(mine);
 
-	is_told_soon();
+	is_reported_soon();
 	close(copy);
 }
 

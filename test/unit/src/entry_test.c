@@ -185,6 +185,7 @@ Test(entry, fields_are_kept)
 	cr_expect_eq(e->info.is_thread_safe, DAT_TRUE);
 	cr_expect_str_eq(e->library, "lib.so");
 	cr_expect_str_eq(e->ia_params, "p \"q\"");
+	cr_expect_str_eq(e->origin, "./dat.conf:1");
 	cr_expect_eq(e->users, 0);
 	cr_expect_null(e->lib.dl);
 }

@@ -55,6 +55,12 @@ const DAT_PROVIDER *dreg_use_provider(const struct dreg_use *use)
 	return &table;
 }
 
+const char *dreg_use_origin(const struct dreg_use *use)
+{
+	(void)use;
+	return "dat.conf:7";
+}
+
 void dreg_use_attach(struct dreg_use *use, DAT_IA_HANDLE ia)
 {
 	strcat(trace, "attach ");
@@ -222,6 +228,20 @@ Test(ia, failed_open_gives_the_use_back)
 	cr_expect_eq(open_with(&evd, &ia), FAILED);
 	cr_expect_str_eq(trace, "get open put ");
 	cr_expect_eq(the_use.held, 0);
+}
+
+/* The entry of dat.conf is named, but only if the program's arguments are not the reason. */
+Test(ia, refused_entry_is_reported)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	outcome = DREG_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	open_with(&evd, &ia);
+	cr_expect_eq(errors_logged, 0);
+	outcome = DREG_ERR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
+	cr_expect_eq(open_with(&evd, &ia), outcome);
+	cr_expect_eq(errors_logged, 1);
 }
 
 Test(ia, provider_that_opens_nothing_is_not_implemented)

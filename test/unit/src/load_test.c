@@ -106,6 +106,18 @@ Test(load, missing_name)
 	cr_expect(strstr(logged, strerror(ENOENT)), "%s", logged);
 }
 
+/* A name of OFED's is explained, another one is not. */
+Test(load, missing_provider_of_ofed)
+{
+	check_failed("libdaplcma.so.9", -ENOENT);
+	cr_expect(strstr(logged, "; OFED's provider is not installed, "
+				 "this package's is libdaplofi.so."), "%s", logged);
+	check_failed("/nowhere/libdaplomcm.so.2", -ENOENT);
+	cr_expect(strstr(logged, "; OFED's provider is not installed"), "%s", logged);
+	check_failed("libdaplofi.so.9", -ENOENT);
+	cr_expect_null(strstr(logged, "OFED"), "%s", logged);
+}
+
 Test(load, directory)
 {
 	check_failed("/tmp/", -ENOENT);

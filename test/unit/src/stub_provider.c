@@ -29,7 +29,7 @@ static struct offer {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards offers */
 
-static void tell(const char *what, const DAT_PROVIDER_INFO *info, const char *ia_params)
+static void record(const char *what, const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
 	char text[1024];
 
@@ -126,7 +126,7 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
 	struct offer *o;
 
-	tell("init", info, ia_params);
+	record("init", info, ia_params);
 	if (!strcmp(ia_params, "silent"))
 		return;
 	pthread_mutex_lock(&lock);
@@ -151,7 +151,7 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 {
 	struct offer *o;
 
-	tell("fini", info, "");
+	record("fini", info, "");
 	pthread_mutex_lock(&lock);
 	o = offer_named(info->ia_name);
 	pthread_mutex_unlock(&lock);

@@ -22,7 +22,7 @@ static void *serve(void *arg)
 {
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
+		char buffer[CMSG_SPACE(sizeof(int))];
 	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
 				.cmsg_type = SCM_RIGHTS } };
 	struct iovec iov = { .iov_base = (char[]){ 'c' }, .iov_len = 1 };
@@ -34,7 +34,7 @@ static void *serve(void *arg)
 		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	if (with_descriptor) {
 		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control.room);
+		msg.msg_controllen = sizeof(control.buffer);
 	}
 	/* the reader may have closed the connection because of a wrong process */
 	sendmsg(to, &msg, MSG_NOSIGNAL);

@@ -9,7 +9,7 @@
 static DAT_NAMED_ATTR named[8];
 static int n_named;
 
-static void tell(const char *name, const char *value)
+static void attr_add(const char *name, const char *value)
 {
 	named[n_named++] = (DAT_NAMED_ATTR){ name, value };
 }
@@ -39,7 +39,7 @@ static char *text(bool as_json)
 	return p;
 }
 
-static bool told(void)
+static bool reported(void)
 {
 	DAT_PROVIDER_ATTR pa = provider();
 
@@ -48,19 +48,19 @@ static bool told(void)
 
 Test(settings, provider_without_settings_reports_none)
 {
-	tell("OFI_PROVIDER", "tcp");
-	tell("OFI_SETTING", "no colon");
-	cr_assert(!told());
-	tell("OFI_SETTING:A", "");
-	cr_assert(told());
+	attr_add("OFI_PROVIDER", "tcp");
+	attr_add("OFI_SETTING", "no colon");
+	cr_assert(!reported());
+	attr_add("OFI_SETTING:A", "");
+	cr_assert(reported());
 }
 
 Test(settings, a_line_has_all_fields)
 {
 	char *p;
 
-	tell("OFI_PROVIDER", "tcp");
-	tell("OFI_SETTING:DAT_OFI_X_US", "us\tenvironment\thow long\t17");
+	attr_add("OFI_PROVIDER", "tcp");
+	attr_add("OFI_SETTING:DAT_OFI_X_US", "us\tenvironment\thow long\t17");
 	p = text(false);
 	cr_assert(strstr(p, "\nDAT_OFI_X_US               17         us     environment   how long\n"),
 		  "%s", p);
@@ -72,7 +72,7 @@ Test(settings, json_has_all_fields)
 {
 	char *p;
 
-	tell("OFI_SETTING:DAT_OFI_X_US", "us\tenvironment\thow long\t17");
+	attr_add("OFI_SETTING:DAT_OFI_X_US", "us\tenvironment\thow long\t17");
 	p = text(true);
 	cr_assert(strstr(p, "\"DAT_OFI_X_US\"") && strstr(p, "\"17\"") && strstr(p, "\"us\"") &&
 		  strstr(p, "\"environment\"") && strstr(p, "\"how long\""), "%s", p);
@@ -83,7 +83,7 @@ Test(settings, a_value_may_have_tabs)
 {
 	char *p;
 
-	tell("OFI_SETTING:DAT_OVERRIDE", "path\tdefault\thelp\t/a\tb");
+	attr_add("OFI_SETTING:DAT_OVERRIDE", "path\tdefault\thelp\t/a\tb");
 	p = text(false);
 	cr_assert(strstr(p, "/a\tb "), "%s", p);
 	free(p);
@@ -93,9 +93,9 @@ Test(settings, too_few_fields_are_empty_ones)
 {
 	char *p;
 
-	tell("OFI_SETTING:A", "");
-	tell("OFI_SETTING:B", "us\tdefault");
-	tell("OFI_SETTING:", "us");
+	attr_add("OFI_SETTING:A", "");
+	attr_add("OFI_SETTING:B", "us\tdefault");
+	attr_add("OFI_SETTING:", "us");
 	p = text(false);
 	cr_assert(strstr(p, "\nA ") && strstr(p, "\nB "), "%s", p);
 	free(p);
@@ -107,7 +107,7 @@ Test(settings, long_fields_are_cut)
 
 	memset(value, 'v', sizeof(value) - 1);
 	value[sizeof(value) - 1] = 0;
-	tell("OFI_SETTING:A", value);
+	attr_add("OFI_SETTING:A", value);
 	p = text(false);
 	cr_assert(strlen(p) < 1024);
 	free(p);

@@ -68,7 +68,7 @@ static struct dofi_ep *inside(DAT_EP_HANDLE ep)
 	return ep;
 }
 
-static struct dofi_cq *far_cq(void)
+static struct dofi_cq *remote_cq(void)
 {
 	return &((struct dofi_pz *)pz)->domain.cq;
 }
@@ -95,9 +95,9 @@ static bool is_local(DAT_EP_HANDLE ep)
 	return inside(ep)->xport == &dofi_rdm_xport && inside(ep)->cq == local_cq();
 }
 
-static bool is_far(DAT_EP_HANDLE ep)
+static bool is_remote(DAT_EP_HANDLE ep)
 {
-	return inside(ep)->xport != &dofi_rdm_xport && inside(ep)->cq == far_cq();
+	return inside(ep)->xport != &dofi_rdm_xport && inside(ep)->cq == remote_cq();
 }
 
 static void disconnect(void)
@@ -129,8 +129,8 @@ Test(both, peers_on_this_host_share_memory)
 	pair_works(active, passive);
 	pair_works(passive, active);
 	disconnect();
-	cr_expect(is_far(active));
-	cr_expect(is_far(passive));
+	cr_expect(is_remote(active));
+	cr_expect(is_remote(passive));
 	cr_expect_eq(inside(active)->xport, ia->xport);
 }
 
@@ -144,7 +144,7 @@ Test(both, an_endpoint_may_go_either_way_in_turn)
 			dofi_progress_call(&ia->progress, (void (*)(void *))dofi_rdm_xport.unlisten, psp);
 		begin_to_connect();
 		take_request();
-		cr_expect(i % 2 ? is_far(active) && is_far(passive) :
+		cr_expect(i % 2 ? is_remote(active) && is_remote(passive) :
 				  is_local(active) && is_local(passive));
 		pair_works(active, passive);
 		disconnect();
@@ -161,8 +161,8 @@ Test(both, without_descriptors_it_is_the_fabric)
 {
 	link_memfd_fault = EMFILE;
 	pair_connect(active, passive);
-	cr_expect(is_far(active));
-	cr_expect(is_far(passive));
+	cr_expect(is_remote(active));
+	cr_expect(is_remote(passive));
 	pair_works(active, passive);
 	disconnect();
 	link_memfd_fault = 0;
@@ -177,16 +177,16 @@ Test(both, without_descriptors_it_is_the_fabric)
 
 Test(both, queues_are_fed_from_where_their_endpoints_are)
 {
-	cr_expect_eq(feeds(far_cq()), 4);
+	cr_expect_eq(feeds(remote_cq()), 4);
 	cr_expect_eq(feeds(local_cq()), 0);
 	pair_connect(active, passive);
-	cr_expect_eq(feeds(far_cq()), 0);
+	cr_expect_eq(feeds(remote_cq()), 0);
 	cr_expect_eq(feeds(local_cq()), 4);
 	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, local_cq());
 	disconnect();
-	cr_expect_eq(feeds(far_cq()), 4);
+	cr_expect_eq(feeds(remote_cq()), 4);
 	cr_expect_eq(feeds(local_cq()), 0);
-	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, far_cq());
+	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, remote_cq());
 }
 
 Test(both, a_key_is_for_both)
@@ -215,7 +215,7 @@ Test(both, the_request_has_its_source)
 	succeed(turn_down(cr));
 	event_await(evd, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	cr_expect(event_none(evd), "a rejection is the last word");
-	cr_expect(is_far(active));
+	cr_expect(is_remote(active));
 }
 
 /* A peer of the test that listens in place of the IA */
@@ -241,15 +241,15 @@ static void take_name(void)
 	cr_expect(!((struct dofi_sp *)psp)->local_listener);
 	begin_to_connect();
 	peer_adopt(&other, accept(listener, NULL, NULL));
-	cr_assert_eq(peer_hear(&other), DOFI_CM_REQUEST);
-	cr_expect_eq(other.heard.conn_qual, qual);
+	cr_assert_eq(peer_recv_cm(&other), DOFI_CM_REQUEST);
+	cr_expect_eq(other.received.conn_qual, qual);
 }
 
-static void expect_far(void)
+static void expect_remote(void)
 {
 	take_request();
-	cr_expect(is_far(active));
-	cr_expect(is_far(passive));
+	cr_expect(is_remote(active));
+	cr_expect(is_remote(passive));
 	pair_works(active, passive);
 	close(listener);
 }
@@ -258,7 +258,7 @@ static void answer(enum dofi_cm_kind kind, enum dofi_cm_reason reason)
 {
 	const struct dofi_cm_msg msg = { .kind = kind, .reason = reason };
 
-	peer_tell(&other, &msg);
+	peer_send_cm(&other, &msg);
 }
 
 static unsigned count(const char *log, const char *text)
@@ -297,14 +297,14 @@ Test(both, a_peer_that_closes_without_a_reply_is_skipped)
 {
 	take_name();
 	peer_hang_up(&other);
-	expect_far();
+	expect_remote();
 }
 
 Test(both, a_peer_without_shared_memory_is_skipped)
 {
 	take_name();
 	answer(DOFI_CM_REFUSE, DOFI_CM_NO_PATH);
-	expect_far();
+	expect_remote();
 	peer_hang_up(&other);
 }
 
@@ -314,7 +314,7 @@ Test(both, a_peer_with_another_protocol_is_skipped)
 
 	take_name();
 	cr_assert_eq(send(other.fd, words, strlen(words), MSG_NOSIGNAL), (ssize_t)strlen(words));
-	expect_far();
+	expect_remote();
 	peer_hang_up(&other);
 }
 
@@ -327,8 +327,8 @@ Test(both, a_peer_with_a_false_reply_is_skipped)
 	};
 
 	take_name();
-	peer_tell(&other, &msg);
-	expect_far();
+	peer_send_cm(&other, &msg);
+	expect_remote();
 	peer_hang_up(&other);
 }
 
@@ -361,12 +361,12 @@ Test(both, without_a_peer_neither_way_connects)
 	succeed(dofi_psp_free(psp));
 	begin_to_connect();
 	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	cr_expect(is_far(active));
+	cr_expect(is_remote(active));
 }
 
 /* IAs */
 
-static bool tells_local(struct dofi_ia *of)
+static bool reports_local(struct dofi_ia *of)
 {
 	int i;
 
@@ -385,13 +385,13 @@ static void expect_one_way(const struct dofi_params *params, const struct dofi_x
 	cr_expect(!one->local.info);
 	cr_expect(!one->local_ia);
 	cr_expect(!one->fabric.also_granted);
-	cr_expect(!tells_local(one));
+	cr_expect(!reports_local(one));
 	dofi_ia_destroy(one);
 }
 
 Test(both, the_other_way_is_reported)
 {
-	cr_expect(tells_local(ia));
+	cr_expect(reports_local(ia));
 }
 
 Test(both, a_named_fabric_is_used)

@@ -63,7 +63,7 @@ void xport_fini(void)
 /* Longer than the longest chain of work and events that a single event can start. */
 #define LONGEST_CHAIN 24
 
-static void openings_look(void *arg)
+static void openings_check(void *arg)
 {
 	const struct msg_ia *mia = ia->xport_ia;
 
@@ -84,35 +84,35 @@ void quiesce(void)
 		opening = false;
 		for (i = 0; i < LONGEST_CHAIN; i++)
 			settle();
-		dofi_progress_call(&ia->progress, openings_look, &opening);
+		dofi_progress_call(&ia->progress, openings_check, &opening);
 		idle = opening ? 0 : idle + 1;
 	} while (idle < 2 && !(opening && fake_eps.fault.endpoint_waits));
 }
 
-static sem_t gate_reached, gate;
+static sem_t hold_reached, hold;
 
-static void gate_run(struct dofi_work *work)
+static void hold_run(struct dofi_work *work)
 {
 	(void)work;
-	sem_post(&gate_reached);
-	while (sem_wait(&gate))
+	sem_post(&hold_reached);
+	while (sem_wait(&hold))
 		;
 }
 
-void shut_gate(void)
+void thread_hold(void)
 {
-	static struct dofi_work work = { .run = gate_run };
+	static struct dofi_work work = { .run = hold_run };
 
-	sem_init(&gate_reached, 0, 0);
-	sem_init(&gate, 0, 0);
+	sem_init(&hold_reached, 0, 0);
+	sem_init(&hold, 0, 0);
 	dofi_progress_post(&ia->progress, &work);
-	while (sem_wait(&gate_reached))
+	while (sem_wait(&hold_reached))
 		;
 }
 
-void open_gate(void)
+void thread_release(void)
 {
-	sem_post(&gate);
+	sem_post(&hold);
 }
 
 struct bytes wire(enum dofi_wire_kind kind, DAT_CONN_QUAL conn_qual, const void *data, size_t size)
@@ -126,7 +126,7 @@ struct bytes wire(enum dofi_wire_kind kind, DAT_CONN_QUAL conn_qual, const void 
 	return (struct bytes){ buf, dofi_wire_pack(buf, &msg) };
 }
 
-static void tell(struct fake_event *e, const void *fid, struct bytes bytes)
+static void serve_event(struct fake_event *e, const void *fid, struct bytes bytes)
 {
 	e->entry.fid = (fid_t)(uintptr_t)fid;
 	e->len = bytes.len;
@@ -141,21 +141,21 @@ void cm_event(uint32_t event, const void *fid, struct bytes bytes)
 {
 	struct fake_event e = { .event = event };
 
-	tell(&e, fid, bytes);
+	serve_event(&e, fid, bytes);
 }
 
 void cm_error(const void *fid, int err, struct bytes bytes)
 {
 	struct fake_event e = { .err = err };
 
-	tell(&e, fid, bytes);
+	serve_event(&e, fid, bytes);
 }
 
 void cm_error_with_reason(const void *fid, int prov_errno)
 {
 	struct fake_event e = { .err = FI_ETIMEDOUT, .prov_errno = prov_errno };
 
-	tell(&e, fid, NO_BYTES);
+	serve_event(&e, fid, NO_BYTES);
 }
 
 void cm_request_from(const void *pep, const void *address, size_t size, struct bytes bytes)
@@ -167,7 +167,7 @@ void cm_request_from(const void *pep, const void *address, size_t size, struct b
 	e.entry.info->dest_addrlen = size;
 	memcpy(e.entry.info->dest_addr, address, size);
 	e.entry.info->handle = &request_handle;
-	tell(&e, pep, bytes);
+	serve_event(&e, pep, bytes);
 }
 
 void cm_request(const void *pep, struct bytes bytes)

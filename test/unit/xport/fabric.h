@@ -26,9 +26,9 @@ void xport_fini(void);
  */
 void quiesce(void);
 
-/* Work that keeps the progress thread busy until open_gate(). */
-void shut_gate(void);
-void open_gate(void);
+/* Work that keeps the progress thread busy until thread_release(). */
+void thread_hold(void);
+void thread_release(void);
 
 /* A message as the peer sends it. Valid until the next one. */
 struct bytes {

@@ -333,7 +333,7 @@ struct dofi_cm_msg peer_msg(struct peer *p, enum dofi_cm_kind kind)
 	return msg;
 }
 
-void peer_tell(struct peer *p, const struct dofi_cm_msg *msg)
+void peer_send_cm(struct peer *p, const struct dofi_cm_msg *msg)
 {
 	unsigned char buf[DOFI_CM_MAX];
 	size_t n = dofi_cm_pack(buf, msg);
@@ -371,15 +371,15 @@ void peer_hang_up(struct peer *p)
 	p->fd = -1;
 }
 
-/* Reads the next message into p->heard. Returns its kind, or 0 at the end. */
-static int hear(struct peer *p)
+/* Reads the next message into p->received. Returns its kind, or 0 at the end. */
+static int recv_msg(struct peer *p)
 {
 	ssize_t n;
 
 	p->in_len -= p->in_used;
 	memmove(p->in, p->in + p->in_used, p->in_len);
 	p->in_used = 0;
-	while (!(n = dofi_cm_unpack(p->in, p->in_len, &p->heard))) {
+	while (!(n = dofi_cm_unpack(p->in, p->in_len, &p->received))) {
 		n = recv(p->fd, p->in + p->in_len, sizeof(p->in) - p->in_len, 0);
 		cr_assert(n >= 0 || errno == ECONNRESET, "%d", errno);
 		if (n <= 0)
@@ -388,15 +388,15 @@ static int hear(struct peer *p)
 	}
 	cr_assert(n > 0);
 	p->in_used = (size_t)n;
-	return p->heard.kind;
+	return p->received.kind;
 }
 
-int peer_hear(struct peer *p)
+int peer_recv_cm(struct peer *p)
 {
 	int kind;
 
 	do
-		kind = hear(p);
+		kind = recv_msg(p);
 	while (kind == DOFI_CM_WAKEUP);
 	return kind;
 }
@@ -405,13 +405,13 @@ static void learn_on_thread(void *arg)
 {
 	struct peer *p = arg;
 
-	hub.ret = dofi_rdm_peer_add(&hub.rdm, p->heard.addr, p->heard.addr_len, &p->to);
+	hub.ret = dofi_rdm_peer_add(&hub.rdm, p->received.addr, p->received.addr_len, &p->to);
 }
 
 void peer_learn(struct peer *p)
 {
-	p->conn = p->heard.conn_id;
-	p->secret = p->heard.secret;
+	p->conn = p->received.conn_id;
+	p->secret = p->received.secret;
 	p->sent = p->seen = 0;
 	dofi_progress_call(&hub.progress, learn_on_thread, p);
 	cr_assert_eq(hub.ret, 0);
@@ -507,11 +507,11 @@ bool peer_has_none(struct peer *p)
 
 static void expect_introduction(const struct peer *p)
 {
-	cr_expect_str_eq(p->heard.fabric, hub.choice.info->fabric_attr->prov_name);
-	cr_expect_eq(p->heard.window, RDM_WINDOW);
-	cr_expect_eq(p->heard.host.pid, (uint32_t)getpid());
-	cr_expect_eq(*(const uint64_t *)(uintptr_t)p->heard.alive_addr, p->heard.conn_id);
-	cr_expect_eq(!!p->heard.secret, hub.choice.scoped_keys);
+	cr_expect_str_eq(p->received.fabric, hub.choice.info->fabric_attr->prov_name);
+	cr_expect_eq(p->received.window, RDM_WINDOW);
+	cr_expect_eq(p->received.host.pid, (uint32_t)getpid());
+	cr_expect_eq(*(const uint64_t *)(uintptr_t)p->received.alive_addr, p->received.conn_id);
+	cr_expect_eq(!!p->received.secret, hub.choice.scoped_keys);
 }
 
 void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_cm_msg *request,
@@ -522,9 +522,9 @@ void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_cm_msg *
 	DAT_PSP_HANDLE psp = listen_any(&qual);
 
 	peer_dial(p, qual);
-	peer_tell(p, request);
+	peer_send_cm(p, request);
 	succeed(dofi_cr_accept(request_await(), ep, 0, NULL));
-	cr_assert_eq(peer_hear(p), DOFI_CM_ACCEPT);
+	cr_assert_eq(peer_recv_cm(p), DOFI_CM_ACCEPT);
 	expect_introduction(p);
 	peer_learn(p);
 	hello = peer_frame(p, RDM_FRAME_HELLO);
@@ -547,7 +547,7 @@ void peer_sees_break(struct peer *p)
 {
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect(event_none(evd));
-	cr_expect_eq(peer_hear(p), DOFI_CM_BYE);
-	cr_expect_eq(p->heard.reason, 1, "it is told that it broke");
-	cr_expect_eq(peer_hear(p), 0);
+	cr_expect_eq(peer_recv_cm(p), DOFI_CM_BYE);
+	cr_expect_eq(p->received.reason, 1, "it is told that it broke");
+	cr_expect_eq(peer_recv_cm(p), 0);
 }

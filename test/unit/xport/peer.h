@@ -32,7 +32,7 @@ struct peer {
 	int fd;				/* its CM socket */
 	size_t in_len, in_used;
 	unsigned char in[DOFI_CM_MAX]; /* bytes read from fd */
-	struct dofi_cm_msg heard;	/* the last message in them */
+	struct dofi_cm_msg received;	/* the last message in them */
 
 	/* the EP, as reported by its messages */
 	uint64_t conn;
@@ -83,13 +83,13 @@ void pair_works(DAT_EP_HANDLE from, DAT_EP_HANDLE to);
 
 /* A message of an honest peer. Its addresses are valid until the next call. */
 struct dofi_cm_msg peer_msg(struct peer *p, enum dofi_cm_kind kind);
-void peer_tell(struct peer *p, const struct dofi_cm_msg *msg);
+void peer_send_cm(struct peer *p, const struct dofi_cm_msg *msg);
 void peer_dial(struct peer *p, DAT_CONN_QUAL port);
 /* Gives @p the socket of a connection that @p accepted. */
 void peer_adopt(struct peer *p, int fd);
 void peer_hang_up(struct peer *p);
 /* Waits for a message other than a WAKEUP. Returns its kind, or 0 when the other end has closed. */
-int peer_hear(struct peer *p);
+int peer_recv_cm(struct peer *p);
 /* Learns the EP from the last message. From here on the peer can send frames. */
 void peer_learn(struct peer *p);
 

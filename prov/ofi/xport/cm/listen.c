@@ -252,7 +252,7 @@ static struct stranger *excess(struct dofi_cm_listener *l)
  * them connect before the first one sends its request. So a stranger is not closed before it had
  * its time to send; further connections are pending in the kernel until then.
  */
-static bool has_room(struct dofi_cm_listener *l)
+static bool may_accept(struct dofi_cm_listener *l)
 {
 	const int64_t time = l->local ? TIME_TO_SPEAK_LOCAL : TIME_TO_SPEAK, now = dofi_now();
 	struct stranger *s;
@@ -288,7 +288,7 @@ static void listener_ready(struct dofi_source *source)
 	struct sockaddr_storage peer;
 	int i, fd;
 
-	for (i = 0; i < ARRIVALS && l->fd >= 0 && has_room(l); i++) {
+	for (i = 0; i < ARRIVALS && l->fd >= 0 && may_accept(l); i++) {
 		socklen_t len = sizeof(peer);
 
 		fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);

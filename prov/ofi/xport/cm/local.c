@@ -9,12 +9,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 static void listener_name(struct sockaddr_un *name, uint64_t conn_qual)
 {

@@ -11,8 +11,6 @@
 
 #include "xport/cm/listen.h"
 
-#include <stdbool.h>
-
 /*
  * Like dofi_cm_listen(), for @conn_qual. -EADDRINUSE, which is logged, if a process on this host
  * has the name.

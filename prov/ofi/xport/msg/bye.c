@@ -13,11 +13,11 @@
 
 void msg_bye_offer(const struct dofi_ep *ep, struct dofi_mailbox *own)
 {
-	if (!ep->obj.ia->fabric.says_bye)
+	if (!ep->obj.ia->fabric.sends_bye)
 		return;
 	if (!own->key)
 		*own = (struct dofi_mailbox){ .key = NO_KEY, .id = dofi_pool_index(ep) };
-	own->id |= MSG_SAYS_BYE;
+	own->id |= MSG_SENDS_BYE;
 }
 
 void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers)
@@ -25,16 +25,16 @@ void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers)
 	ep->mailbox = *peers;
 	if (!ep->mailbox.addr)
 		ep->mailbox.key = 0;
-	ep->says_bye = ep->obj.ia->fabric.says_bye && ep->mailbox.id & MSG_SAYS_BYE;
+	ep->sends_bye = ep->obj.ia->fabric.sends_bye && ep->mailbox.id & MSG_SENDS_BYE;
 }
 
 /* The number, and above it the secret, which peers of other connections do not know. */
 static uint64_t bye_data(uint32_t secret, uint32_t number)
 {
-	return (uint64_t)secret << 32 | (number & ~MSG_SAYS_BYE);
+	return (uint64_t)secret << 32 | (number & ~MSG_SENDS_BYE);
 }
 
-void msg_bye_say(struct dofi_ep *ep, struct fid_ep *fid)
+void msg_bye_send(struct dofi_ep *ep, struct fid_ep *fid)
 {
 	static const struct iovec nothing;
 	static const struct fi_rma_iov nowhere;
@@ -52,7 +52,7 @@ void msg_bye_say(struct dofi_ep *ep, struct fid_ep *fid)
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: no goodbye: %s", (void *)ep, fi_strerror((int)-ret));
 }
 
-bool msg_bye_heard(uint64_t data)
+bool msg_bye_arrived(uint64_t data)
 {
 	const uint32_t secret = data >> 32;
 	struct dofi_ep *ep = dofi_pool_at(&dofi_ep_pool, (uint32_t)data);
@@ -61,7 +61,7 @@ bool msg_bye_heard(uint64_t data)
 		return false;
 	if (ep) {
 		dofi_ep_lock(ep);
-		ep->said_bye |= ep->secret == secret;
+		ep->got_bye |= ep->secret == secret;
 		dofi_ep_unlock(ep);
 	}
 	return true;

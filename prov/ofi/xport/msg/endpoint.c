@@ -142,7 +142,7 @@ static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid)
 static bool owes_bye(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
-	       ep->state != DAT_EP_STATE_COMPLETION_PENDING && ep->says_bye && !ep->lost &&
+	       ep->state != DAT_EP_STATE_COMPLETION_PENDING && ep->sends_bye && !ep->lost &&
 	       ep->end != DAT_CONNECTION_EVENT_BROKEN;
 }
 
@@ -209,7 +209,7 @@ static bool may_hear_bye(struct dofi_ep *ep)
 	bool may;
 
 	dofi_ep_lock(ep);
-	may = ep->lost && ep->unheard && ep->says_bye && !ep->said_bye;
+	may = ep->lost && ep->data_lost && ep->sends_bye && !ep->got_bye;
 	dofi_ep_unlock(ep);
 	return may;
 }
@@ -250,7 +250,7 @@ void msg_endpoint_close(struct dofi_ep *ep)
 	if (!fid)
 		return;
 	if (bye)
-		msg_bye_say(ep, fid);
+		msg_bye_send(ep, fid);
 	endpoint_end(fid, ep->cq, !ep->obj.ia->fabric.quirk->shutdown_closes);
 	msg_mail_close(mail);
 	dofi_cq_ask(ep->cq, ep->shard);

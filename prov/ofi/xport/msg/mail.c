@@ -200,9 +200,9 @@ void msg_mail_arrived(uint64_t data, struct dofi_sink *sink)
 {
 	struct dofi_ep *ep;
 
-	if (msg_bye_heard(data))
+	if (msg_bye_arrived(data))
 		return;
-	ep = dofi_pool_at(&dofi_ep_pool, (uint32_t)data & ~MSG_SAYS_BYE);
+	ep = dofi_pool_at(&dofi_ep_pool, (uint32_t)data & ~MSG_SENDS_BYE);
 	if (!ep)
 		return;
 	dofi_ep_lock(ep);

@@ -27,27 +27,27 @@ static void choose_ops(struct dofi_ia *ia);
  * qualifier that is no port has less than other requests; otherwise all requests have an equal
  * number.
  */
-static void room_find(struct dofi_ia *ia)
+static void data_max_find(struct dofi_ia *ia)
 {
 	struct msg_ia *mia = ia->xport_ia;
-	DAT_COUNT room = (DAT_COUNT)ia->limits.cm_data_size - DOFI_WIRE_FIXED;
+	DAT_COUNT size = (DAT_COUNT)ia->limits.cm_data_size - DOFI_WIRE_FIXED;
 
 	if (ia->fabric.scoped_keys)
-		room -= DOFI_WIRE_SECRET;
-	if (msg_mail_offered(ia) || ia->fabric.says_bye)
-		room -= DOFI_WIRE_MAILBOX;
-	mia->room = room;
-	if (room - DOFI_WIRE_QUAL >= PLENTY)
-		room -= DOFI_WIRE_QUAL;
-	ia->max_private_data = room < DOFI_WIRE_MAX_DATA ? room : DOFI_WIRE_MAX_DATA;
+		size -= DOFI_WIRE_SECRET;
+	if (msg_mail_offered(ia) || ia->fabric.sends_bye)
+		size -= DOFI_WIRE_MAILBOX;
+	mia->request_size = size;
+	if (size - DOFI_WIRE_QUAL >= PLENTY)
+		size -= DOFI_WIRE_QUAL;
+	ia->max_private_data = size < DOFI_WIRE_MAX_DATA ? size : DOFI_WIRE_MAX_DATA;
 }
 
-static DAT_COUNT msg_request_room(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
+static DAT_COUNT msg_request_data_max(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 {
 	const struct msg_ia *mia = ia->xport_ia;
-	DAT_COUNT room = mia->room - (DAT_COUNT)dofi_wire_qual_size(conn_qual);
+	DAT_COUNT size = mia->request_size - (DAT_COUNT)dofi_wire_qual_size(conn_qual);
 
-	return room < ia->max_private_data ? room : ia->max_private_data;
+	return size < ia->max_private_data ? size : ia->max_private_data;
 }
 
 static int msg_ia_init(struct dofi_ia *ia)
@@ -60,7 +60,7 @@ static int msg_ia_init(struct dofi_ia *ia)
 	TAILQ_INIT(&mia->openings.list);
 	ia->xport_ia = mia;
 	choose_ops(ia);
-	room_find(ia);
+	data_max_find(ia);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
 	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
-	.request_room = msg_request_room, .holds = msg_holds, .cancel = msg_cancel,       \
+	.request_data_max = msg_request_data_max, .holds = msg_holds, .cancel = msg_cancel,       \
 	.srq_open = msg_srq_open, .srq_close = msg_srq_close, .srq_listen = msg_srq_listen, \
 	.srq_arrived = msg_srq_arrived, .srq_fed = msg_srq_fed, .srq_clear = msg_srq_clear
 

@@ -69,9 +69,9 @@ ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t
  */
 static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	size_t room = ep->obj.ia->fabric.quirk->hangs_on_empty_recv ? sizeof(dto->status) : 0;
+	size_t len = ep->obj.ia->fabric.quirk->hangs_on_empty_recv ? sizeof(dto->status) : 0;
 
-	return fi_recv(ep->fid, room ? &dto->status : NULL, room, NULL, 0, dofi_dto_context(dto));
+	return fi_recv(ep->fid, len ? &dto->status : NULL, len, NULL, 0, dofi_dto_context(dto));
 }
 
 /* Sends the memory of @dto. */
@@ -107,10 +107,10 @@ static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct msg
 static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi_dto *dto,
 						 uint64_t length, uint64_t cq_data)
 {
-	const size_t room = ep->obj.ia->limits.inject_size < MSG_FRAME_MAX ?
+	const size_t most = ep->obj.ia->limits.inject_size < MSG_FRAME_MAX ?
 				    ep->obj.ia->limits.inject_size : MSG_FRAME_MAX;
 	const struct msg_frame frame = {
-		.length = length, .cq_data = cq_data, .whole = length <= room - MSG_FRAME_HEADER,
+		.length = length, .cq_data = cq_data, .whole = length <= most - MSG_FRAME_HEADER,
 	};
 	unsigned char buf[MSG_FRAME_MAX];
 	int ret;

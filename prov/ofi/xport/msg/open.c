@@ -6,7 +6,6 @@
 #include "fab/quirks.h"
 #include "xport/msg/listen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /*

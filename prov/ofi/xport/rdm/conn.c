@@ -272,7 +272,7 @@ static void detach(struct rdm_conn *conn)
 	dofi_ep_unlock(ep);
 }
 
-static void say_goodbye(struct rdm_conn *conn, bool broken)
+static void bye_send(struct rdm_conn *conn, bool broken)
 {
 	const struct dofi_cm_msg bye = {
 		.kind = DOFI_CM_BYE, .last_frame = conn->sent, .reason = broken,
@@ -290,9 +290,9 @@ static void say_goodbye(struct rdm_conn *conn, bool broken)
  */
 static bool is_removable(const struct rdm_conn *conn)
 {
-	const bool heard = conn->untaken != conn->sent + 1;
+	const bool received = conn->untaken != conn->sent + 1;
 
-	return heard && !is_in_process(conn);
+	return received && !is_in_process(conn);
 }
 
 void rdm_conn_close(struct dofi_ep *ep)
@@ -317,7 +317,7 @@ void rdm_conn_close(struct dofi_ep *ep)
 	rdm_pz_remove(conn);
 	atomic_store(&conn->id, 0);
 	detach(conn);
-	say_goodbye(conn, broken);
+	bye_send(conn, broken);
 	if (conn->reached && endpoint)
 		dofi_rdm_peer_remove(&endpoint->rdm, conn->to, removable);
 	rdm_peer_free(ep->obj.ia, conn->peer);

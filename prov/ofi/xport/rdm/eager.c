@@ -20,7 +20,7 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_da
 {
 	const size_t left = dto->length - dto->eager.sent;
 	struct rdm_frame f;
-	size_t room, size;
+	size_t most, size;
 	int ret;
 
 	if (!conn->credits)
@@ -29,8 +29,8 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_da
 	f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
 	f.length = dto->length;
 	f.cq_data = dto->step == DOFI_STEP_BEGUN ? 0 : cq_data;	/* goes with the first frame */
-	room = conn->inject - rdm_head_size(conn, &f);
-	size = left < room ? left : room;
+	most = conn->inject - rdm_head_size(conn, &f);
+	size = left < most ? left : most;
 	ret = rdm_batch_add(conn, &f, dto, dto->eager.sent, size);
 	if (ret)
 		return ret;

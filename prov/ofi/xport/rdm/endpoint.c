@@ -80,7 +80,7 @@ static bool is_worn(const struct rdm_endpoint *e)
 
 static bool reserve(struct rdm_endpoint *e, struct dofi_reservation *reservation, const void *key, size_t len)
 {
-	return dofi_reserve(&e->reservations, reservation, dofi_rdm_room(&e->rdm), key, len);
+	return dofi_reserve(&e->reservations, reservation, dofi_rdm_free_entries(&e->rdm), key, len);
 }
 
 int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, const void *key, size_t len,

@@ -5,11 +5,9 @@
 
 #include "base/iov.h"
 #include "base/log.h"
-#include "xport/rdm/op.h"
 #include "xport/rdm/peer.h"
 
 #include <rdma/fi_errno.h>
-#include <string.h>
 
 static bool is_credited(uint8_t kind)
 {

@@ -59,7 +59,7 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 }
 
 /* Whether the sender is on this fabric, and takes our frames. */
-static bool is_of_ours(const struct dofi_ia *ia, const struct dofi_cm_msg *msg)
+static bool is_compatible(const struct dofi_ia *ia, const struct dofi_cm_msg *msg)
 {
 	return !strcmp(msg->fabric, rdm_fabric_of(ia)->info->fabric_attr->prov_name) &&
 	       msg->window && msg->frame_size >= RDM_FRAME_LEAST &&
@@ -85,7 +85,7 @@ int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_
 {
 	int ret;
 
-	if (!is_of_ours(ia, msg))
+	if (!is_compatible(ia, msg))
 		return -EHOSTUNREACH;
 	ret = share_memory(ia, peer, msg);
 	if (ret) {

@@ -11,7 +11,6 @@
 #include "xport/rdm/direct.h"
 #include "xport/rdm/eager.h"
 #include "xport/rdm/link.h"
-#include "xport/rdm/op.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/rndv.h"
 #include "xport/rdm/target.h"

@@ -3,7 +3,6 @@
 
 #include "xport/rdm/request.h"
 
-#include "obj/cr.h"
 #include "obj/ep_cm.h"
 #include "xport/cm/local.h"
 #include "xport/rdm/conn.h"

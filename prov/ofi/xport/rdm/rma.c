@@ -101,15 +101,15 @@ static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_fra
  * Returns the maximum of a read's bytes per ACK. A bare ACK has only the low bits of the request's
  * number.
  */
-static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
+static size_t read_max(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	const bool bare = conn->bare && dto->number - conn->ep->sq.head <= RDM_BARE_REQUEST;
 
 	return bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL;
 }
 
-/* Requests or writes the bytes from dto->rma.asked on, at most @room of them. */
-static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, bool data)
+/* Requests or writes the bytes from dto->rma.asked on, at most @most of them. */
+static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t most, bool data)
 	DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t left = dto->length - dto->rma.asked;
@@ -117,7 +117,7 @@ static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_fram
 
 	if (!conn->credits)
 		return -FI_EAGAIN;
-	f->length = left < room ? left : room;
+	f->length = left < most ? left : most;
 	f->value[1] = left - f->length;
 	f->number = dto->number;
 	f->key = dto->remote_key;
@@ -131,14 +131,14 @@ static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_fram
 static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	const size_t room = conn->max_copy - RDM_FRAME_FULL;
+	const size_t most = conn->max_copy - RDM_FRAME_FULL;
 	int ret;
 
 	do {
-		const bool last = dto->length - dto->rma.asked <= room;
+		const bool last = dto->length - dto->rma.asked <= most;
 		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .cq_data = last ? cq_data : 0 };
 
-		ret = ask_part(conn, dto, &f, room, true);
+		ret = ask_part(conn, dto, &f, most, true);
 	} while (!ret && dto->rma.asked < dto->length);
 	return ret;
 }
@@ -150,7 +150,7 @@ static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_N
 	do {
 		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->rma.asked } };
 
-		ret = ask_part(conn, dto, &f, read_room(conn, dto), false);
+		ret = ask_part(conn, dto, &f, read_max(conn, dto), false);
 	} while (!ret && dto->rma.asked < dto->length);
 	return ret;
 }

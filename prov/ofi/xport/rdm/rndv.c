@@ -8,7 +8,6 @@
 #include "obj/ep_dto.h"
 #include "xport/rdm/direct.h"
 #include "xport/rdm/link.h"
-#include "xport/rdm/op.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -71,8 +70,8 @@ static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(c
  */
 static int send_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
-	const size_t room = conn->max_copy - RDM_FRAME_FULL, left = dto->length - dto->rndv.sent;
-	const size_t size = left < room ? left : room;
+	const size_t most = conn->max_copy - RDM_FRAME_FULL, left = dto->length - dto->rndv.sent;
+	const size_t size = left < most ? left : most;
 	struct rdm_frame f = {
 		.kind = RDM_FRAME_DATA, .number = (uint32_t)dto->rndv.tag, .addr = dto->rndv.sent,
 	};

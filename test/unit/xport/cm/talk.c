@@ -45,16 +45,16 @@ struct dofi_cm_msg request(void)
 
 void refused_with(const struct dofi_cm_msg *msg, enum dofi_cm_reason reason)
 {
-	peer_tell(&peer, msg);
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_REFUSE);
-	cr_expect_eq(peer.heard.reason, reason);
-	cr_expect_eq(peer_hear(&peer), 0);
+	peer_send_cm(&peer, msg);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_REFUSE);
+	cr_expect_eq(peer.received.reason, reason);
+	cr_expect_eq(peer_recv_cm(&peer), 0);
 	cr_expect(event_none(evd));
 }
 
 DAT_CR_HANDLE request_sent(const struct dofi_cm_msg *msg)
 {
-	peer_tell(&peer, msg);
+	peer_send_cm(&peer, msg);
 	return request_await();
 }
 
@@ -101,9 +101,9 @@ void is_asked_within(DAT_TIMEOUT timeout)
 	connect_with("hello", timeout);
 	peer_adopt(&peer, accept4(fd, NULL, NULL, SOCK_CLOEXEC));
 	close(fd);
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_REQUEST);
-	cr_expect_eq(peer.heard.conn_qual, own_port);
-	cr_expect(data_is(peer.heard.data, peer.heard.data_size, "hello"));
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_REQUEST);
+	cr_expect_eq(peer.received.conn_qual, own_port);
+	cr_expect(data_is(peer.received.data, peer.received.data_size, "hello"));
 	peer_learn(&peer);
 }
 
@@ -117,7 +117,7 @@ void reply(enum dofi_cm_kind kind, uint8_t reason)
 	struct dofi_cm_msg msg = peer_msg(&peer, kind);
 
 	msg.reason = reason;
-	peer_tell(&peer, &msg);
+	peer_send_cm(&peer, &msg);
 }
 
 /* The connection is established, or ends */
@@ -135,7 +135,7 @@ void say_bye(uint32_t last_frame, uint8_t reason)
 
 	bye.last_frame = last_frame;
 	bye.reason = reason;
-	peer_tell(&peer, &bye);
+	peer_send_cm(&peer, &bye);
 }
 
 void ends_with(DAT_EVENT_NUMBER number)

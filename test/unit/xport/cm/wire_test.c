@@ -216,7 +216,7 @@ Test(cm_wire, any_amount_of_data_arrives)
 /* Peers of other releases, on hosts of other byte orders, rely on each of these bytes. */
 Test(cm_wire, bytes_stay_what_they_are)
 {
-	static const unsigned char bell[] = { 'D', 'A', 'T', 'S', 0x20, 6, 0, 0 };
+	static const unsigned char wakeup[] = { 'D', 'A', 'T', 'S', 0x20, 6, 0, 0 };
 	static const unsigned char bye[] = {
 		'D', 'A', 'T', 'S', 0x20, 7, 0, 7, 6, 0, 4, 0x01, 0x02, 0x03, 0x04,
 	};
@@ -242,8 +242,8 @@ Test(cm_wire, bytes_stay_what_they_are)
 	};
 	struct dofi_cm_msg msg = { .kind = DOFI_CM_WAKEUP };
 
-	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(bell));
-	cr_expect(!memcmp(buf, bell, sizeof(bell)));
+	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(wakeup));
+	cr_expect(!memcmp(buf, wakeup, sizeof(wakeup)));
 	msg = (struct dofi_cm_msg){ .kind = DOFI_CM_BYE, .last_frame = 0x01020304 };
 	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(bye));
 	cr_expect(!memcmp(buf, bye, sizeof(bye)));
@@ -421,7 +421,7 @@ Test(cm_wire, a_field_of_another_kind_is_refused)
 {
 	static const unsigned char number[8] = { 0, 0, 0, 0, 0, 0, 0, 100 };
 
-	is(buf, with_field(DOFI_CM_WAKEUP, 4, number, 4), -EPROTO, "a window in a bell");
+	is(buf, with_field(DOFI_CM_WAKEUP, 4, number, 4), -EPROTO, "a window in a wakeup");
 	is(buf, with_field(DOFI_CM_READY, 21, number, 4), -EPROTO, "data when ready");
 	is(buf, with_field(DOFI_CM_ACCEPT, 1, number, 8), -EPROTO, "an acceptance's qualifier");
 	is(buf, with_field(DOFI_CM_REJECT, 8, number + 7, 1), -EPROTO, "a consumer's reason");

@@ -37,14 +37,14 @@ static void init(void)
 	fabric_cq_data = 8;
 	xport_init();
 	ep = ep_make();
-	connect_with(THEIR_NUMBER | MSG_SAYS_BYE);
+	connect_with(THEIR_NUMBER | MSG_SENDS_BYE);
 }
 
 TestSuite(msg_bye, .init = init, .fini = xport_fini);
 
 static uint64_t our_bye(void)
 {
-	return (uint64_t)ours.secret << 32 | (ours.mailbox.id & ~MSG_SAYS_BYE);
+	return (uint64_t)ours.secret << 32 | (ours.mailbox.id & ~MSG_SENDS_BYE);
 }
 
 /* A write of no bytes arrives, with remote CQ data @data. */
@@ -57,7 +57,7 @@ static void hear(uint64_t data)
 	ia->progress.ops->completed(&entry, 0, NULL);
 }
 
-static bool said_bye(void)
+static bool sent_bye(void)
 {
 	return fake_eps.op == FAKE_WRITE && fake_eps.flags == (FI_INJECT | FI_REMOTE_CQ_DATA);
 }
@@ -66,13 +66,13 @@ static void stream_ends(DAT_EVENT_NUMBER number)
 {
 	cm_event(FI_SHUTDOWN, fake_eps.last, NO_BYTES);
 	event_only(number);
-	cr_expect(!said_bye(), "the peer has gone");
+	cr_expect(!sent_bye(), "the peer has gone");
 }
 
 Test(msg_bye, is_offered_with_a_number)
 {
-	cr_expect(ours.mailbox.id & MSG_SAYS_BYE);
-	cr_expect_eq(ours.mailbox.id & ~MSG_SAYS_BYE, dofi_pool_index(inside()));
+	cr_expect(ours.mailbox.id & MSG_SENDS_BYE);
+	cr_expect_eq(ours.mailbox.id & ~MSG_SENDS_BYE, dofi_pool_index(inside()));
 }
 
 Test(msg_bye, a_mailbox_without_memory_takes_no_atomics)
@@ -85,7 +85,7 @@ Test(msg_bye, is_said_by_a_disconnect)
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	quiesce();
 	event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect(said_bye());
+	cr_expect(sent_bye());
 	cr_expect_eq(fake_eps.cq_data, (uint64_t)THEIR_SECRET << 32 | THEIR_NUMBER);
 	cr_expect_eq(fake_eps.count, 0);
 	cr_expect(!fake_eps.context);
@@ -94,14 +94,14 @@ Test(msg_bye, is_said_by_a_disconnect)
 Test(msg_bye, is_said_when_the_endpoint_is_freed)
 {
 	succeed(dofi_ep_free(ep));
-	cr_expect(said_bye());
+	cr_expect(sent_bye());
 }
 
 Test(msg_bye, is_not_said_of_a_connection_that_broke)
 {
 	cm_error(fake_eps.last, ECONNRESET, NO_BYTES);
 	event_only(DAT_CONNECTION_EVENT_BROKEN);
-	cr_expect(!said_bye());
+	cr_expect(!sent_bye());
 }
 
 /* An error that broke an earlier connection of the endpoint does not count. */
@@ -110,9 +110,9 @@ Test(msg_bye, is_said_when_the_endpoint_of_another_connection_is_freed)
 	cm_error(fake_eps.last, ECONNRESET, NO_BYTES);
 	event_only(DAT_CONNECTION_EVENT_BROKEN);
 	succeed(dofi_ep_reset(ep));
-	connect_with(THEIR_NUMBER | MSG_SAYS_BYE);
+	connect_with(THEIR_NUMBER | MSG_SENDS_BYE);
 	succeed(dofi_ep_free(ep));
-	cr_expect(said_bye());
+	cr_expect(sent_bye());
 }
 
 Test(msg_bye, not_being_said_does_not_stop_the_end)
@@ -147,7 +147,7 @@ Test(msg_bye, counts_for_one_connection)
 	hear(our_bye());
 	stream_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
 	succeed(dofi_ep_reset(ep));
-	connect_with(THEIR_NUMBER | MSG_SAYS_BYE);
+	connect_with(THEIR_NUMBER | MSG_SENDS_BYE);
 	stream_ends(DAT_CONNECTION_EVENT_BROKEN);
 }
 

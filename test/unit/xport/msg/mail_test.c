@@ -110,7 +110,7 @@ static struct request *request_place(uint32_t number)
 	return (struct request *)(uintptr_t)ours.addr + number % MSG_MAIL_SLOTS;
 }
 
-static struct reply *reply_place(uint32_t number)
+static struct reply *reply_slot(uint32_t number)
 {
 	return (struct reply *)(uintptr_t)(ours.addr + MSG_MAIL_SLOTS * sizeof(struct request)) +
 	       number % MSG_MAIL_SLOTS;
@@ -138,7 +138,7 @@ static void ask(uint32_t number, uint32_t key, const void *addr, uint64_t add)
 
 static void answer(uint32_t number, uint32_t refused, uint64_t old)
 {
-	*reply_place(number) = (struct reply){ htobe32(number), htobe32(refused), htobe64(old) };
+	*reply_slot(number) = (struct reply){ htobe32(number), htobe32(refused), htobe64(old) };
 	ring(ours.id);
 }
 
@@ -175,7 +175,7 @@ Test(msg_mail, is_offered_and_costs_private_data)
 {
 	cr_expect(ours.key != 0);
 	cr_expect(ours.addr != 0);
-	cr_expect_eq(dofi_pool_at(&dofi_ep_pool, ours.id & ~MSG_SAYS_BYE), ep);
+	cr_expect_eq(dofi_pool_at(&dofi_ep_pool, ours.id & ~MSG_SENDS_BYE), ep);
 	cr_expect_eq(ia->max_private_data, 224);
 	cr_expect_eq((uintptr_t)fake.mr_addr, ours.addr);
 	cr_expect_eq(fake.mr_len, MSG_MAIL_SLOTS * (sizeof(struct request) + sizeof(struct reply)));
@@ -274,7 +274,7 @@ Test(msg_mail, a_reply_to_nothing_is_ignored)
 	succeed(fetch_add(1));
 	ring(ours.id);
 	cr_expect(event_none(evd));
-	*reply_place(1) = (struct reply){ .number = htobe32(1) };
+	*reply_slot(1) = (struct reply){ .number = htobe32(1) };
 	ring(ours.id + 1000000);
 	ring((uint64_t)ours.id | 1ull << 32);
 	cr_expect(event_none(evd), "nobody rang for it");

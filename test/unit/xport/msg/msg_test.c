@@ -795,10 +795,10 @@ Test(msg, the_peers_end_is_reported_once)
 
 	make_established();
 	fid = fake_eps.last;
-	shut_gate();
+	thread_hold();
 	fake_event_add(&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fid->fid });
 	fake_event_add(&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fid->fid });
-	open_gate();
+	thread_release();
 	quiesce();
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
@@ -863,11 +863,11 @@ Test(msg, a_disconnect_gives_the_attempt_up)
 
 Test(msg, a_disconnect_before_the_attempt_opens_nothing)
 {
-	shut_gate();
+	thread_hold();
 	succeed(dofi_ep_connect(ep, some_address(), PORT, DAT_TIMEOUT_INFINITE, 0, NULL,
 				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	open_gate();
+	thread_release();
 	quiesce();
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(fake_eps.opened, 0);
@@ -876,11 +876,11 @@ Test(msg, a_disconnect_before_the_attempt_opens_nothing)
 Test(msg, a_disconnect_between_two_ports_tries_no_more)
 {
 	connect_to(ep, MAPPED);
-	shut_gate();
+	thread_hold();
 	fake_event_add(&(struct fake_event){
 		.err = ECONNREFUSED, .entry.fid = &fake_eps.last->fid });
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	open_gate();
+	thread_release();
 	quiesce();
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(fake_eps.connects, 1);
@@ -1078,10 +1078,10 @@ Test(msg_accept, an_error_meanwhile)
  */
 Test(msg_accept, given_up_it_refuses)
 {
-	shut_gate();
+	thread_hold();
 	succeed(dofi_cr_accept(cr, ep, 0, NULL));
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	open_gate();
+	thread_release();
 	quiesce();
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(fake_eps.opened, 0);
@@ -1295,12 +1295,12 @@ static void receive_with_data(uint64_t data)
 	struct fake_completion *c;
 
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
-	shut_gate();
+	thread_hold();
 	c = &fake.completion[fake.cq_tail % FAKE_QUEUE];
 	fake_complete(fake_eps.context, 0);
 	c->entry.flags = FI_RECV | FI_REMOTE_CQ_DATA;
 	c->entry.data = data;
-	open_gate();
+	thread_release();
 	/* the progress thread may have left the queue to the program, or may be reading it */
 	dofi_cq_drain(&((struct dofi_ep *)ep)->pz->domain.cq);
 	quiesce();
@@ -1582,10 +1582,10 @@ Test(msg_submit, the_end_finds_what_was_completed)
 	DAT_EVENT event;
 
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
-	shut_gate();
+	thread_hold();
 	fake_complete(fake_eps.context, 0);
 	fake_event_add(&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
-	open_gate();
+	thread_release();
 	quiesce();
 	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);

@@ -24,7 +24,7 @@ Test(rdm_conn_passive, that_leaves_before_it_sends_a_frame)
 	const struct dofi_cm_msg msg = request();
 
 	accept_with(request_sent(&msg), "");
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_ACCEPT);
 	peer_hang_up(&peer);
 	accept_fails();
 }
@@ -34,8 +34,8 @@ Test(rdm_conn_passive, that_says_so)
 	const struct dofi_cm_msg msg = request(), bye = peer_msg(&peer, DOFI_CM_BYE);
 
 	accept_with(request_sent(&msg), "");
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
-	peer_tell(&peer, &bye);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_ACCEPT);
+	peer_send_cm(&peer, &bye);
 	accept_fails();
 }
 
@@ -44,12 +44,12 @@ Test(rdm_conn_passive, one_is_let_go_before_it_is_connected)
 	const struct dofi_cm_msg msg = request();
 
 	accept_with(request_sent(&msg), "");
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_ACCEPT);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect_eq(peer_hear(&peer), DOFI_CM_BYE);
-	cr_expect_eq(peer.heard.last_frame, 0);
-	cr_expect_eq(peer_hear(&peer), 0);
+	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+	cr_expect_eq(peer.received.last_frame, 0);
+	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
 static int accepting(void)
@@ -64,7 +64,7 @@ static int accepting(void)
 		cr = request_sent(&msg);
 		nomem_after(n);
 		accept_with(cr, "");
-		kind = peer_hear(&peer);
+		kind = peer_recv_cm(&peer);
 		cr_expect_eq(kind, nomem_failed() ? DOFI_CM_REFUSE : DOFI_CM_ACCEPT);
 		peer_hang_up(&peer);
 		accept_fails();
@@ -95,7 +95,7 @@ Test(rdm_conn_active, an_address_that_is_none_is_unreachable)
 	msg = peer_msg(&peer, DOFI_CM_ACCEPT);
 	msg.addr = "127.0.0.1";
 	msg.addr_len = 10;
-	peer_tell(&peer, &msg);
+	peer_send_cm(&peer, &msg);
 	/* a later message does not help */
 	reply(DOFI_CM_ACCEPT, 0);
 	ends_with(DAT_CONNECTION_EVENT_UNREACHABLE);
@@ -118,9 +118,9 @@ Test(rdm_conn_active, one_ends_as_it_greets, .fini = rdm_fini)
 	is_asked();
 	reply(DOFI_CM_ACCEPT, 0);
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_BYE);
-	cr_expect(peer.heard.last_frame <= 1);
-	cr_expect_eq(peer_hear(&peer), 0);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+	cr_expect(peer.received.last_frame <= 1);
+	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
 /* Established connections, and how they end */
@@ -133,7 +133,7 @@ Test(rdm_conn, a_bye_ends_it)
 	say_bye(peer.sent, 0);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect_eq(peer_hear(&peer), 0, "it needs no answer");
+	cr_expect_eq(peer_recv_cm(&peer), 0, "it needs no answer");
 }
 
 Test(rdm_conn, or_says_that_it_broke)
@@ -183,7 +183,7 @@ Test(rdm_conn, a_second_request_ends_it)
 {
 	const struct dofi_cm_msg msg = peer_msg(&peer, DOFI_CM_REQUEST);
 
-	peer_tell(&peer, &msg);
+	peer_send_cm(&peer, &msg);
 	ends_with(DAT_CONNECTION_EVENT_BROKEN);
 }
 
@@ -192,7 +192,7 @@ static uint64_t word;
 static void word_read(struct dofi_work *work)
 {
 	(void)work;
-	word = *(const uint64_t *)(uintptr_t)peer.heard.alive_addr;
+	word = *(const uint64_t *)(uintptr_t)peer.received.alive_addr;
 }
 
 /* Reads the connection's word after its end, before the progress thread frees the memory. */
@@ -215,10 +215,10 @@ Test(rdm_conn, the_program_ends_it)
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 	settle();
 	cr_expect_eq(word, 0, "our memory is not to be read any more");
-	cr_expect_eq(peer_hear(&peer), DOFI_CM_BYE);
-	cr_expect_eq(peer.heard.last_frame, peer.seen);
-	cr_expect_eq(peer.heard.reason, 0);
-	cr_expect_eq(peer_hear(&peer), 0);
+	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+	cr_expect_eq(peer.received.last_frame, peer.seen);
+	cr_expect_eq(peer.received.reason, 0);
+	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
 Test(rdm_conn, an_endpoint_connects_again)

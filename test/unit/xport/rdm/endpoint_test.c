@@ -124,8 +124,8 @@ Test(rdm_endpoint, damaged_memory_ends_its_connections_and_is_replaced)
 {
 	damage();
 	ends_with(DAT_CONNECTION_EVENT_BROKEN);
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_BYE);
-	cr_expect(peer.heard.reason, "the peer is not to take it for a disconnect");
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+	cr_expect(peer.received.reason, "the peer is not to take it for a disconnect");
 	pair_make();
 	pair_works(pair[0], pair[1]);
 	cr_expect_eq(endpoints(), 1);
@@ -137,7 +137,7 @@ Test(rdm_endpoint, damaged_memory_ends_a_request_without_an_answer, .init = talk
 	is_asked();
 	damage();
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_BYE);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
 }
 
 Test(rdm_endpoint, damaged_memory_ends_the_connections_of_all_pzs)

@@ -242,7 +242,7 @@ static void robust_hold(struct dofi_robust *robust)
 		;
 }
 
-static const unsigned char *heard_by(struct peer *p)
+static const unsigned char *received_by(struct peer *p)
 {
 	return peer_take(p, RDM_FRAME_SEND)->data;
 }
@@ -257,8 +257,8 @@ Test(rdm_stall, ends_for_all_of_them)
 	post_send(second_ep, 1, 2);
 	cr_expect(peer_has_none(&peer) && peer_has_none(&second) && event_none(evd));
 	dofi_robust_unlock(way);
-	cr_expect_eq(*heard_by(&peer), 42);
-	cr_expect_eq(*heard_by(&second), 42);
+	cr_expect_eq(*received_by(&peer), 42);
+	cr_expect_eq(*received_by(&second), 42);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS) + done_await(evd, DAT_DTO_SUCCESS), 3);
 }
 
@@ -273,7 +273,7 @@ Test(rdm_stall, does_not_outlive_the_connection)
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	dofi_robust_unlock(way);
-	heard_by(&second);
+	received_by(&second);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 2);
 	cr_expect(peer_has_none(&peer));
 }

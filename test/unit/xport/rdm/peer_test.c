@@ -117,7 +117,7 @@ TestSuite(rdm_peer_answering, .init = talk_init, .fini = talk_fini, .timeout = 6
 
 static void answer_leads_to(const struct dofi_cm_msg *msg, DAT_EVENT_NUMBER number)
 {
-	peer_tell(&peer, msg);
+	peer_send_cm(&peer, msg);
 	ends_with(number);
 }
 

@@ -28,8 +28,8 @@ Test(rdm_request_passive, data_goes_both_ways)
 	cr_expect_eq(((struct sockaddr_in *)param.remote_ia_address_ptr)->sin_addr.s_addr,
 		     htonl(INADDR_LOOPBACK));
 	accept_with(cr, "please");
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
-	cr_expect(data_is(peer.heard.data, peer.heard.data_size, "please"));
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_ACCEPT);
+	cr_expect(data_is(peer.received.data, peer.received.data_size, "please"));
 }
 
 Test(rdm_request_passive, a_consumer_may_turn_it_down)
@@ -37,8 +37,8 @@ Test(rdm_request_passive, a_consumer_may_turn_it_down)
 	const struct dofi_cm_msg msg = request();
 
 	succeed(turn_down(request_sent(&msg)));
-	cr_expect_eq(peer_hear(&peer), DOFI_CM_REJECT);
-	cr_expect_eq(peer_hear(&peer), 0);
+	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_REJECT);
+	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
 Test(rdm_request_passive, it_stays_answerable_after_the_listener_is_gone)
@@ -48,7 +48,7 @@ Test(rdm_request_passive, it_stays_answerable_after_the_listener_is_gone)
 
 	succeed(dofi_psp_free(psp));
 	accept_with(cr, "");
-	cr_expect_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
+	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_ACCEPT);
 }
 
 Test(rdm_request_passive, another_qualifier_has_no_listener)
@@ -65,9 +65,9 @@ Test(rdm_request_passive, a_listener_may_end_without_an_answer, .fini = rdm_fini
 
 	request_sent(&msg);
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_REFUSE);
-	cr_expect_eq(peer.heard.reason, DOFI_CM_NO_LISTENER);
-	cr_expect_eq(peer_hear(&peer), 0);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_REFUSE);
+	cr_expect_eq(peer.received.reason, DOFI_CM_NO_LISTENER);
+	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
 Test(rdm_request_passive, that_leaves_before_it_is_answered)
@@ -105,11 +105,11 @@ Test(rdm_request_passive, that_answers_itself)
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		nonsense = peer_msg(&peer, kinds[i]);
 		nonsense.reason = kinds[i] == DOFI_CM_REFUSE;
-		peer_tell(&peer, &nonsense);
+		peer_send_cm(&peer, &nonsense);
 		if (!i)
 			accept_with(cr, "");
 	}
-	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_ACCEPT);
 	peer_learn(&peer);
 	hello = peer_frame(&peer, RDM_FRAME_HELLO);
 	peer_send(&peer, &hello, NULL, 0);
@@ -139,7 +139,7 @@ Test(rdm_request_passive, being_asked_without_memory)
 
 		nomem_after(n);
 		peer_dial(&peer, qual);
-		peer_tell(&peer, &msg);
+		peer_send_cm(&peer, &msg);
 		if (request_arrives())
 			break;
 		cr_expect(nomem_failed());
@@ -174,7 +174,7 @@ Test(rdm_request_active, an_acceptance_and_two_greetings_make_it)
 	msg = peer_msg(&peer, DOFI_CM_ACCEPT);
 	msg.data = "come in";
 	msg.data_size = 7;
-	peer_tell(&peer, &msg);
+	peer_send_cm(&peer, &msg);
 	is_established();
 	cr_expect(data_is(e->peer_data, e->peer_data_size, "come in"));
 	cr_expect_eq(e->peer_secret, PEER_SECRET);
@@ -190,7 +190,7 @@ Test(rdm_request_active, a_second_acceptance_is_nothing)
 	msg.conn_id = 77;
 	msg.addr = "fi_shm://elsewhere";
 	msg.addr_len = 19;
-	peer_tell(&peer, &msg);
+	peer_send_cm(&peer, &msg);
 	reply(DOFI_CM_REJECT, 0);
 	reply(DOFI_CM_REFUSE, DOFI_CM_NO_LISTENER);
 	is_established();
@@ -201,8 +201,8 @@ Test(rdm_request_active, answers_come_too_late, .init = coupled_init)
 	const struct dofi_cm_msg accept = peer_msg(&peer, DOFI_CM_ACCEPT);
 	const struct dofi_cm_msg reject = peer_msg(&peer, DOFI_CM_REJECT);
 
-	peer_tell(&peer, &accept);
-	peer_tell(&peer, &reject);
+	peer_send_cm(&peer, &accept);
+	peer_send_cm(&peer, &reject);
 	is_heard();
 	say_bye(peer.sent, 0);
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -217,7 +217,7 @@ Test(rdm_request_active, a_rejection_brings_its_data)
 	msg = peer_msg(&peer, DOFI_CM_REJECT);
 	msg.data = "no";
 	msg.data_size = 2;
-	peer_tell(&peer, &msg);
+	peer_send_cm(&peer, &msg);
 	reply(DOFI_CM_ACCEPT, 0);
 	ends_with(DAT_CONNECTION_EVENT_PEER_REJECTED);
 	cr_expect(data_is(e->peer_data, e->peer_data_size, "no"));
@@ -289,8 +289,8 @@ Test(rdm_request_active, the_program_gives_up)
 	is_asked();
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect_eq(peer_hear(&peer), DOFI_CM_BYE);
-	cr_expect_eq(peer_hear(&peer), 0);
+	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
 /*

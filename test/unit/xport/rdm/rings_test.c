@@ -133,7 +133,7 @@ static bool offer(const struct dofi_cm_msg *m)
 	return sendmsg(cm_fd, &msg, MSG_NOSIGNAL) == (ssize_t)iov.iov_len;
 }
 
-static void tell(const struct dofi_cm_msg *m)
+static void peer_sends(const struct dofi_cm_msg *m)
 {
 	cr_assert(offer(m));
 }
@@ -178,7 +178,7 @@ static struct dofi_cm_msg hear(enum dofi_cm_kind kind)
 
 static void expect_refused(const struct dofi_cm_msg *m)
 {
-	tell(m);
+	peer_sends(m);
 	cr_expect_eq(hear(DOFI_CM_REFUSE).reason, DOFI_CM_NO_PATH);
 	settle();
 	cr_expect(event_none(evd), "the program hears of it");
@@ -274,7 +274,7 @@ static void couple(void)
 	struct dofi_cm_msg accepted;
 	struct rdm_frame hello;
 
-	tell(&m);
+	peer_sends(&m);
 	succeed(dofi_cr_accept(request_await(), ep, 0, NULL));
 	accepted = hear(DOFI_CM_ACCEPT);
 	cr_assert_eq(accepted.n_fds, 1);
@@ -466,7 +466,7 @@ Test(rdm_link, without_the_peers_doorbell_each_frame_rings)
 	answer = request();
 	answer.kind = DOFI_CM_ACCEPT;
 	answer.n_fds = 0;
-	tell(&answer);
+	peer_sends(&answer);
 	cr_expect_eq(take_frame().kind, RDM_FRAME_HELLO);
 	hear(DOFI_CM_WAKEUP);
 	f = frame(RDM_FRAME_HELLO_BACK);

@@ -65,7 +65,7 @@ Test(rdm_rma_fabric, reports_a_write_when_it_is_done)
 		.n = 1, .iov = &from, .remote = &remote, .cookie.as_64 = 1, .immed = 0xfeed,
 	};
 	const DAT_EVENT_NUMBER number = (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT;
-	bool told = false;
+	bool reported = false;
 	DAT_EVENT event;
 	int i;
 
@@ -73,9 +73,9 @@ Test(rdm_rma_fabric, reports_a_write_when_it_is_done)
 	succeed(dofi_ep_post_write_immed(ep, &p));
 	for (i = 0; i < 2; i++) {
 		event = event_await(evd, number);
-		told |= event.event_data.dto_completion_event_data.user_cookie.as_64 == 2;
+		reported |= event.event_data.dto_completion_event_data.user_cookie.as_64 == 2;
 	}
-	cr_expect(told && !memcmp(big + 10000, big + 1, 5000));
+	cr_expect(reported && !memcmp(big + 10000, big + 1, 5000));
 }
 #endif
 

@@ -89,7 +89,7 @@ Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 }
 
 /* The next event is that of receive @cookie, and reports a write of 100 bytes. */
-static void told(uint64_t cookie)
+static void reported(uint64_t cookie)
 {
 	DAT_EVENT event;
 
@@ -111,7 +111,7 @@ Test(rdm_target, a_write_may_carry_immediate_data)
 	receive(100, 100, 1);
 	ask(RDM_FRAME_WRITE, &use, cq_data);
 	answered(peer.sent, RDM_OK);
-	told(1);
+	reported(1);
 	cr_expect(!memcmp(big, theirs, 100) && all_zero(big + 100, 100));
 	/* the write does not wait for the receive that reports it */
 	memset(big, 0, 100);
@@ -120,7 +120,7 @@ Test(rdm_target, a_write_may_carry_immediate_data)
 	cr_expect(!memcmp(big, theirs, 100));
 	cr_expect(peer_has_none(&peer) && event_none(evd));
 	receive(100, 100, 2);
-	told(2);
+	reported(2);
 	cr_expect(all_zero(big + 100, 100));
 }
 

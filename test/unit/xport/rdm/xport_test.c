@@ -172,7 +172,7 @@ Test(rdm_stray, for_a_connection_that_is_none)
 	static const uint64_t others[] = { 0, 1, 0xffffffff, 1ULL << 32, UINT64_MAX };
 	struct capture c;
 	struct rdm_frame f;
-	const char *told;
+	const char *text;
 	size_t i;
 
 	peer_couple(&peer, ep);
@@ -186,10 +186,10 @@ Test(rdm_stray, for_a_connection_that_is_none)
 			peer_send(&peer, &f, "hello", 5);
 	}
 	is_seen();
-	told = capture_end(&c);
+	text = capture_end(&c);
 	cr_expect_eq(strays(), 9);
-	told = strstr(told, "no connection");
-	cr_expect(told && !strstr(told + 1, "no connection"), "once: %s", c.text);
+	text = strstr(text, "no connection");
+	cr_expect(text && !strstr(text + 1, "no connection"), "once: %s", c.text);
 	cr_expect(event_none(evd));
 	pair_works(pair[0], pair[1]);
 	peer.sent = 1;

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +90,7 @@ static int page_open(int dir, const char *name)
 }
 
 /* Removes the page if its owner is dead. Returns 0, -EBUSY if the owner is alive, or an error of page_open(). */
-static int page_remove_dead(int dir, const char *name)
+static int page_remove_stale(int dir, const char *name)
 {
 	int fd = page_open(dir, name), ret = -EBUSY;
 
@@ -143,7 +142,7 @@ void dofi_shm_files_reap(void)
 	if (!folder)
 		return;
 	while ((e = readdir(folder)))
-		if (is_page(e->d_name) && !page_remove_dead(dirfd(folder), e->d_name))
+		if (is_page(e->d_name) && !page_remove_stale(dirfd(folder), e->d_name))
 			dofi_log(DOFI_INFO, DOFI_FAB, "%s/%s: its owner is dead", DOFI_SHM_FOLDER,
 				 e->d_name);
 	orphans_remove(folder, NULL);

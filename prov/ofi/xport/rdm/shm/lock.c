@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/container.h"
-#include "base/log.h"
 #include "xport/rdm/shm/region.h"
 
 #include <errno.h>

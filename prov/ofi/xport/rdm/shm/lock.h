@@ -19,7 +19,6 @@
 #include "fab/cq.h"
 #include "xport/rdm/shm/files.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <string.h>
 
 /* The rest of a list of segments, one of which is for the word. */
 struct list {

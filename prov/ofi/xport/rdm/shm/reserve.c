@@ -21,11 +21,11 @@ static struct dofi_reservation *reservation_find(struct dofi_reservations *reser
 	return NULL;
 }
 
-bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned room,
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned entries,
 		      const void *key, size_t len)
 {
 	reservation->counts = !reservation_find(reservations, key, len);
-	if (reservation->counts && reservations->reserved >= room)
+	if (reservation->counts && reservations->reserved >= entries)
 		return false;
 	reservation->key_len = len;
 	memcpy(reservation->key, key, len);

@@ -33,10 +33,10 @@ struct dofi_reservations {
 void dofi_reservations_init(struct dofi_reservations *reservations);
 
 /*
- * Reserves an entry. Returns false if @room entries are reserved already. @key, of at most DOFI_RESERVATION_KEY
+ * Reserves an entry. Returns false if @entries of them are reserved already. @key, of at most DOFI_RESERVATION_KEY
  * bytes, identifies the peer.
  */
-bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned room,
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned entries,
 		      const void *key, size_t len);
 
 /* Releases the entry; does nothing if none is reserved. */

@@ -25,7 +25,7 @@ static void be_alone(void)
  * Whether a call about a dead owner's file returned @expected, or -ENOENT if another process may
  * have removed the file.
  */
-static bool gave_of_the_dead(int ret, int expected)
+static bool is_of_dead_owner(int ret, int expected)
 {
 	return ret == expected || (!alone && ret == -ENOENT);
 }

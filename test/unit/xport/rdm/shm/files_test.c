@@ -125,8 +125,8 @@ Test(shm_files, a_mapping_does_not_keep_the_lock)
 	struct owned o = own();
 
 	close(o.fd);
-	cr_expect(gave_of_the_dead(dofi_shm_file_open(o.name), -ESTALE));
-	cr_expect(gave_of_the_dead(reap_one(o.name), 0));
+	cr_expect(is_of_dead_owner(dofi_shm_file_open(o.name), -ESTALE));
+	cr_expect(is_of_dead_owner(reap_one(o.name), 0));
 	cr_expect(!is_there(o.name, ""));
 	*(volatile char *)o.at = 1;
 }
@@ -141,8 +141,8 @@ Test(shm_files, files_of_a_dead_owner_are_removed)
 	cr_expect_eq(reap_one(name), -EBUSY);
 	expect_all_there(name, true);
 	child_kill(&c);
-	cr_expect(gave_of_the_dead(dofi_shm_file_open(name), -ESTALE));
-	cr_expect(gave_of_the_dead(reap_one(name), 0));
+	cr_expect(is_of_dead_owner(dofi_shm_file_open(name), -ESTALE));
+	cr_expect(is_of_dead_owner(reap_one(name), 0));
 	expect_all_there(name, false);
 	cr_expect_eq(reap_one(name), -ENOENT);
 }

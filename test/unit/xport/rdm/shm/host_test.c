@@ -19,20 +19,20 @@ static void say_host(int fd)
 	say(fd, &host, sizeof(host));
 }
 
-static void tell_from_inside(int fd)
+static void send_from_namespace(int fd)
 {
 	child_enter_pid_space();
 	say_host(fd);
 }
 
-static void tell_from_afar(int fd)
+static void send_from_other_host(int fd)
 {
 	child_enter_dev_shm();
 	say_host(fd);
 }
 
 /* Runs @teller in a child. Returns false if the child may not enter that namespace. */
-static bool hear_of(void (*teller)(int fd), struct dofi_host *host, pid_t *pid)
+static bool host_of_child(void (*teller)(int fd), struct dofi_host *host, pid_t *pid)
 {
 	struct child c = child_start(teller);
 	bool heard = recv(c.fd, host, sizeof(*host), MSG_WAITALL) == sizeof(*host);
@@ -49,7 +49,7 @@ Test(host, a_process_knows_where_it_is)
 
 	cr_assert_eq(dofi_host_read(&here), 0);
 	cr_expect_eq(here.pid, (uint32_t)getpid());
-	cr_assert(hear_of(say_host, &there, &pid));
+	cr_assert(host_of_child(say_host, &there, &pid));
 	cr_expect(dofi_host_shares_memory(&here, &there));
 	cr_expect_eq(here.pid_space, there.pid_space);
 	cr_expect_eq(there.pid, (uint32_t)pid);
@@ -61,7 +61,7 @@ Test(host, another_pid_space_is_far)
 	pid_t pid;
 
 	cr_assert_eq(dofi_host_read(&here), 0);
-	if (!hear_of(tell_from_inside, &there, &pid))
+	if (!host_of_child(send_from_namespace, &there, &pid))
 		return;
 	cr_expect(!dofi_host_shares_memory(&here, &there));
 	cr_expect(here.pid_space != there.pid_space);
@@ -74,7 +74,7 @@ Test(host, another_dev_shm_is_far)
 	pid_t pid;
 
 	cr_assert_eq(dofi_host_read(&here), 0);
-	if (!hear_of(tell_from_afar, &there, &pid))
+	if (!host_of_child(send_from_other_host, &there, &pid))
 		return;
 	cr_expect(!dofi_host_shares_memory(&here, &there));
 	cr_expect(!memcmp(here.boot, there.boot, sizeof(here.boot)));

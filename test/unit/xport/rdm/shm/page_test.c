@@ -190,19 +190,19 @@ Test(shm, leaders_and_the_progress_thread_sleep_apart)
 static void leader(int fd)
 {
 	struct dofi_mutex lock = { 0 };
-	struct dofi_cond bell;
+	struct dofi_cond wakeup;
 	struct dofi_shm mine;
 	struct said said;
 	int err = 0;
 
 	cr_assert_eq(dofi_shm_open(&mine), 0);
-	dofi_cond_init(&bell);
+	dofi_cond_init(&wakeup);
 	dofi_lead_word_ask(&mine.lead);
 	said = said_of(&mine);
 	say(fd, &said, sizeof(said));
 	dofi_mutex_lock(&lock);
 	while (atomic_load(&mine.page->asleep) && !err)
-		err = dofi_cond_wait_word(&bell, &lock, dofi_deadline(20000000), &mine.page->asleep,
+		err = dofi_cond_wait_word(&wakeup, &lock, dofi_deadline(20000000), &mine.page->asleep,
 					  DOFI_SHM_LEADER);
 	dofi_mutex_unlock(&lock);
 	say(fd, &err, sizeof(err));
@@ -299,8 +299,8 @@ Test(shm, another_process_is_woken_and_its_death_is_seen)
 	hear(c.fd, &byte, 1);
 	cr_expect_eq(reap_one(said.name), -EBUSY);
 	child_kill(&c);
-	cr_expect(gave_of_the_dead(dofi_shm_map(&shm, said.name, said.cookie, &late), -ESTALE));
-	cr_expect(gave_of_the_dead(reap_one(said.name), 0));
+	cr_expect(is_of_dead_owner(dofi_shm_map(&shm, said.name, said.cookie, &late), -ESTALE));
+	cr_expect(is_of_dead_owner(reap_one(said.name), 0));
 	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &late), -ENOENT);
 	cr_expect(!dofi_shm_notify(peer), "the mapping outlives it");
 	dofi_shm_unmap(peer);
@@ -368,8 +368,8 @@ Test(shm, a_forked_child_does_not_keep_its_parent_alive)
 	dofi_shm_unmap(peer);
 	hear(grandchild[0], &byte, 1);
 	child_kill(&c);
-	cr_expect(gave_of_the_dead(dofi_shm_map(&shm, said.name, said.cookie, &peer), -ESTALE));
-	cr_expect(gave_of_the_dead(reap_one(said.name), 0));
+	cr_expect(is_of_dead_owner(dofi_shm_map(&shm, said.name, said.cookie, &peer), -ESTALE));
+	cr_expect(is_of_dead_owner(reap_one(said.name), 0));
 	cr_expect_eq(files(said.name), 0);
 	cr_expect_eq(send(grandchild[0], "", 1, MSG_NOSIGNAL), 1, "the grandchild lives");
 	close(grandchild[0]);
@@ -434,7 +434,7 @@ Test(shm, a_killed_ia_leaves_nothing_behind)
 		child_kill(&c);
 		/* the peer that lost it, or an IA that opens */
 		if (i % 2) {
-			cr_expect(gave_of_the_dead(reap_one(name), 0));
+			cr_expect(is_of_dead_owner(reap_one(name), 0));
 		} else {
 			cr_assert_eq(dofi_shm_open(&shm), 0);
 			dofi_shm_close(&shm);

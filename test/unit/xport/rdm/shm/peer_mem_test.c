@@ -276,7 +276,7 @@ Test(peer_mem, a_lack_of_permission_is_an_error)
 	cr_expect_eq(child_end(&c), 0);
 }
 
-static void far_away(int fd)
+static void other_host(int fd)
 {
 	struct dofi_peer_word w = { (uintptr_t)word, GRANTED };
 	int ret;
@@ -294,7 +294,7 @@ static void far_away(int fd)
 
 Test(peer_mem, a_number_of_another_process_is_noticed)
 {
-	struct child c = child_start(far_away);
+	struct child c = child_start(other_host);
 	int ret, status;
 
 	if (recv(c.fd, &ret, sizeof(ret), MSG_WAITALL) == sizeof(ret))
