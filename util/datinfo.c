@@ -124,9 +124,10 @@ static void print_named(const char *title, const DAT_NAMED_ATTR *attr, int n)
 static void print_device(const struct ia *ia)
 {
 	if (dat_named_attr(&ia->provider, "DAT_IB_DEVICE_NAME"))
-		printf("  device    %s, port %s, %s, MTU %s, GID %s\n", ia_named(ia, "DAT_IB_DEVICE_NAME"),
-		       ia_named(ia, "DAT_IB_PORT_NUMBER"), ia_named(ia, "DAT_IB_PORT_STATUS"),
-		       ia_named(ia, "DAT_IB_TRANSPORT_MTU"), ia_named(ia, "DAT_IB_GID"));
+		printf("  device    %s, port %s, %s, MTU %s, GID %s\n",
+		       ia_named(ia, "DAT_IB_DEVICE_NAME"), ia_named(ia, "DAT_IB_PORT_NUMBER"),
+		       ia_named(ia, "DAT_IB_PORT_STATUS"), ia_named(ia, "DAT_IB_TRANSPORT_MTU"),
+		       ia_named(ia, "DAT_IB_GID"));
 }
 
 static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
@@ -204,7 +205,8 @@ static void json_opened(struct json *j, const struct ia *ia)
 	json_named(j, "vendor_attributes", ia->attr.vendor_attr, ia->attr.num_vendor_attr);
 	caps_json(j, "provider_attributes", provider_attrs, provider_nattrs, &ia->provider,
 		  &ia->provider);
-	caps_json_ep(j, "endpoint_attributes", &ia->attr, ia->has_ep ? &ia->ep : NULL, &ia->provider);
+	caps_json_ep(j, "endpoint_attributes", &ia->attr, ia->has_ep ? &ia->ep : NULL,
+		     &ia->provider);
 	json_named(j, "provider_specific_attributes", ia->provider.provider_specific_attr,
 		   ia->provider.num_provider_specific_attr);
 }

@@ -117,7 +117,8 @@ static bool read_report(int fd, int timeout_ms, struct report *report)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
-	return poll(&pfd, 1, timeout_ms) > 0 && read(fd, report, sizeof(*report)) == sizeof(*report);
+	return poll(&pfd, 1, timeout_ms) > 0 &&
+	       read(fd, report, sizeof(*report)) == sizeof(*report);
 }
 
 /* Reaps the child. Kills it at once without @wait, else if it does not exit within EXIT_MS. */

@@ -6,7 +6,8 @@
 
 bool caps_is_note(const char *name)
 {
-	static const char *const prefixes[] = { "OFI_SOURCE:", "OFI_ADDS:", "OFI_LIMIT:", "OFI_MODIFY:" };
+	static const char *const prefixes[] = { "OFI_SOURCE:", "OFI_ADDS:", "OFI_LIMIT:",
+						"OFI_MODIFY:" };
 	size_t i;
 
 	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
@@ -102,7 +103,8 @@ void caps_print(FILE *out, const char *title, const struct attr *attrs, int n, c
 	for (i = 0; i < n; i++) {
 		snprintf(value, sizeof(value), VALUE,
 			 attr_text(&attrs[i], base, text, sizeof(text)));
-		print_row(out, attrs[i].name, value, text_or(attr_note(&attrs[i], "OFI_SOURCE", pa), "-"),
+		print_row(out, attrs[i].name, value,
+			  text_or(attr_note(&attrs[i], "OFI_SOURCE", pa), "-"),
 			  text_or(attr_note(&attrs[i], "OFI_ADDS", pa), ""));
 	}
 }

@@ -59,7 +59,8 @@ static void names_read(const char *path, const char *prefix, char *names, size_t
 
 	names[0] = '\0';
 	while (dir && (e = readdir(dir)))
-		if (e->d_name[0] != '.' && !strncmp(e->d_name, prefix, strlen(prefix)) && used < len)
+		if (e->d_name[0] != '.' && !strncmp(e->d_name, prefix, strlen(prefix)) &&
+		    used < len)
 			used += (size_t)snprintf(names + used, len - used, "%s%s", used ? " " : "",
 						 e->d_name);
 	if (dir)
@@ -127,10 +128,11 @@ enum check_state check_rdma(char *text, size_t len)
 
 	names_read("/sys/class/infiniband", "", devices, sizeof(devices));
 	if (!devices[0]) {
-		snprintf(text, len,
-			 "none in /sys/class/infiniband; load the adapter's module (such as "
-			 "mlx5_ib), or for soft-RoCE rdma_rxe and \"rdma link add rxe0 type rxe netdev "
-			 "eth0\"");
+		snprintf(
+			text, len,
+			"none in /sys/class/infiniband; load the adapter's module (such as "
+			"mlx5_ib), or for soft-RoCE rdma_rxe and \"rdma link add rxe0 type rxe netdev "
+			"eth0\"");
 		return CHECK_NOTE;
 	}
 	names_read("/dev/infiniband", "uverbs", nodes, sizeof(nodes));
@@ -186,11 +188,12 @@ static enum check_state check_peer_memory(char *text, size_t len)
 		return CHECK_OK;
 	}
 	if (numbers_read("/proc/sys/kernel/yama/ptrace_scope", &scope, &unused) && scope)
-		snprintf(text, len,
-			 "Yama forbids processes to read each other's memory, so long messages "
-			 "within this host are copied twice; \"sysctl kernel.yama.ptrace_scope=0\" permits "
-			 "it (now %ld)",
-			 scope);
+		snprintf(
+			text, len,
+			"Yama forbids processes to read each other's memory, so long messages "
+			"within this host are copied twice; \"sysctl kernel.yama.ptrace_scope=0\" permits "
+			"it (now %ld)",
+			scope);
 	else
 		snprintf(text, len,
 			 "process_vm_readv: %s, so long messages within this host are copied "
@@ -219,7 +222,8 @@ enum check_state check_shm(char *text, size_t len)
 		return CHECK_BAD;
 	}
 	if (statvfs(path, &fs) || fs.f_flag & ST_RDONLY || access(path, W_OK)) {
-		snprintf(text, len, "cannot be written; \"mount -o remount,rw,mode=1777 /dev/shm\"");
+		snprintf(text, len,
+			 "cannot be written; \"mount -o remount,rw,mode=1777 /dev/shm\"");
 		return CHECK_BAD;
 	}
 	available = (unsigned long long)fs.f_bavail * fs.f_frsize;
@@ -240,20 +244,23 @@ enum check_state check_shm(char *text, size_t len)
 static enum check_state check_ports(char *text, size_t len)
 {
 	long first = MAPPED_LAST + 1, last = 60999;
-	const bool known = numbers_read("/proc/sys/net/ipv4/ip_local_port_range", &first, &last) == 2;
+	const bool known = numbers_read("/proc/sys/net/ipv4/ip_local_port_range", &first, &last) ==
+			   2;
 
 	if (known && first <= MAPPED_LAST) {
-		snprintf(text, len,
-			 "net.ipv4.ip_local_port_range is %ld %ld, so outgoing connections may "
-			 "occupy the ports of service points; \"sysctl net.ipv4.ip_local_port_range="
-			 "'32768 60999'\"",
-			 first, last);
+		snprintf(
+			text, len,
+			"net.ipv4.ip_local_port_range is %ld %ld, so outgoing connections may "
+			"occupy the ports of service points; \"sysctl net.ipv4.ip_local_port_range="
+			"'32768 60999'\"",
+			first, last);
 		return CHECK_NOTE;
 	}
-	snprintf(text, len,
-		 "a firewall must admit TCP to the ports of the programs' qualifiers, to 10000-"
-		 "%d for qualifiers that are no port, and to %ld-%ld for those that the provider picks",
-		 MAPPED_LAST, first, last);
+	snprintf(
+		text, len,
+		"a firewall must admit TCP to the ports of the programs' qualifiers, to 10000-"
+		"%d for qualifiers that are no port, and to %ld-%ld for those that the provider picks",
+		MAPPED_LAST, first, last);
 	return CHECK_OK;
 }
 

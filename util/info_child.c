@@ -58,7 +58,8 @@ static bool child_await(int from_child, unsigned step_seconds)
 	}
 }
 
-static void result_set(struct child_result *r, const struct child *c, bool ended, int status, int log)
+static void result_set(struct child_result *r, const struct child *c, bool ended, int status,
+		       int log)
 {
 	char text[LOG_TEXT_MAX];
 

@@ -100,7 +100,8 @@ int conf_render(FILE *out, const char *libdir, const char *fabrics, const char *
 		bool both = contains(fabrics, word);
 
 		rdm_name(name, sizeof(name), word, both);
-		snprintf(params, sizeof(params), "provider=%s%s", word, both ? " endpoint=rdm" : "");
+		snprintf(params, sizeof(params), "provider=%s%s", word,
+			 both ? " endpoint=rdm" : "");
 		entries(out, libdir, name, params);
 	}
 	return n;

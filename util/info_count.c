@@ -89,13 +89,15 @@ static bool show_one(FILE *out, const char *name, pid_t pid)
 	int from = connect_to(name, pid), fd;
 
 	if (from < 0) {
-		fprintf(stderr, "datinfo: %s: %s\n", name, errno ? strerror(errno) : "owned by another process");
+		fprintf(stderr, "datinfo: %s: %s\n", name,
+			errno ? strerror(errno) : "owned by another process");
 		return false;
 	}
 	fd = recv_fd(from);
 	close(from);
 	if (fd < 0) {
-		fprintf(stderr, "datinfo: %s does not answer: it may belong to another user\n", name);
+		fprintf(stderr, "datinfo: %s does not answer: it may belong to another user\n",
+			name);
 		return false;
 	}
 	copy_file(out, fd);

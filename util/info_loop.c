@@ -109,7 +109,8 @@ static bool both_connect(struct loop *l, DAT_IA_ADDRESS_PTR address)
 				 DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) &&
 	       await(l, l->requests, DAT_CONNECTION_REQUEST_EVENT, "connection request", &event) &&
 	       ok(l, "dat_cr_accept",
-		  dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, l->ep[1], 0, NULL)) &&
+		  dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, l->ep[1], 0,
+				NULL)) &&
 	       await(l, l->connections, DAT_CONNECTION_EVENT_ESTABLISHED, "connection", &event) &&
 	       await(l, l->connections, DAT_CONNECTION_EVENT_ESTABLISHED, "connection", &event);
 }

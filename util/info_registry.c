@@ -47,7 +47,8 @@ bool registry_repeats(const struct registry *r, int i)
 	int k;
 
 	for (k = 0; k < i; k++)
-		if (registry_is_ours(&r->info[k]) && !strcmp(r->info[k].ia_name, r->info[i].ia_name))
+		if (registry_is_ours(&r->info[k]) &&
+		    !strcmp(r->info[k].ia_name, r->info[i].ia_name))
 			return true;
 	return false;
 }

@@ -13,7 +13,8 @@ static DAT_RETURN ia_open(const DAT_PROVIDER_INFO *info, DAT_COUNT qlen, DAT_EVD
 			  DAT_IA_HANDLE *ia)
 {
 	return dat_ia_openv((DAT_NAME_PTR)info->ia_name, qlen, async_evd, ia,
-			    info->dapl_version_major, info->dapl_version_minor, info->is_thread_safe);
+			    info->dapl_version_major, info->dapl_version_minor,
+			    info->is_thread_safe);
 }
 
 static bool keeps_level;

@@ -86,8 +86,10 @@ struct perf_ops {
 	/* @off is an offset into x->mem, @roff into the peer's memory. */
 	int (*post_recv)(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);
 	int (*post_send)(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);
-	int (*post_write)(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
-	int (*post_read)(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
+	int (*post_write)(struct perf_xport *x, size_t off, size_t len, size_t roff,
+			  uint64_t cookie);
+	int (*post_read)(struct perf_xport *x, size_t off, size_t len, size_t roff,
+			 uint64_t cookie);
 	/*
 	 * Takes one completion: returns 1 if there was one, else 0. With x->blocking sleeps until
 	 * there is one, at most PERF_WAIT_MS.

@@ -47,7 +47,8 @@ static void fabric_record(struct perf_dat *dat, const DAT_PROVIDER_ATTR *attr)
 	const struct sockaddr *addr = dat->ia_attr.ia_address_ptr;
 	size_t len = 0;
 
-	snprintf(dat->fabric.provider, sizeof(dat->fabric.provider), "%s", provider ? provider : "");
+	snprintf(dat->fabric.provider, sizeof(dat->fabric.provider), "%s",
+		 provider ? provider : "");
 	snprintf(dat->fabric.domain, sizeof(dat->fabric.domain), "%s", domain ? domain : "");
 	dat->fabric.rdm = endpoint && !strcmp(endpoint, "rdm");
 	if (addr && addr->sa_family == AF_INET)
@@ -87,7 +88,8 @@ int perf_dat_open_ia(struct perf_dat *dat)
 	char reason[REASON_MAX];
 	DAT_RETURN ret;
 
-	ret = reason_open(dat->device, ASYNC_QLEN, &dat->async_evd, &dat->ia, reason, sizeof(reason));
+	ret = reason_open(dat->device, ASYNC_QLEN, &dat->async_evd, &dat->ia, reason,
+			  sizeof(reason));
 	if (ret != DAT_SUCCESS) {
 		dat->ia = DAT_HANDLE_NULL;
 		return perf_fail(&dat->x, "%s: cannot open the IA: %s", dat->device, reason);
@@ -153,7 +155,8 @@ static void ep_attr_init(struct perf_dat *dat, DAT_EP_ATTR *attr)
 	attr->max_recv_iov = 1;
 	attr->max_request_iov = 1;
 	attr->max_rdma_read_in = at_most((DAT_COUNT)dat->x.lay.window, ia->max_rdma_read_per_ep_in);
-	attr->max_rdma_read_out = at_most((DAT_COUNT)dat->x.lay.window, ia->max_rdma_read_per_ep_out);
+	attr->max_rdma_read_out =
+		at_most((DAT_COUNT)dat->x.lay.window, ia->max_rdma_read_per_ep_out);
 	attr->max_rdma_read_iov = 1;
 	attr->max_rdma_write_iov = 1;
 }

@@ -74,7 +74,8 @@ int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event)
 	if (perf_dat_event(dat, dat->conn_evd, (int)dat->x.timeout_ms + 1000, event))
 		return -1;
 	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-		return perf_fail(&dat->x, "%s: %s", dat->device, perf_dat_event_text(event->event_number));
+		return perf_fail(&dat->x, "%s: %s", dat->device,
+				 perf_dat_event_text(event->event_number));
 	dat->connected = true;
 	return 0;
 }

@@ -84,7 +84,8 @@ int perf_dat_check(struct perf_xport *x)
 	return perf_fail(x, "%s: %s", dat->device, perf_dat_event_text(event.event_number));
 }
 
-__attribute__((noinline)) int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status)
+__attribute__((noinline)) int perf_dat_dto_error(struct perf_dat *dat,
+						 DAT_DTO_COMPLETION_STATUS status)
 {
 	static const char *const name[] = {
 		[DAT_DTO_ERR_FLUSHED] = "flushed",

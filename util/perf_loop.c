@@ -67,14 +67,16 @@ static inline int post_note(struct perf_run *r)
 static inline int post_write(struct perf_run *r, uint64_t i)
 {
 	select_lane(r, i);
-	RUN_POST(r, r->x->ops->post_write(r->x, tx_off(r, i), r->size, rx_off(r, i), PERF_COOKIE_TX));
+	RUN_POST(r,
+		 r->x->ops->post_write(r->x, tx_off(r, i), r->size, rx_off(r, i), PERF_COOKIE_TX));
 	return 0;
 }
 
 static inline int post_read(struct perf_run *r, uint64_t i)
 {
 	select_lane(r, i);
-	RUN_POST(r, r->x->ops->post_read(r->x, rx_off(r, i), r->size, tx_off(r, i), PERF_COOKIE_TX));
+	RUN_POST(r,
+		 r->x->ops->post_read(r->x, rx_off(r, i), r->size, tx_off(r, i), PERF_COOKIE_TX));
 	return 0;
 }
 

@@ -194,8 +194,8 @@ static unsigned int directions(const struct perf_point *point)
 	return point->metric == PERF_BIDIR ? 2 : 1;
 }
 
-static void record(struct perf_measure *m, const struct perf_point *point, const struct total *total,
-		   struct perf_series *s, int i)
+static void record(struct perf_measure *m, const struct perf_point *point,
+		   const struct total *total, struct perf_series *s, int i)
 {
 	double messages = (double)total->iters * directions(point);
 	int end;

@@ -203,7 +203,8 @@ static int tests_option(struct perf_opts *opts, const char *text)
 	for (;; part += len + 1) {
 		len = strcspn(part, ",");
 		for (t = 0; t < PERF_NTESTS; t++)
-			if (strlen(perf_test_name(t)) == len && !strncmp(part, perf_test_name(t), len))
+			if (strlen(perf_test_name(t)) == len &&
+			    !strncmp(part, perf_test_name(t), len))
 				break;
 		if (t == PERF_NTESTS)
 			return usage("unknown test in \"%s\"", text);
@@ -394,7 +395,8 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 		return usage("%s", "--peers measures DAT only");
 	if ((opts->endpoints > 1 || opts->threads > 1) &&
 	    (opts->npeers || opts->side[PERF_SIDE_RAW]))
-		return usage("%s", "--endpoints and --threads are for DAT alone, and not for --peers");
+		return usage("%s",
+			     "--endpoints and --threads are for DAT alone, and not for --peers");
 	if (opts->keep &&
 	    (opts->role != PERF_ROLE_SERVER || opts->npeers || !opts->side[PERF_SIDE_DAT]))
 		return usage("%s", "--keep is for --server, without --peers and --raw-only");
@@ -426,7 +428,8 @@ int perf_opts_parse(int argc, char **argv, struct perf_opts *opts)
 		.test = { true, true, true },
 	};
 	sizes_option(opts, DATPERF_SIZES);
-	while ((opt = getopt_long(argc, argv, "sc:lD:p:S:t:n:T:W:r:w:q:jvhV", long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "sc:lD:p:S:t:n:T:W:r:w:q:jvhV", long_options,
+				  NULL)) != -1) {
 		status = one_option(opts, opt);
 		if (status >= 0)
 			return status;

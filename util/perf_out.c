@@ -196,11 +196,13 @@ static void out_histogram(const struct perf_hist *hist)
 	}
 	for (i = first; i <= last; i++)
 		printf("%14.2f us %9llu %6.2f %% %.*s\n", perf_hist_bound(i),
-		       (unsigned long long)hist->count[i], 100.0 * (double)hist->count[i] / (double)all,
+		       (unsigned long long)hist->count[i],
+		       100.0 * (double)hist->count[i] / (double)all,
 		       (int)(40 * hist->count[i] / most), BAR);
 }
 
-static void row_histograms(const struct perf_opts *opts, const struct perf_row *row, const char *size)
+static void row_histograms(const struct perf_opts *opts, const struct perf_row *row,
+			   const char *size)
 {
 	int t, s;
 

@@ -93,7 +93,8 @@ static void json_cell(struct json *j, const struct perf_opts *opts, enum perf_si
 	json_end(j, '}');
 }
 
-static void json_point(struct json *j, const struct perf_opts *opts, const struct perf_row *row, int t)
+static void json_point(struct json *j, const struct perf_opts *opts, const struct perf_row *row,
+		       int t)
 {
 	const struct perf_cell *dat = &row->cell[t][PERF_SIDE_DAT];
 	const struct perf_cell *raw = &row->cell[t][PERF_SIDE_RAW];

@@ -318,7 +318,8 @@ static int run_in_child(struct peers *p, int (*work)(struct peers *))
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (got != sizeof(report))
-		return perf_fail(p->x, "the process with %u connections exited without a report", p->n);
+		return perf_fail(p->x, "the process with %u connections exited without a report",
+				 p->n);
 	p->fabric = report.fabric;
 	p->row = report.row;
 	return report.failed ? perf_fail(p->x, "%s", report.text) : 0;

@@ -69,7 +69,8 @@ static int raw_getinfo_once(struct perf_raw *raw, const struct raw_getinfo_args 
 
 	if (!hints)
 		return -FI_ENOMEM;
-	rc = fi_getinfo(FI_VERSION(1, 17), args->node, args->service, args->flags, hints, &raw->info);
+	rc = fi_getinfo(FI_VERSION(1, 17), args->node, args->service, args->flags, hints,
+			&raw->info);
 	fi_freeinfo(hints);
 	return rc;
 }
@@ -244,7 +245,8 @@ void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric)
 
 	*fabric = raw->fabric;
 	if (raw->info)
-		snprintf(fabric->domain, sizeof(fabric->domain), "%s", raw->info->domain_attr->name);
+		snprintf(fabric->domain, sizeof(fabric->domain), "%s",
+			 raw->info->domain_attr->name);
 }
 
 void perf_raw_version(struct perf_fabric *fabric)

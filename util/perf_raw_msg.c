@@ -180,7 +180,8 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 	if (rc)
 		return perf_fail(x, "raw: %s", gai_strerror(rc));
 	snprintf(service, sizeof(service), "%u", port);
-	if (perf_raw_getinfo(raw, host, service, 0) || raw_open_eq(raw) || raw_open_ep(raw, raw->info))
+	if (perf_raw_getinfo(raw, host, service, 0) || raw_open_eq(raw) ||
+	    raw_open_ep(raw, raw->info))
 		return -1;
 	raw_hello_encode(raw, buf);
 	rc = fi_connect(raw->ep, raw->info->dest_addr, buf, sizeof(buf));

@@ -55,8 +55,8 @@ static int ctl_expect(struct perf_run *r, struct perf_ctl *ctl, int type)
 	if (ctl_recv(r, ctl))
 		return -1;
 	if (ctl->type != type)
-		return perf_fail(r->x, "%s: the peer sent message %d instead of %d", r->x->ops->name,
-				 ctl->type, type);
+		return perf_fail(r->x, "%s: the peer sent message %d instead of %d",
+				 r->x->ops->name, ctl->type, type);
 	return 0;
 }
 
@@ -220,8 +220,9 @@ static int server_phase(struct perf_run *r, const struct perf_kind *k)
 /* Checks that a START from a faulty peer does not make this side access other memory. */
 static int start_check(struct perf_xport *x, const struct perf_ctl *start)
 {
-	if (start->kind >= PERF_NKINDS || !start->size || !start->iters || start->size > x->size_max ||
-	    !start->slots || start->slots > perf_slots(&x->lay, start->size))
+	if (start->kind >= PERF_NKINDS || !start->size || !start->iters ||
+	    start->size > x->size_max || !start->slots ||
+	    start->slots > perf_slots(&x->lay, start->size))
 		return perf_fail(x, "%s: the client requested an invalid phase", x->ops->name);
 	if (start->kind % PERF_NMETRICS == PERF_VERIFY &&
 	    start->kind / PERF_NMETRICS != PERF_SEND && start->iters > start->slots)

@@ -17,7 +17,7 @@ struct perf_samples {
 	uint64_t seen, min, max;
 	double sum;
 	struct perf_hist *hist; /* NULL: none is wanted */
-	double div;		/* round trips are divided by this for the histogram and the result */
+	double div; /* round trips are divided by this for the histogram and the result */
 };
 
 /* Returns 0, or -1 without memory. @room is even. */

@@ -44,7 +44,8 @@ int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
 	const unsigned char *in = buf;
 
 	/* a fabric may pad private data, so only a shorter length is wrong */
-	if (!buf || len < PERF_HELLO_LEN || get(&in, 4) != HELLO_MAGIC || get(&in, 2) != WIRE_VERSION)
+	if (!buf || len < PERF_HELLO_LEN || get(&in, 4) != HELLO_MAGIC ||
+	    get(&in, 2) != WIRE_VERSION)
 		return -1;
 	hello->flags = (uint16_t)get(&in, 2);
 	hello->size_max = (uint32_t)get(&in, 4);

@@ -23,7 +23,7 @@ struct perf_hello {
 	uint8_t threads;   /* client: threads that send, each with its EPs */
 	uint64_t addr;	   /* start of the sender's memory */
 	uint32_t key;	   /* remote key of that memory */
-	uint16_t index;	   /* number of the connection: thread * endpoints + EP; --peers: any order */
+	uint16_t index; /* number of the connection: thread * endpoints + EP; --peers: any order */
 	uint16_t session;  /* distinguishes clients; never 0, except with --peers */
 };
 

@@ -56,7 +56,8 @@ static inline uint32_t dofi_mutex_take(struct dofi_mutex *mutex)
 }
 
 /* Returns false if the mutex is locked already. */
-static inline bool dofi_mutex_try(struct dofi_mutex *mutex) DOFI_TAKES_IF(true, *mutex) DOFI_UNCHECKED_LOCKS
+static inline bool dofi_mutex_try(struct dofi_mutex *mutex)
+	DOFI_TAKES_IF(true, *mutex) DOFI_UNCHECKED_LOCKS
 {
 	bool taken;
 
@@ -80,13 +81,15 @@ static inline void dofi_mutex_lock(struct dofi_mutex *mutex) DOFI_TAKES(*mutex) 
 	DOFI_TSAN_MUTEX(post_lock, mutex, 0, 0);
 }
 
-static inline void dofi_mutex_unlock(struct dofi_mutex *mutex) DOFI_DROPS(*mutex) DOFI_UNCHECKED_LOCKS
+static inline void dofi_mutex_unlock(struct dofi_mutex *mutex)
+	DOFI_DROPS(*mutex) DOFI_UNCHECKED_LOCKS
 {
 	dofi_owner_check(&mutex->owner, true, __func__, "mutex");
 	dofi_owner_clear(&mutex->owner);
 	DOFI_TSAN_MUTEX(pre_unlock, mutex, 0);
 	if (__builtin_expect(atomic_fetch_sub_explicit(&mutex->word, DOFI_MUTEX_LOCKED,
-						       memory_order_release) != DOFI_MUTEX_LOCKED, 0))
+						       memory_order_release) != DOFI_MUTEX_LOCKED,
+			     0))
 		dofi_mutex_wake(mutex);
 	DOFI_TSAN_MUTEX(post_unlock, mutex, 0);
 }

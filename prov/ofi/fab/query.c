@@ -158,7 +158,8 @@ static const char *why_refused(const struct fi_info *info, const struct dofi_par
 		return NULL;
 	if (quirk_of(info)->refused)
 		return quirk_of(info)->reason;
-	if (info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm && !dofi_offer_keeps_order(info))
+	if (info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm &&
+	    !dofi_offer_keeps_order(info))
 		return "it does not keep messages in order (FI_ORDER_SAS)";
 	return NULL;
 }

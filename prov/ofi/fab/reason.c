@@ -290,7 +290,8 @@ static bool lists_anything(const char *provider)
 	hints->mode = hints->domain_attr->mode = ~0ULL;
 	hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
 	hints->fabric_attr->prov_name = strdup(provider);
-	if (hints->fabric_attr->prov_name && !fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, &list))
+	if (hints->fabric_attr->prov_name &&
+	    !fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, &list))
 		fi_freeinfo(list);
 	fi_freeinfo(hints);
 	return list;

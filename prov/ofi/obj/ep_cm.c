@@ -77,7 +77,8 @@ static void ep_timeout(struct dofi_timer *timer)
 	receiving = ep->received != ep->rq.head;
 	dofi_ep_unlock(ep);
 	if (connecting)
-		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_TIMED_OUT, "no answer within the time-out");
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_TIMED_OUT,
+				      "no answer within the time-out");
 	else if (receiving)
 		dofi_ep_last_receives(ep);
 	else
@@ -140,7 +141,8 @@ void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const cha
 	char text[INET6_ADDRSTRLEN];
 
 	dofi_log(DOFI_WARN, DOFI_CM, "ep %p: no connection to %s, qualifier %llu: %s", (void *)ep,
-		 address_text(&ep->request.peer, text), (unsigned long long)ep->request.conn_qual, why);
+		 address_text(&ep->request.peer, text), (unsigned long long)ep->request.conn_qual,
+		 why);
 	dofi_ep_end_with(ep, event, NULL, 0);
 }
 

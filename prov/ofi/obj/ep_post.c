@@ -82,7 +82,8 @@ bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags
 
 /* Fills in what the less usual requests have in addition. */
 static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct dofi_dto *dto,
-						      const struct dofi_post *p) DOFI_NEEDS(ep->lock)
+						      const struct dofi_post *p)
+	DOFI_NEEDS(ep->lock)
 {
 	/* a peer of uDAPL 1.2 has no memory for atomics */
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS) && ep->state == DAT_EP_STATE_CONNECTED &&
@@ -91,7 +92,7 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 	if (dto->kind == DOFI_DTO_WRITE_IMMED && dto->length > DOFI_WRITE_IMMED_MAX)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	if (dto->kind == DOFI_DTO_SEND_IMMED)
-		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* also counts as a send */
+		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length); /* also counts as a send */
 	if (dto->marks & DOFI_DTO_GRANTED)
 		dto->local_key = p->local->rmr_context;
 	else
@@ -189,7 +190,7 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
 
 /* Posts a request of one segment without flags on the slow path. */
 DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-						     const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+			    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
 	const struct dofi_post p = { .n = 1, .iov = s, .cookie = cookie, .remote = remote };
 
@@ -249,14 +250,16 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 #endif
 
 /* Takes a slot above a watermark, or makes more slots. The consumer may have dequeued events. */
-static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
+	DOFI_NEEDS(ep->lock)
 {
 	dofi_queue_extend(&ep->rq, ep);
 	return dofi_queue_reserve(&ep->rq);
 }
 
 /* A watermark is passed, or a message waits for a receive. */
-static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool marked) DOFI_NEEDS(ep->lock)
+static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool marked)
+	DOFI_NEEDS(ep->lock)
 {
 	if (marked)
 		dofi_dto_watermarks(ep);

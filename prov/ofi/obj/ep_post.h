@@ -42,7 +42,8 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 
 	if (dofi_dto_is(kind, DOFI_DTO_SENDS))
 		return ep->attr.max_message_size;
-	return dofi_segment_longest(kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size);
+	return dofi_segment_longest(kind == DOFI_DTO_RECV ? limits->max_message_size :
+							    limits->max_rdma_size);
 }
 
 /* Posts a request of @kind, checking all of @p. */
@@ -58,12 +59,13 @@ DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_
 DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 			    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie);
 /* As the functions of the table, of any segments and flags. */
-DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			    DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			    DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
 /*
  * Polls the CQ for completed requests where the queue is full: a program that wants no events of

@@ -16,7 +16,8 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 	for (i = q->head; context && i != q->next; i++) {
 		const struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		if (!dofi_dto_is_plain(dto) && !dto->done && dto->marks & DOFI_DTO_GRANTED && dto->local_key == context)
+		if (!dofi_dto_is_plain(dto) && !dto->done && dto->marks & DOFI_DTO_GRANTED &&
+		    dto->local_key == context)
 			return true;
 	}
 	return false;
@@ -40,7 +41,8 @@ static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 	return ep->atomics && dofi_dto_is(dto->kind, DOFI_DTO_RDMA & ~DOFI_DTO_ATOMICS);
 }
 
-static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
+static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
+	DOFI_NEEDS(ep->lock)
 {
 	return __builtin_expect(ep->reads, 0) && must_wait(ep, dto);
 }
@@ -72,7 +74,8 @@ static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_N
 		fail_here(ep, dto);
 }
 
-static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
+static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+	DOFI_NEEDS(ep->lock)
 {
 	if (dto->kind == DOFI_DTO_BIND)
 		bind_execute(ep, dto);
@@ -84,7 +87,8 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 #define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
 
 /* @dto failed or is done: no completion comes. */
-static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto *dto, int ret) DOFI_NEEDS(ep->lock)
+static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto *dto, int ret)
+	DOFI_NEEDS(ep->lock)
 {
 	dofi_dto_finish(ep, dto, ret == DOFI_DONE ? 0 : -ret);
 	if (ret == DOFI_DONE)

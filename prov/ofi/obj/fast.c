@@ -34,7 +34,8 @@ static __attribute__((noinline)) const struct dofi_lmr *change_lmr(struct dofi_e
 								   DAT_LMR_CONTEXT context)
 {
 	const bool receives = kind == DOFI_DTO_RECV;
-	const DAT_MEM_PRIV_FLAGS least = receives ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	const DAT_MEM_PRIV_FLAGS least = receives ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG :
+						    DAT_MEM_PRIV_LOCAL_READ_FLAG;
 	const struct dofi_lmr *lmr = (receives ? ep->fast.recv != NULL : ep->fast.send != NULL) ?
 					     dofi_lmr_at(context) : NULL;
 
@@ -62,8 +63,10 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
  * Returns NULL if not, also for a bad argument; or, with @no_change, if the LMR is not that of the
  * operation before. Needs what dofi_fast_lock() says.
  */
-static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-							 const DAT_RMR_TRIPLET *remote, bool no_change)
+static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind,
+							const DAT_LMR_TRIPLET *s,
+							const DAT_RMR_TRIPLET *remote,
+							bool no_change)
 {
 	const struct dofi_queue *q = queue_of(ep, kind);
 	const struct dofi_lmr *lmr = q->lmr;
@@ -97,9 +100,10 @@ static DOFI_INTO_CALLER ssize_t fabric_submit(struct dofi_ep *ep, uint8_t kind, 
 }
 
 /* Sets the fields of the slot @dto that a plain operation needs, and hands it to the fabric. */
-static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
-					     const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
-					     DAT_DTO_COOKIE cookie, struct dofi_dto *dto)
+static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
+					    const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
+					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie,
+					    struct dofi_dto *dto)
 {
 	void *memory = dofi_lmr_memory(lmr, s->virtual_address);
 	void *context = dofi_dto_renew_plain(dto);
@@ -165,7 +169,8 @@ static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const D
 }
 
 /* Whether a post is of one segment, without flags. One test of both is cheaper than two. */
-static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				    DAT_COMPLETION_FLAGS flags)
 {
 	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
 }
@@ -174,10 +179,10 @@ static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT
  * Continues post_one() if another thread holds the lock, if the LMR is not that of the operation
  * before, or if the operation is not plain. @lock is held, or NULL.
  */
-static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, uint8_t kind,
-							   const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
-							   DAT_DTO_COOKIE cookie, struct dofi_mutex *lock)
-	DOFI_UNCHECKED_LOCKS
+static __attribute__((noinline)) DAT_RETURN
+post_otherwise(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+	       const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie,
+	       struct dofi_mutex *lock) DOFI_UNCHECKED_LOCKS
 {
 	bool posted = false;
 
@@ -190,7 +195,8 @@ static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, u
 
 /* Continues post_one() after the fabric returned @ret: the request is done, or stays queued. */
 static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
-							  const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+							  const DAT_LMR_TRIPLET *s,
+							  const DAT_RMR_TRIPLET *remote,
 							  ssize_t ret) DOFI_UNCHECKED_LOCKS
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
@@ -208,8 +214,9 @@ static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, st
  * needs only @ep, the slot and the segments, so that it saves few registers. While fast.lock is
  * held it is fast.lock_when_free.
  */
-static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie) DOFI_UNCHECKED_LOCKS
+static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind,
+					    const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+					    DAT_DTO_COOKIE cookie) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 	const struct dofi_lmr *lmr;
@@ -246,7 +253,9 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	if (__builtin_expect(!of_one(n, iov, flags) ||
-			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+				     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP,
+							   ep_handle),
+			     0))
 		return post_send(ep_handle, n, iov, cookie, flags);
 	return post_one(ep_handle, DOFI_DTO_SEND, iov, NULL, cookie);
 }
@@ -301,7 +310,9 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	if (__builtin_expect(!of_one(n, iov, flags) ||
-			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+				     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP,
+							   ep_handle),
+			     0))
 		return dofi_ep_recv_any(ep_handle, n, iov, cookie, flags);
 	return recv_one(ep_handle, iov, cookie) ? DAT_SUCCESS :
 	       dofi_ep_recv_any(ep_handle, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
@@ -345,7 +356,8 @@ static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q, struct 
 
 #if DAT_VERSION_MAJOR >= 2
 _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
-		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ && (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
+		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ &&
+		       (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
 	       "a plain operation's kind is what DAT calls it");
 #endif
 
@@ -355,7 +367,8 @@ static DOFI_INTO_CALLER void fast_event(DAT_EVENT *event, struct dofi_evd *evd,
 {
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = evd;
-	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind, DAT_DTO_SUCCESS, length);
+	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind,
+		       DAT_DTO_SUCCESS, length);
 }
 
 /* Completes a request, of which the fabric reports only that it is done. */
@@ -396,7 +409,9 @@ static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, st
 					      struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
-			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq, 0))
+				     atomic_load_explicit(&evd->straight_feed,
+							  memory_order_relaxed) != cq,
+			     0))
 		return false;
 	return dto->kind == DOFI_DTO_RECV ? fast_received(entry, ep, dto, evd, event) :
 					    fast_requested(ep, dto, cq, evd, event);
@@ -438,7 +453,9 @@ static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *ent
 	if (__builtin_expect(!dto, 0))
 		return false;
 	ep = dto->ep;
-	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == &cq->access, 1) &&
+	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) ==
+					&cq->access,
+				1) &&
 	       fast_ended(entry, ep, dto, cq, evd, event);
 }
 
@@ -448,8 +465,9 @@ static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *ent
  * Delivers @n completions that were read, or handles an error of the read, as dofi_cq_go_on(). If
  * only the next completion was read, and was another EVD's, polls once more.
  */
-static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, ssize_t n,
-						bool one) DOFI_DROPS(cq->lock)
+static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT *event,
+						struct dofi_cq *cq, ssize_t n, bool one)
+	DOFI_DROPS(cq->lock)
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
@@ -464,8 +482,8 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
  * was written; if not, an event may be queued now. The access lock of a serial CQ also covers plain
  * operations of its endpoints.
  */
-static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, const bool serial)
-	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
+static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+				       const bool serial) DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
 {
 	const struct fi_cq_data_entry *entry;
 	bool taken;
@@ -474,7 +492,8 @@ static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, s
 	if (serial)
 		dofi_mutex_lock(&cq->access);
 	entry = dofi_cq_next(cq, &n);
-	taken = entry && (serial ? fast_take_serial(entry, cq, evd, event) : fast_take(entry, cq, evd, event));
+	taken = entry && (serial ? fast_take_serial(entry, cq, evd, event) :
+				   fast_take(entry, cq, evd, event));
 	if (serial)
 		dofi_mutex_unlock(&cq->access);
 	if (__builtin_expect(taken, 1)) {
@@ -502,7 +521,8 @@ bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = feed_try(evd);
 
-	return cq && (cq->serial ? poll_only(evd, event, cq, true) : poll_only(evd, event, cq, false));
+	return cq &&
+	       (cq->serial ? poll_only(evd, event, cq, true) : poll_only(evd, event, cq, false));
 }
 
 /* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
@@ -516,14 +536,14 @@ static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *eve
 	return dofi_evd_dequeue_queued(evd, event);
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq)
-	DOFI_DROPS(cq->lock)
+static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
+							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
 	return dequeued(evd, event, poll_only(evd, event, cq, true));
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq)
-	DOFI_DROPS(cq->lock)
+static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event,
+							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
 	return dequeued(evd, event, poll_only(evd, event, cq, false));
 }
@@ -533,10 +553,13 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 {
 	struct dofi_cq *cq;
 
-	if (__builtin_expect(!event || !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
+	if (__builtin_expect(!event || !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD,
+							     evd_handle),
+			     0))
 		return dofi_evd_dequeue_any(evd_handle, event);
 	cq = feed_try(evd_handle);
 	if (__builtin_expect(!cq, 0))
 		return dofi_evd_dequeue_any(evd_handle, event);
-	return cq->serial ? dequeue_serial(evd_handle, event, cq) : dequeue_locked(evd_handle, event, cq);
+	return cq->serial ? dequeue_serial(evd_handle, event, cq) :
+			    dequeue_locked(evd_handle, event, cq);
 }

@@ -34,7 +34,8 @@ static uint8_t next_generation(void)
 }
 
 /* Makes the @n slots in @memory those of the operations from @from on. */
-static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, uint32_t from, uint32_t n)
+static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, uint32_t from,
+			uint32_t n)
 {
 	const uint8_t generation = next_generation();
 	uint32_t i;
@@ -94,7 +95,8 @@ int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
 	int ret = 0;
 
 	dofi_queue_widen(q);
-	if (dofi_queue_used(q) > q->mask && q->depth > q->mask && q->mask + 1 < slots_for(q->limit)) {
+	if (dofi_queue_used(q) > q->mask && q->depth > q->mask &&
+	    q->mask + 1 < slots_for(q->limit)) {
 		ret = queue_double(q, ep);
 		dofi_queue_widen(q);
 	}

@@ -223,7 +223,8 @@ static const char *why_of(const struct dofi_ep *ep, const struct failure *f)
 	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
 
 	if (f->err == ECONNREFUSED && !fabric->rdm && fabric->quirk->vague_refusal)
-		return "refused, no program listens at the port, or one that speaks another protocol";
+		return "refused, no program listens at the port, "
+		       "or one that speaks another protocol";
 	return f->why;
 }
 

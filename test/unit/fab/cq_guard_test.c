@@ -28,8 +28,11 @@ static int guard_lock(struct dofi_cq_guard *g)
 	return 0;
 }
 
-static const struct dofi_cq_guard_ops guard_ops = { .try_again = guard_try_again, .lock = guard_lock };
-static struct dofi_cq_guard guard = { .ops = &guard_ops, .holder = &holder, .self = 1, .sent = &sent };
+static const struct dofi_cq_guard_ops guard_ops = { .try_again = guard_try_again,
+						    .lock = guard_lock };
+static struct dofi_cq_guard guard = {
+	.ops = &guard_ops, .holder = &holder, .self = 1, .sent = &sent
+};
 static sem_t inside, leave;
 
 static void *hold_guard(void *arg)
@@ -116,7 +119,8 @@ Test(cq_guard, with_a_guard_a_read_that_found_some_is_repeated_later)
 	complete(DOFI_CQ_BATCH + 1);
 	atomic_fetch_add(&sent, 1);
 	poll_once();
-	cr_expect_eq(delivered, before + 2 + DOFI_CQ_BATCH, "a full batch is followed by another read");
+	cr_expect_eq(delivered, before + 2 + DOFI_CQ_BATCH,
+		     "a full batch is followed by another read");
 	dofi_cq_close(&cq);
 }
 

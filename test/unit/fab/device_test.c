@@ -45,8 +45,9 @@ static void here(const char *ip)
 	memset(&address, 0, sizeof(address));
 	address.ss_family = strchr(ip, ':') ? AF_INET6 : AF_INET;
 	inet_pton(address.ss_family, ip,
-		  address.ss_family == AF_INET6 ? (void *)&((struct sockaddr_in6 *)&address)->sin6_addr :
-						  (void *)&((struct sockaddr_in *)&address)->sin_addr);
+		  address.ss_family == AF_INET6 ?
+			  (void *)&((struct sockaddr_in6 *)&address)->sin6_addr :
+			  (void *)&((struct sockaddr_in *)&address)->sin_addr);
 }
 
 static void find(void)
@@ -145,7 +146,9 @@ Test(device, odd_attributes_are_survived)
 	attribute_write("ports/1/gids/0", "nonsense");
 	attribute_write("ports/2/gids/1", "");
 	attribute_write("ports/2/state", "ACTIVE");
-	attribute_write("node_guid", "a line that is longer than the attribute of any device that was ever made\n");
+	attribute_write(
+		"node_guid",
+		"a line that is longer than the attribute of any device that was ever made\n");
 	find();
 	cr_expect_str_eq(device.port, "");
 	cr_expect_str_eq(device.state, "");

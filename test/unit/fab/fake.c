@@ -284,7 +284,8 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 	return ret;
 }
 
-static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
+static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		   void *context)
 {
 	(void)fabric;
 	(void)attr;
@@ -413,8 +414,12 @@ static int get_opt(fid_t fid, int level, int name, void *value, size_t *len)
 
 static struct fi_ops plain_ops = { .size = sizeof(plain_ops), .close = closed_one };
 static struct fi_ops domain_fid_ops = { .size = sizeof(domain_fid_ops), .close = domain_closed };
-static struct fi_ops eq_fid_ops = { .size = sizeof(eq_fid_ops), .close = eq_closed, .control = eq_control };
-static struct fi_ops cq_fid_ops = { .size = sizeof(cq_fid_ops), .close = cq_closed, .control = cq_control };
+static struct fi_ops eq_fid_ops = { .size = sizeof(eq_fid_ops),
+				    .close = eq_closed,
+				    .control = eq_control };
+static struct fi_ops cq_fid_ops = { .size = sizeof(cq_fid_ops),
+				    .close = cq_closed,
+				    .control = cq_control };
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(fabric_ops), .domain = domain_open, .passive_ep = passive_ep,
 	.eq_open = eq_open, .trywait = trywait,
@@ -434,7 +439,8 @@ static struct fid_cq *other_cq_new(void)
 	return &other->cq;
 }
 
-static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
+static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		   void *context)
 {
 	(void)domain;
 	(void)context;
@@ -470,7 +476,9 @@ static struct fi_ops_domain domain_ops = {
 	.size = sizeof(domain_ops), .cq_open = cq_open, .endpoint = endpoint_open,
 	.av_open = av_open,
 };
-static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops), .read = cq_read, .sread = cq_sread, .readerr = cq_readerr };
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(cq_ops), .read = cq_read, .sread = cq_sread, .readerr = cq_readerr
+};
 
 void fake_init(void)
 {
@@ -479,7 +487,9 @@ void fake_init(void)
 	fake.eq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	fake.second_eq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	fake.fabric = (struct fid_fabric){ .fid.ops = &plain_ops, .ops = &fabric_ops };
-	fake.domain = (struct fid_domain){ .fid.ops = &domain_fid_ops, .ops = &domain_ops, .mr = &mr_ops };
+	fake.domain = (struct fid_domain){ .fid.ops = &domain_fid_ops,
+					   .ops = &domain_ops,
+					   .mr = &mr_ops };
 	fake.eq = (struct fid_eq){ .fid.ops = &eq_fid_ops, .ops = &eq_ops };
 	fake.second_eq = further_eq = fake.eq;
 	fake.cq = (struct fid_cq){ .fid.ops = &cq_fid_ops, .ops = &cq_ops };
@@ -563,7 +573,9 @@ static int nic_close(struct fid *fid)
 
 static int nic_control(struct fid *fid, int command, void *arg);
 
-static struct fi_ops nic_ops = { .size = sizeof(nic_ops), .close = nic_close, .control = nic_control };
+static struct fi_ops nic_ops = { .size = sizeof(nic_ops),
+				 .close = nic_close,
+				 .control = nic_control };
 
 static struct fid_nic *nic_new(uint8_t bus, uint64_t speed)
 {

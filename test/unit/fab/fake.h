@@ -33,7 +33,8 @@ struct fake_event {
 
 /* Set by tests. All zero is a fabric that works. */
 struct fake_faults {
-	int fabric, passive_ep, getopt, eq_open, second_eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
+	int fabric, passive_ep, getopt, eq_open, second_eq_open, eq_control, domain, cq_open,
+		cq_control, cq_close, domain_close;
 	bool eq_fd_bad, cq_fd_bad;	/* epoll refuses the descriptor */
 	size_t cq_most;			/* the longest completion queue; 0: no limit */
 	bool no_cq_fd;			/* completion queues have no descriptor */

@@ -271,8 +271,8 @@ static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t 
 	return ret;
 }
 
-static ssize_t ep_letter(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t to,
-			 uint64_t addr, uint64_t key)
+static ssize_t ep_letter(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			 fi_addr_t to, uint64_t addr, uint64_t key)
 {
 	ssize_t ret = fake_eps.fault.letter;
 
@@ -357,8 +357,13 @@ static struct fi_ops_cm cm_ops = {
 	.shutdown = ep_shutdown, .listen = pep_listen, .reject = pep_reject,
 };
 static struct fi_ops_msg msg_ops = {
-	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .recv = ep_recv, .recvv = ep_recvv,
-	.inject = ep_inject, .sendmsg = ep_sendmsg,
+	.size = sizeof(msg_ops),
+	.send = ep_send,
+	.sendv = ep_sendv,
+	.recv = ep_recv,
+	.recvv = ep_recvv,
+	.inject = ep_inject,
+	.sendmsg = ep_sendmsg,
 };
 
 /* A cancelled receive completes with FI_ECANCELED. */
@@ -380,7 +385,9 @@ static struct fi_ops_rma rma_ops = {
 static struct fi_ops_atomic atomic_ops = {
 	.size = sizeof(atomic_ops), .readwrite = ep_fetch, .compwrite = ep_compare,
 };
-static struct fi_ops pep_fid_ops = { .size = sizeof(pep_fid_ops), .close = pep_close, .bind = pep_bind };
+static struct fi_ops pep_fid_ops = { .size = sizeof(pep_fid_ops),
+				     .close = pep_close,
+				     .bind = pep_bind };
 static struct fi_ops_ep pep_ops = { .size = sizeof(pep_ops), .getopt = pep_getopt };
 
 static int endpoint(struct fi_info *info, struct fid_ep **out)
@@ -431,7 +438,9 @@ static int passive_ep(struct fi_info *info, struct fid_pep **out)
 	if (!pep)
 		return -FI_ENOMEM;
 	pep->fid = (struct fid_pep){
-		.fid = { .fclass = FI_CLASS_PEP, .ops = &pep_fid_ops }, .ops = &pep_ops, .cm = &cm_ops,
+		.fid = { .fclass = FI_CLASS_PEP, .ops = &pep_fid_ops },
+		.ops = &pep_ops,
+		.cm = &cm_ops,
 	};
 	pep->port = port ? port : fake_eps.any_port;
 	fake.open++;

@@ -25,9 +25,22 @@ struct fake_ep {
 	bool eq_bound, cq_bound, enabled;
 };
 
-enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE,
-	       FAKE_INJECT, FAKE_SENDMSG, FAKE_LETTER, FAKE_READMSG, FAKE_WRITE_NOW,
-	       FAKE_FETCH_ADD, FAKE_CMP_SWAP };
+enum fake_op {
+	FAKE_NONE,
+	FAKE_SEND,
+	FAKE_SENDV,
+	FAKE_RECV,
+	FAKE_RECVV,
+	FAKE_READ,
+	FAKE_READV,
+	FAKE_WRITE,
+	FAKE_INJECT,
+	FAKE_SENDMSG,
+	FAKE_LETTER,
+	FAKE_READMSG,
+	FAKE_WRITE_NOW,
+	FAKE_FETCH_ADD,
+	FAKE_CMP_SWAP };
 
 /* Set by tests. All zero is endpoints that work. */
 struct fake_ep_faults {

@@ -273,7 +273,8 @@ static const struct {
 	{ "tcp;ofi_rxm", false, true, true, DOFI_MR_VIRTUAL, 0, 0, LONG_FRAME },
 	{ "net;ofi_rxm", false, true, true, DOFI_MR_VIRTUAL, 0, 0, 4096 },
 	{ "net", false, true, true, DOFI_MR_VIRTUAL, 0, 0, LONG_FRAME },
-	{ "sockets", false, false, false, DOFI_MR_VIRTUAL, FI_DELIVERY_COMPLETE, FI_MR_VIRT_ADDR, 16384 },
+	{ "sockets", false, false, false, DOFI_MR_VIRTUAL, FI_DELIVERY_COMPLETE, FI_MR_VIRT_ADDR,
+	  16384 },
 };
 
 Test(info, real_fabrics_are_what_they_are)

@@ -89,7 +89,8 @@ bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *l
 	if (!located)
 		return __real_dofi_topo_locate(info, locality);
 	for (i = 0; locality_of[i].domain; i++)
-		if (!strcmp(locality_of[i].domain, info->domain_attr->name) && locality_of[i].distance) {
+		if (!strcmp(locality_of[i].domain, info->domain_attr->name) &&
+		    locality_of[i].distance) {
 			locality->distance = locality_of[i].distance;
 			return true;
 		}
@@ -443,8 +444,10 @@ static const struct {
 	  false },
 	{ NULL, "provider=net", "has no such provider; libfabric 1.17 has it, and later versions",
 	  false },
-	{ NULL, "provider=tcp endpoint=rdm", "no connectionless endpoints (endpoint=rdm); libfabric "
-	  "1.18 or newer is needed", false },
+	{ NULL, "provider=tcp endpoint=rdm",
+	  "no connectionless endpoints (endpoint=rdm); libfabric "
+	  "1.18 or newer is needed",
+	  false },
 	{ NULL, "domain=ib9", "domain=ib9: the domains of provider=any here are fake", true },
 	{ NULL, "address=203.0.113.7", "address=203.0.113.7 is not an address of this machine",
 	  true },

@@ -92,9 +92,12 @@ Test(quirks, event_queues_have_data_since_1_18)
 		const char *provider;
 		bool data, apart;
 	} known[] = {
-		{ FI_VERSION(1, 17), "tcp", false, false }, { FI_VERSION(1, 17), "net", true, false },
-		{ FI_VERSION(1, 18), "tcp", true, true },   { FI_VERSION(2, 1), "tcp", true, true },
-		{ FI_VERSION(2, 6), "tcp", true, true },    { FI_VERSION(2, 6), "sockets", false, false },
+		{ FI_VERSION(1, 17), "tcp", false, false },
+		{ FI_VERSION(1, 17), "net", true, false },
+		{ FI_VERSION(1, 18), "tcp", true, true },
+		{ FI_VERSION(2, 1), "tcp", true, true },
+		{ FI_VERSION(2, 6), "tcp", true, true },
+		{ FI_VERSION(2, 6), "sockets", false, false },
 		{ FI_VERSION(2, 6), "verbs", false, false },
 	};
 	size_t i;

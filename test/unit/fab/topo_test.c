@@ -384,12 +384,21 @@ static void expect_bound(const char *file, const char *cpus, uint8_t bus, const 
 	cr_expect_str_eq(text, to, "%s", text);
 }
 
-Test(topo, a_free_thread_is_bound_near_its_device) { expect_bound("two-sockets.xml", "0-7", 0xb1, "4-7"); }
+Test(topo, a_free_thread_is_bound_near_its_device)
+{
+	expect_bound("two-sockets.xml", "0-7", 0xb1, "4-7");
+}
 Test(topo, only_where_it_may_run) { expect_bound("two-sockets.xml", "0-1,5-6", 0xb1, "5-6"); }
 Test(topo, a_thread_elsewhere_stays_there) { expect_bound("two-sockets.xml", "0-3", 0xb1, ""); }
 Test(topo, a_thread_that_is_near_stays_as_it_is) { expect_bound("two-sockets.xml", "5", 0xb1, ""); }
-Test(topo, a_device_of_two_nodes_binds_to_both) { expect_bound("clusters.xml", "0-7", 0xb1, "4-7"); }
-Test(topo, a_device_of_one_cluster_binds_to_it) { expect_bound("clusters.xml", "0-7", 0x17, "2-3"); }
+Test(topo, a_device_of_two_nodes_binds_to_both)
+{
+	expect_bound("clusters.xml", "0-7", 0xb1, "4-7");
+}
+Test(topo, a_device_of_one_cluster_binds_to_it)
+{
+	expect_bound("clusters.xml", "0-7", 0x17, "2-3");
+}
 Test(topo, on_one_node_nothing_is_bound) { expect_bound("one-node.xml", "0-1", 0x17, ""); }
 Test(topo, near_no_device_nothing_is_bound) { expect_bound("two-sockets.xml", "0-7", 0x44, ""); }
 
@@ -407,7 +416,8 @@ Test(topo, binding_can_be_switched_off)
 
 /* Use of the location */
 
-static void cm_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
+static void cm_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry,
+		     size_t len)
 {
 	(void)p;
 	(void)event;
@@ -433,7 +443,8 @@ Test(topo, the_progress_thread_is_bound)
 
 static struct fi_info *cards[2];
 
-static int two_cards(const char *node, uint64_t flags, const struct fi_info *hints, struct fi_info **info)
+static int two_cards(const char *node, uint64_t flags, const struct fi_info *hints,
+		     struct fi_info **info)
 {
 	(void)node;
 	(void)flags;

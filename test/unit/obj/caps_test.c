@@ -35,7 +35,8 @@ Test(caps, every_bit_of_every_mask_has_its_row)
 		found[row->of] |= row->field;
 	}
 	for (of = DOFI_CAP_IA; of <= DOFI_CAP_EP; of++)
-		cr_expect_eq(found[of], whole[of].fields, "%#" PRIx64, found[of] ^ whole[of].fields);
+		cr_expect_eq(found[of], whole[of].fields, "%#" PRIx64,
+			     found[of] ^ whole[of].fields);
 }
 
 /* The rows of a structure are in its order and leave no gap that could be a member. */
@@ -67,7 +68,8 @@ Test(caps, a_row_is_found_by_its_bit)
 
 Test(caps, the_prefixes_stand_before_the_names)
 {
-	static const char *const prefix[] = { "OFI_SOURCE:", "OFI_ADDS:", "OFI_LIMIT:", "OFI_MODIFY:" };
+	static const char *const prefix[] = { "OFI_SOURCE:", "OFI_ADDS:", "OFI_LIMIT:",
+					      "OFI_MODIFY:" };
 	const struct dofi_cap *row;
 	char name[96];
 	int i;
@@ -124,7 +126,8 @@ Test(caps, limits_are_numbers_of_the_ia)
 static void render_most(FILE *out, const struct dofi_cap *row)
 {
 	if (row->word)
-		fprintf(out, "%s.Dv %s .\n", row->from_size || row->where ? "At most\n" : "", row->word);
+		fprintf(out, "%s.Dv %s .\n", row->from_size || row->where ? "At most\n" : "",
+			row->word);
 	else if (row->most == UINT64_MAX || row->most == (dofi_seg_length)-1)
 		fputs("At most what its type holds.\n", out);
 	else if (row->from_size)
@@ -148,7 +151,8 @@ static bool has_most(const struct dofi_cap *row)
 {
 	if (row->word)
 		return true;
-	return row->size && !row->fill && !row->take && !(row->from_size && row->most == UINT64_MAX);
+	return row->size && !row->fill && !row->take &&
+	       !(row->from_size && row->most == UINT64_MAX);
 }
 
 static void render_row(FILE *out, const struct dofi_cap *row)
@@ -226,7 +230,8 @@ Test(caps, the_manual_page_has_the_table_as_it_is)
 		fputs(now, out);
 		fclose(out);
 	}
-	cr_expect(!strcmp(page, now), "put " TABLE_NOW " in the place of the table in man/man7/dat_ofi.7");
+	cr_expect(!strcmp(page, now),
+		  "put " TABLE_NOW " in the place of the table in man/man7/dat_ofi.7");
 	free(page);
 	free(now);
 }

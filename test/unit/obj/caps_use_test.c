@@ -71,7 +71,11 @@ Test(caps_use, the_named_attributes_have_the_fabric)
 Test(caps_use, the_named_attributes_have_the_device)
 {
 	ia->device = (struct dofi_device){
-		.name = "mlx5_0", .port = "1", .state = "PORT_ACTIVE", .mtu = "1024", .gid = "fe80::1",
+		.name = "mlx5_0",
+		.port = "1",
+		.state = "PORT_ACTIVE",
+		.mtu = "1024",
+		.gid = "fe80::1",
 		.guid = "b83f:d203:0001:0002",
 	};
 	dofi_caps_named_attrs(ia);
@@ -163,7 +167,8 @@ Test(caps_use, the_flags_that_work_are_reported)
 	cr_expect_eq((int)value.completion_flags_supported, always);
 	ia->fabric.cq_data = true;
 	dofi_caps_provider_attr(ia, &value);
-	cr_expect_eq((int)value.completion_flags_supported, always | DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	cr_expect_eq((int)value.completion_flags_supported,
+		     always | DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 }
 
 Test(caps_use, memory_of_all_kinds_may_be_registered)
@@ -285,7 +290,8 @@ Test(caps_use, the_ia_reports_its_name_and_address)
 Test(caps_use, defaults_are_within_the_limits)
 {
 	cr_expect(attr.max_recv_dtos > 0 && attr.max_recv_dtos <= ia_attr.max_dto_per_ep);
-	cr_expect(attr.max_request_iov > 0 && attr.max_request_iov <= ia_attr.max_iov_segments_per_dto);
+	cr_expect(attr.max_request_iov > 0 &&
+		  attr.max_request_iov <= ia_attr.max_iov_segments_per_dto);
 	cr_expect_eq(attr.max_message_size, ia_attr.max_message_size);
 	cr_expect_eq(attr.service_type, DAT_SERVICE_TYPE_RC);
 }

@@ -63,7 +63,8 @@ Test(cr, without_private_data_there_is_none)
 	DAT_CR_PARAM param;
 
 	cr_assert_eq(arrive_at(psp, NULL, 0), 0);
-	cr = event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle;
+	cr = event_take(evd, DAT_CONNECTION_REQUEST_EVENT)
+		     .event_data.cr_arrival_event_data.cr_handle;
 	succeed(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	cr_expect_eq(param.private_data_size, 0);
 	cr_expect(!param.private_data);

@@ -97,7 +97,8 @@ Test(csp, listens_on_the_ias_address_or_any)
 
 Test(csp, of_the_other_family_too)
 {
-	struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT }, a = own;
+	struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT },
+			    a = own;
 	DAT_CSP_PARAM param;
 
 	memcpy(&ia->address, &own, sizeof(own));

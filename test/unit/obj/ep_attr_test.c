@@ -512,7 +512,8 @@ Test(ep_attr, one_without_a_pz_is_given_one)
 
 Test(ep_attr, events_go_to_the_new_queues)
 {
-	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG), conn = evd_make(8, DAT_EVD_CONNECTION_FLAG);
+	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG),
+		       conn = evd_make(8, DAT_EVD_CONNECTION_FLAG);
 
 	succeed(post_recv(1));
 	param.recv_evd_handle = dto;
@@ -744,7 +745,8 @@ Test(ep_attr, a_new_pz_is_not_the_old_one_by_its_address)
 	DAT_LMR_HANDLE own;
 	DAT_LMR_TRIPLET s;
 
-	succeed(lmr_make(first, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &own, &context, &unused));
+	succeed(lmr_make(first, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &own, &context,
+			 &unused));
 	move_to(first);
 	s = segment(0, 8);
 	s.lmr_context = context;

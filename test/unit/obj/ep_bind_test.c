@@ -265,7 +265,8 @@ Test(ep_bind, needs_a_triplet_and_a_place_for_its_context)
 	b.context = NULL;
 	refused(context, expect_ret(post(&b), BAD_CONTEXT));
 #if DAT_VERSION_MAJOR >= 2
-	expect_ret(dofi_rmr_bind(rmr, lmr, NULL, 0, DAT_VA_TYPE_VA, ep, cookie, 0, &new), BAD_TRIPLET);
+	expect_ret(dofi_rmr_bind(rmr, lmr, NULL, 0, DAT_VA_TYPE_VA, ep, cookie, 0, &new),
+		   BAD_TRIPLET);
 #else
 	expect_ret(dofi_rmr_bind(rmr, NULL, 0, ep, cookie, 0, &new), BAD_TRIPLET);
 #endif
@@ -277,10 +278,13 @@ Test(ep_bind, addresses_are_virtual_or_offsets_where_the_fabric_can)
 	const DAT_RMR_COOKIE cookie = { .as_64 = 1 };
 	DAT_LMR_TRIPLET part = segment(16, 64);
 
-	refused(va, expect_arg(dofi_rmr_bind(rmr, lmr, &part, 0, (DAT_VA_TYPE)9, ep, cookie, 0, &new), 5));
+	refused(va,
+		expect_arg(dofi_rmr_bind(rmr, lmr, &part, 0, (DAT_VA_TYPE)9, ep, cookie, 0, &new),
+			   5));
 	ia->fabric.zero_based = false;
-	refused(zb, expect_type(dofi_rmr_bind(rmr, lmr, &part, 0, DAT_VA_TYPE_ZB, ep, cookie, 0, &new),
-				DAT_MODEL_NOT_SUPPORTED));
+	refused(zb,
+		expect_type(dofi_rmr_bind(rmr, lmr, &part, 0, DAT_VA_TYPE_ZB, ep, cookie, 0, &new),
+			    DAT_MODEL_NOT_SUPPORTED));
 	ia->fabric.zero_based = true;
 	succeed(dofi_rmr_bind(rmr, lmr, &part, 0, DAT_VA_TYPE_ZB, ep, cookie, 0, &new));
 	take_bind(1, DAT_DTO_SUCCESS);

@@ -49,8 +49,9 @@ Test(ep_connect, connects_once)
 
 Test(ep_connect, gives_private_data_to_the_transport)
 {
-	succeed(dofi_ep_connect(ep, some_address(), 4711, DAT_TIMEOUT_INFINITE, 5, (DAT_PVOID)"hello",
-				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	succeed(dofi_ep_connect(ep, some_address(), 4711, DAT_TIMEOUT_INFINITE, 5,
+				(DAT_PVOID) "hello", DAT_QOS_BEST_EFFORT,
+				DAT_CONNECT_DEFAULT_FLAG));
 	settle();
 	cr_expect_eq(inside()->request.data_size, 5);
 	cr_expect(!memcmp(inside()->request.data, "hello", 5));

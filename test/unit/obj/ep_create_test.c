@@ -53,7 +53,8 @@ Test(ep_create, needs_neither_pz_nor_queues_to_be_made)
 
 	succeed(make(NULL, NULL, NULL, NULL, NULL));
 	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &p));
-	cr_expect(!p.pz_handle && !p.recv_evd_handle && !p.request_evd_handle && !p.connect_evd_handle);
+	cr_expect(!p.pz_handle && !p.recv_evd_handle && !p.request_evd_handle &&
+		  !p.connect_evd_handle);
 	succeed(dofi_ep_free(ep));
 }
 

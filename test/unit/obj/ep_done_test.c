@@ -142,7 +142,8 @@ Test(ep_done, a_solicited_receive_wakes_when_its_sender_says_so)
 	cr_expect(cno_triggered(cno));
 	for (i = 0; i < 3; i++)
 		cr_expect_eq(event_take(in, DAT_DTO_COMPLETION_EVENT)
-			     .event_data.dto_completion_event_data.user_cookie.as_64, (DAT_UINT64)i);
+				     .event_data.dto_completion_event_data.user_cookie.as_64,
+			     (DAT_UINT64)i);
 	while (cno_triggered(cno))
 		;
 	complete_with(3, FI_EIO, 0);

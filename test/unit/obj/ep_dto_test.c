@@ -174,10 +174,12 @@ static void bind_with(int priv, int flags, size_t length, DAT_RMR_CONTEXT *conte
 
 #if DAT_VERSION_MAJOR >= 2
 	succeed(dofi_rmr_bind(rmr, lmr, &part, (DAT_MEM_PRIV_FLAGS)priv, DAT_VA_TYPE_VA, ep,
-			      (DAT_RMR_COOKIE){ .as_64 = 90 }, (DAT_COMPLETION_FLAGS)flags, context));
+			      (DAT_RMR_COOKIE){ .as_64 = 90 }, (DAT_COMPLETION_FLAGS)flags,
+			      context));
 #else
 	succeed(dofi_rmr_bind(rmr, &part, (DAT_MEM_PRIV_FLAGS)priv, ep,
-			      (DAT_RMR_COOKIE){ .as_64 = 90 }, (DAT_COMPLETION_FLAGS)flags, context));
+			      (DAT_RMR_COOKIE){ .as_64 = 90 }, (DAT_COMPLETION_FLAGS)flags,
+			      context));
 #endif
 }
 
@@ -331,9 +333,11 @@ Test(ep_data, a_send_that_invalidates_is_checked_as_any)
 {
 	DAT_LMR_TRIPLET s = { .lmr_context = 77, .segment_length = 8 };
 
-	expect_handle(dofi_ep_post_send_with_invalidate(NOWHERE, 0, NULL, cookie_of(1), 0, DAT_TRUE, 1),
+	expect_handle(dofi_ep_post_send_with_invalidate(NOWHERE, 0, NULL, cookie_of(1), 0, DAT_TRUE,
+							1),
 		      EP);
-	expect_handle(dofi_ep_post_send_with_invalidate(NOWHERE, 0, NULL, cookie_of(1), 0, DAT_FALSE, 1),
+	expect_handle(dofi_ep_post_send_with_invalidate(NOWHERE, 0, NULL, cookie_of(1), 0,
+							DAT_FALSE, 1),
 		      EP);
 	expect_arg(send_invalidate(1000, 0, DAT_TRUE), 2);
 	expect_arg(dofi_ep_post_send_with_invalidate(ep, 1, NULL, cookie_of(1), 0, DAT_TRUE, 1), 3);
@@ -360,7 +364,8 @@ static DAT_RETURN read_into(DAT_RMR_TRIPLET local, size_t remote, int flags)
 {
 	const DAT_RMR_TRIPLET r = remote_segment(remote);
 
-	return dofi_ep_post_rdma_read_to_rmr(ep, &local, cookie_of(1), &r, (DAT_COMPLETION_FLAGS)flags);
+	return dofi_ep_post_rdma_read_to_rmr(ep, &local, cookie_of(1), &r,
+					     (DAT_COMPLETION_FLAGS)flags);
 }
 
 Test(ep_data, a_read_goes_where_the_rmr_says)

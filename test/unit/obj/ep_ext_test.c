@@ -132,8 +132,9 @@ Test(ep_ext, a_peer_without_mailbox_takes_no_atomics)
 
 /* Order */
 
-static DAT_RETURN plain(DAT_RETURN (*rdma)(DAT_EP_HANDLE, DAT_COUNT, DAT_LMR_TRIPLET *, DAT_DTO_COOKIE,
-					   const DAT_RMR_TRIPLET *, DAT_COMPLETION_FLAGS),
+static DAT_RETURN plain(DAT_RETURN (*rdma)(DAT_EP_HANDLE, DAT_COUNT, DAT_LMR_TRIPLET *,
+					   DAT_DTO_COOKIE, const DAT_RMR_TRIPLET *,
+					   DAT_COMPLETION_FLAGS),
 			uint64_t cookie)
 {
 	const struct dofi_post p = sound(cookie);
@@ -222,7 +223,8 @@ Test(ep_ext, each_completes_as_what_it_is)
 		complete(i);
 		event = event_take(evd, row[i].number);
 		memcpy(&x, event.event_extension_data, sizeof(x));
-		cr_expect_eq((int)event.event_data.dto_completion_event_data.operation, row[i].operation);
+		cr_expect_eq((int)event.event_data.dto_completion_event_data.operation,
+			     row[i].operation);
 		cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, i);
 		if (event.event_number != DAT_DTO_COMPLETION_EVENT)
 			cr_expect_eq((int)x.type, row[i].type);

@@ -31,8 +31,10 @@ Test(ep_post, segments_are_counted)
 	expect_arg(dofi_ep_post_recv(ep, inside()->attr.max_recv_iov + 1, s, c, 0), 2);
 	expect_arg(dofi_ep_post_recv(ep, -1, s, c, 0), 2);
 	expect_arg(dofi_ep_post_recv(ep, 1, NULL, c, 0), 3);
-	expect_arg(dofi_ep_post_rdma_read(ep, inside()->attr.max_rdma_read_iov + 1, s, c, &r, 0), 2);
-	expect_arg(dofi_ep_post_rdma_write(ep, inside()->attr.max_rdma_write_iov + 1, s, c, &r, 0), 2);
+	expect_arg(dofi_ep_post_rdma_read(ep, inside()->attr.max_rdma_read_iov + 1, s, c, &r, 0),
+		   2);
+	expect_arg(dofi_ep_post_rdma_write(ep, inside()->attr.max_rdma_write_iov + 1, s, c, &r, 0),
+		   2);
 	cr_expect_eq(transport.n, 0);
 }
 

@@ -16,7 +16,8 @@ static void init(void)
 	objects_init();
 	dto = evd_make(64, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
 	make_with(dto, dto, &attr);
-	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &gone, &gone_context, &remote));
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &gone, &gone_context,
+			 &remote));
 }
 
 TestSuite(ep_revoke, .init = init, .fini = ia_fini);
@@ -109,8 +110,10 @@ Test(ep_revoke, rdma_and_several_segments_are_found)
 	DAT_RMR_TRIPLET r = remote_segment(8);
 
 	succeed(dofi_ep_post_send(ep, 2, s, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
-	succeed(dofi_ep_post_rdma_read(ep, 1, &s[1], cookie_of(2), &r, DAT_COMPLETION_DEFAULT_FLAG));
-	succeed(dofi_ep_post_rdma_write(ep, 1, &s[1], cookie_of(3), &r, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_read(ep, 1, &s[1], cookie_of(2), &r,
+				       DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_write(ep, 1, &s[1], cookie_of(3), &r,
+					DAT_COMPLETION_DEFAULT_FLAG));
 	succeed(dofi_lmr_free(gone));
 	expect_broken();
 	expect_end_of(1, DAT_DTO_ERR_LOCAL_PROTECTION);
@@ -286,7 +289,8 @@ static void read_into_grant(uint64_t n)
 	event_take(dto, DAT_RMR_BIND_COMPLETION_EVENT);
 	local = (DAT_RMR_TRIPLET){ .rmr_context = granted, .virtual_address = (uintptr_t)memory,
 				   .segment_length = 8 };
-	succeed(dofi_ep_post_rdma_read_to_rmr(ep, &local, cookie_of(n), &r, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_read_to_rmr(ep, &local, cookie_of(n), &r,
+					      DAT_COMPLETION_DEFAULT_FLAG));
 	cr_assert_eq(transport.n, 1);
 }
 

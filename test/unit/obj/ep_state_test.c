@@ -80,7 +80,8 @@ Test(ep_state, requests_are_taken_when_connected_or_disconnected)
 
 	for (s = 0; s < N_STATES; s++)
 		cr_expect_eq(!!(may(s) & DOFI_EP_MAY_REQUEST),
-			     s == DAT_EP_STATE_CONNECTED || s == DAT_EP_STATE_DISCONNECTED, "%d", s);
+			     s == DAT_EP_STATE_CONNECTED || s == DAT_EP_STATE_DISCONNECTED, "%d",
+			     s);
 }
 
 Test(ep_state, a_live_endpoint_has_a_peer_and_may_be_freed)
@@ -89,7 +90,8 @@ Test(ep_state, a_live_endpoint_has_a_peer_and_may_be_freed)
 
 	for (s = 0; s < N_STATES; s++)
 		if (may(s) & DOFI_EP_IS_LIVE)
-			cr_expect((may(s) & DOFI_EP_HAS_PEER) && (may(s) & DOFI_EP_MAY_FREE), "%d", s);
+			cr_expect((may(s) & DOFI_EP_HAS_PEER) && (may(s) & DOFI_EP_MAY_FREE), "%d",
+				  s);
 }
 
 Test(ep_state, every_live_state_can_end)

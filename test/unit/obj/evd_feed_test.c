@@ -136,8 +136,9 @@ Test(evd_feed, the_feeds_of_an_evd_with_a_cno_have_a_sleeper)
 #define SOLICITED DAT_COMPLETION_SOLICITED_WAIT_FLAG
 
 /* Creates an endpoint of these streams, with its connection events going to @conn. */
-static DAT_RETURN ep_of(DAT_EVD_HANDLE recv, DAT_COMPLETION_FLAGS recv_flags, DAT_EVD_HANDLE request,
-			DAT_COMPLETION_FLAGS request_flags, DAT_EVD_HANDLE conn, DAT_EP_HANDLE *ep)
+static DAT_RETURN ep_of(DAT_EVD_HANDLE recv, DAT_COMPLETION_FLAGS recv_flags,
+			DAT_EVD_HANDLE request, DAT_COMPLETION_FLAGS request_flags,
+			DAT_EVD_HANDLE conn, DAT_EP_HANDLE *ep)
 {
 	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC };
 
@@ -190,7 +191,8 @@ Test(evd_feed, one_endpoint_cannot_mix_either)
 Test(evd_feed, chosen_notices_share_with_completions_alone)
 {
 	DAT_EVD_HANDLE both = evd_make(8, DAT_EVD_DEFAULT_FLAG);	/* all but software */
-	DAT_EVD_HANDLE software = evd_make(8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG));
+	DAT_EVD_HANDLE software =
+		evd_make(8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG));
 	DAT_PSP_HANDLE psp;
 	DAT_RSP_HANDLE rsp;
 	DAT_EP_HANDLE ep;
@@ -207,7 +209,8 @@ Test(evd_feed, chosen_notices_share_with_completions_alone)
 	expect_arg(ep_of(both, CHOSEN, NULL, ALL, evd, &ep), 7);
 	succeed(dofi_psp_free(psp));
 	transport.listen_result = -EADDRINUSE;
-	expect_type(dofi_psp_create(ia, 7, both, DAT_PSP_CONSUMER_FLAG, &psp), DAT_CONN_QUAL_IN_USE);
+	expect_type(dofi_psp_create(ia, 7, both, DAT_PSP_CONSUMER_FLAG, &psp),
+		    DAT_CONN_QUAL_IN_USE);
 	succeed(ep_of(both, CHOSEN, NULL, ALL, evd, &ep));
 }
 

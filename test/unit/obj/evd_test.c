@@ -34,7 +34,8 @@ Test(evd, a_length_beyond_the_ias_is_refused)
 	DAT_IA_ATTR attr;
 
 	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
-	expect_type(make(attr.max_evd_qlen + 1, NULL, DAT_EVD_DTO_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	expect_type(make(attr.max_evd_qlen + 1, NULL, DAT_EVD_DTO_FLAG),
+		    DAT_INSUFFICIENT_RESOURCES);
 	expect_type(make(INT32_MAX, NULL, DAT_EVD_DTO_FLAG), DAT_INSUFFICIENT_RESOURCES);
 	succeed(make(attr.max_evd_qlen, NULL, DAT_EVD_DTO_FLAG));
 }
@@ -55,7 +56,8 @@ Test(evd, query_returns_what_was_switched_off)
 	succeed(dofi_evd_disable(evd));
 	succeed(dofi_evd_set_unwaitable(evd));
 	succeed(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
-	cr_expect_eq((int)param.evd_state, (int)(DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE));
+	cr_expect_eq((int)param.evd_state,
+		     (int)(DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE));
 }
 
 Test(evd, query_checks_its_arguments)

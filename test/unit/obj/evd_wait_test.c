@@ -585,9 +585,12 @@ Test(evd_wait, one_of_two_waiters_leads)
 
 	succeed(dofi_ep_create(ia, pz, evd, other, evd, NULL, &ep));
 	make_connected(ep);
-	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 }, DAT_COMPLETION_DEFAULT_FLAG));
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 2 }, DAT_COMPLETION_DEFAULT_FLAG));
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 3 }, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 2 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 3 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
 	leader_start(&leader, 1, LONG);
 	evd = other;
 	waiter_start_for(&follower, 1, LONG);
@@ -632,7 +635,8 @@ Test(evd_wait, what_it_spins_on_it_reads_itself)
  */
 static void with_a_send(DAT_COMPLETION_FLAGS stream, void (*body)(void *))
 {
-	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .request_completion_flags = stream };
+	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC,
+			     .request_completion_flags = stream };
 	DAT_EVD_HANDLE requests = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	DAT_EP_HANDLE ep;

@@ -75,7 +75,8 @@ Test(fast, no_more_receives_than_there_are_slots)
 
 	for (i = 0; i < most; i++)
 		succeed(post_recv(i));
-	cr_expect_eq(transport.plain, most - inside()->rq.steps, "all but those that doubled the slots");
+	cr_expect_eq(transport.plain, most - inside()->rq.steps,
+		     "all but those that doubled the slots");
 	expect_type(post_recv(most), DAT_INSUFFICIENT_RESOURCES);
 	complete(0);
 	take(0, DAT_DTO_SUCCESS);
@@ -92,7 +93,8 @@ Test(fast, sends_and_receives_may_have_memory_of_their_own)
 	DAT_LMR_HANDLE other;
 	int i;
 
-	succeed(lmr_make(pz, more, sizeof(more), DAT_MEM_PRIV_ALL_FLAG, &other, &s.lmr_context, &unused));
+	succeed(lmr_make(pz, more, sizeof(more), DAT_MEM_PRIV_ALL_FLAG, &other, &s.lmr_context,
+			 &unused));
 	for (i = 0; i < 2; i++) {
 		succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(i), DAT_COMPLETION_DEFAULT_FLAG));
 		succeed(post_send(i));

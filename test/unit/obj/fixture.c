@@ -132,8 +132,8 @@ static bool is_locked(struct dofi_mutex *mutex)
 }
 
 /* Records a plain operation as t_submit() does, with its buffer as the segment. */
-static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const void *buf, size_t len,
-			    void *desc, void *context)
+static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const void *buf,
+			    size_t len, void *desc, void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
 	ssize_t ret;
@@ -152,14 +152,16 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 	return ret;
 }
 
-static ssize_t t_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
+static ssize_t t_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
+		      void *context)
 {
 	(void)unused;
 	return submit_plain(dofi_fast_ep(to), DOFI_DTO_SEND, buf, len, desc, context);
 }
 
 /* A receive is recorded without its buffer, so that a test finds a use of it. */
-static ssize_t t_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused, void *context)
+static ssize_t t_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
+		      void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
 	const ssize_t ret = submit_plain(dofi_fast_ep(to), DOFI_DTO_RECV, buf, len, desc, context);
@@ -484,7 +486,8 @@ int arrive_at(DAT_HANDLE sp, const void *data, size_t size)
 DAT_CR_HANDLE request_at(DAT_HANDLE sp)
 {
 	cr_assert_eq(arrive_at(sp, "hello", 5), 0);
-	return event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle;
+	return event_take(evd, DAT_CONNECTION_REQUEST_EVENT)
+		.event_data.cr_arrival_event_data.cr_handle;
 }
 
 DAT_RETURN turn_down(DAT_CR_HANDLE cr)

@@ -47,7 +47,8 @@ static void init(void)
 	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_CONSUMER_FLAG, &h));
 	each_add(h, DAT_HANDLE_TYPE_PSP);
 	cr_assert_eq(dofi_cr_arrived(h, &arrival), 0);
-	each_add(event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle,
+	each_add(event_take(evd, DAT_CONNECTION_REQUEST_EVENT)
+			 .event_data.cr_arrival_event_data.cr_handle,
 		 DAT_HANDLE_TYPE_CR);
 }
 
@@ -59,8 +60,9 @@ static bool refused(DAT_HANDLE h)
 	DAT_HANDLE_TYPE type;
 
 	return !dofi_obj_any(h) && !dofi_ia_check(h) && !dofi_pz_check(h) && !dofi_evd_check(h) &&
-	       !dofi_lmr_check(h) && !dofi_ep_check(h) && !dofi_cno_check(h) && !dofi_psp_check(h) &&
-	       !dofi_cr_check(h) && DAT_GET_TYPE(dofi_get_handle_type(h, &type)) == DAT_INVALID_HANDLE;
+	       !dofi_lmr_check(h) && !dofi_ep_check(h) && !dofi_cno_check(h) &&
+	       !dofi_psp_check(h) && !dofi_cr_check(h) &&
+	       DAT_GET_TYPE(dofi_get_handle_type(h, &type)) == DAT_INVALID_HANDLE;
 }
 
 Test(handle, null_is_no_handle)

@@ -29,7 +29,8 @@ static void fails(int err)
 	cr_expect_eq(dofi_ia_pool.used, 0);
 }
 
-static int no_fabric(const char *node, uint64_t flags, const struct fi_info *hints, struct fi_info **info)
+static int no_fabric(const char *node, uint64_t flags, const struct fi_info *hints,
+		     struct fi_info **info)
 {
 	(void)node;
 	(void)flags;

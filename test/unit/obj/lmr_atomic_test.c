@@ -109,7 +109,9 @@ TestSuite(lmr_atomic, .init = objects_init, .fini = ia_fini);
 /* uDAPL 1.2 has no privilege for atomics. */
 Test(lmr_atomic, nothing_is_granted)
 {
-	const struct dofi_atomic a = { .addr = (uintptr_t)memory, .operand = 1, .key = rmr_context };
+	const struct dofi_atomic a = { .addr = (uintptr_t)memory,
+				       .operand = 1,
+				       .key = rmr_context };
 	uint64_t old;
 
 	cr_expect_eq(dofi_lmr_atomic(pz, &a, &old), -EACCES);

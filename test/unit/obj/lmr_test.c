@@ -25,7 +25,8 @@ TestSuite(lmr, .init = objects_init, .fini = ia_fini);
 
 Test(lmr, is_registered_as_asked)
 {
-	succeed(make(memory + 8, 100, DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG));
+	succeed(make(memory + 8, 100,
+		     DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG));
 	cr_expect_eq(fake.mr_addr, memory + 8);
 	cr_expect_eq(fake.mr_len, 100);
 	cr_expect(fake.mr_access & FI_REMOTE_WRITE);
@@ -513,7 +514,8 @@ Test(lmr_find, a_stale_context_is_refused_when_its_place_is_taken)
 
 	succeed(dofi_lmr_free(lmr));
 	for (i = 0; i < 2 * DOFI_POOL_FIRST; i++) {
-		succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &h, &context, NULL));
+		succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &h, &context,
+				 NULL));
 		if (h == lmr)
 			break;
 		succeed(dofi_lmr_free(h));

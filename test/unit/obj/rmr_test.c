@@ -150,7 +150,8 @@ Test(rmr, contexts_are_random_and_never_zero)
 		ones |= seen[i];
 		zeros |= ~seen[i];
 	}
-	cr_expect_eq(ones & zeros, ~DOFI_KEY_SCOPED, "bits that never change: %#x", ~(ones & zeros));
+	cr_expect_eq(ones & zeros, ~DOFI_KEY_SCOPED, "bits that never change: %#x",
+		     ~(ones & zeros));
 }
 
 Test(rmr, a_rebind_revokes_the_former_context)

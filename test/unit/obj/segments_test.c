@@ -38,7 +38,8 @@ Test(segments, memory_must_be_registered_in_the_pz_with_the_privilege)
 	succeed(lmr_make(pz, other_memory, 64, DAT_MEM_PRIV_REMOTE_READ_FLAG, &h, &context, NULL));
 	s.lmr_context = context;
 	expect_type(send_segment(s), DAT_PRIVILEGES_VIOLATION);
-	expect_type(dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(1), &r, 0), DAT_PRIVILEGES_VIOLATION);
+	expect_type(dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(1), &r, 0),
+		    DAT_PRIVILEGES_VIOLATION);
 	succeed(lmr_make(pz, other_memory, 64, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &h, &context, NULL));
 	s.lmr_context = context;
 	succeed(send_segment(s));

@@ -247,7 +247,8 @@ Test(srq, posting_wants_memory_of_its_pz_that_may_be_written)
 
 	s.virtual_address = (uintptr_t)other_memory;
 	succeed(dofi_pz_create(ia, &own));
-	succeed(lmr_make(own, other_memory, 64, DAT_MEM_PRIV_ALL_FLAG, &foreign, &s.lmr_context, &remote));
+	succeed(lmr_make(own, other_memory, 64, DAT_MEM_PRIV_ALL_FLAG, &foreign, &s.lmr_context,
+			 &remote));
 	expect_type(post_segment(s, 1), DAT_PROTECTION_VIOLATION);
 	succeed(lmr_make(pz, other_memory, 64, DAT_MEM_PRIV_LOCAL_READ_FLAG, &readable,
 			 &s.lmr_context, &remote));

@@ -64,7 +64,8 @@ Test(list, no_line_is_too_long)
 
 Test(list, a_long_name_is_printed_whole)
 {
-	char *line = print(&(struct list_row){ LONG, "u2.0", "threadsafe", NULL, NULL, NULL, LONG });
+	char *line =
+		print(&(struct list_row){ LONG, "u2.0", "threadsafe", NULL, NULL, NULL, LONG });
 
 	cr_expect(!strncmp(line, LONG " u2.0", strlen(LONG " u2.0")), "%s", line);
 	free(line);

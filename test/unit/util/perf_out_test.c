@@ -51,7 +51,8 @@ Test(perf_out, fabric_with_an_address)
 	in->sin_family = AF_INET;
 	inet_pton(AF_INET, "192.0.2.7", &in->sin_addr);
 	opts.wait = true;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo 192.0.2.7, waiting for events, one buffer");
+	cr_expect_str_eq(head(1),
+			 "DAT 9.9, IA ofi on tcp lo 192.0.2.7, waiting for events, one buffer");
 }
 
 Test(perf_out, buffers_in_turn)
@@ -64,14 +65,16 @@ Test(perf_out, buffers_in_turn)
 Test(perf_out, bandwidth_both_ways)
 {
 	opts.bidir = true;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer, bandwidth both ways");
+	cr_expect_str_eq(head(1),
+			 "DAT 9.9, IA ofi on tcp lo, polling, one buffer, bandwidth both ways");
 }
 
 Test(perf_out, several_connections)
 {
 	opts.endpoints = 3;
 	opts.threads = 2;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer, 3 EPs, 2 threads");
+	cr_expect_str_eq(head(1),
+			 "DAT 9.9, IA ofi on tcp lo, polling, one buffer, 3 EPs, 2 threads");
 }
 
 Test(perf_out, head_of_bare_libfabric)
@@ -86,7 +89,9 @@ Test(perf_out, bare_libfabric_that_polls_where_dat_waits)
 	opts.wait = true;
 	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events, one buffer");
 	fabric.has_wait_obj = false;
-	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls), one buffer");
+	cr_expect_str_eq(
+		head(1),
+		"DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls), one buffer");
 	opts.wait = false;
 	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling, one buffer");
 }
@@ -94,20 +99,23 @@ Test(perf_out, bare_libfabric_that_polls_where_dat_waits)
 Test(perf_out, head_of_the_tests_asked_for)
 {
 	opts.test[PERF_WRITE] = false;
-	cr_expect_str_eq(head(2), "    size |  send us     MB/s     msg/s |  read us     MB/s     msg/s");
+	cr_expect_str_eq(head(2),
+			 "    size |  send us     MB/s     msg/s |  read us     MB/s     msg/s");
 }
 
 Test(perf_out, head_of_both_sides)
 {
 	with_raw();
-	cr_expect_str_eq(head(2), "    size test     lat us        raw   ratio      MB/s        raw   "
-				  "ratio     msg/s       raw");
+	cr_expect_str_eq(head(2),
+			 "    size test     lat us        raw   ratio      MB/s        raw   "
+			 "ratio     msg/s       raw");
 }
 
 Test(perf_out, head_of_the_long_form)
 {
 	opts.verbose = true;
-	cr_expect_str_eq(PRINTED(perf_out_begin(&opts, &fabric)),
+	cr_expect_str_eq(
+		PRINTED(perf_out_begin(&opts, &fabric)),
 		"DAT 9.9, IA ofi on tcp lo, polling, one buffer\n"
 		"                                                                                      "
 		"cpu us/message\n"
@@ -121,8 +129,9 @@ Test(perf_out, head_of_the_long_form)
 
 Test(perf_out, row)
 {
-	cr_expect_str_eq(ROW, "      1K |    1.00    1000.0       500 |   11.00    2000.0      1000 |"
-			      "   21.00    3000.0      1500\n");
+	cr_expect_str_eq(ROW,
+			 "      1K |    1.00    1000.0       500 |   11.00    2000.0      1000 |"
+			 "   21.00    3000.0      1500\n");
 }
 
 Test(perf_out, row_of_the_tests_asked_for)
@@ -142,10 +151,11 @@ Test(perf_out, row_of_both_sides_names_the_size_once)
 {
 	with_raw();
 	opts.test[PERF_READ] = false;
-	cr_expect_str_eq(ROW, "      1K send       1.00       2.00   0.500    1000.0     2000.0   0.500"
-			      "       500      1000\n"
-			      "         write     11.00      12.00   0.917    2000.0     4000.0   0.500"
-			      "      1000      2000\n");
+	cr_expect_str_eq(ROW,
+			 "      1K send       1.00       2.00   0.500    1000.0     2000.0   0.500"
+			 "       500      1000\n"
+			 "         write     11.00      12.00   0.917    2000.0     4000.0   0.500"
+			 "      1000      2000\n");
 }
 
 Test(perf_out, ratio_to_nothing_is_zero)
@@ -153,8 +163,9 @@ Test(perf_out, ratio_to_nothing_is_zero)
 	with_raw();
 	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
 	row.cell[PERF_SEND][PERF_SIDE_RAW] = (struct perf_cell){ .bw = 0 };
-	cr_expect_str_eq(ROW, "      1K send       1.00       0.00   0.000    1000.0        0.0   0.000"
-			      "       500         0\n");
+	cr_expect_str_eq(ROW,
+			 "      1K send       1.00       0.00   0.000    1000.0        0.0   0.000"
+			 "       500         0\n");
 }
 
 Test(perf_out, long_row_of_both_sides)
@@ -162,7 +173,8 @@ Test(perf_out, long_row_of_both_sides)
 	with_raw();
 	opts.verbose = true;
 	opts.test[PERF_READ] = opts.test[PERF_SEND] = false;
-	cr_expect_str_eq(ROW,
+	cr_expect_str_eq(
+		ROW,
 		"      1K write dat     10.25    11.00     11.75    12.50    13.50   2000.0      1000   "
 		"17.00   18.00\n"
 		"      1K write raw     11.25    12.00     12.75    13.50    14.50   4000.0      2000   "
@@ -177,8 +189,9 @@ Test(perf_out, figures_that_scatter_are_marked)
 	row.cell[PERF_SEND][PERF_SIDE_RAW].bw_scatters = true;
 	cr_expect_str_eq(ROW, "      1K |    1.00*   1000.0       500\n");
 	with_raw();
-	cr_expect_str_eq(ROW, "      1K send       1.00*      2.00   0.500    1000.0     2000.0*  0.500"
-			      "       500      1000\n");
+	cr_expect_str_eq(ROW,
+			 "      1K send       1.00*      2.00   0.500    1000.0     2000.0*  0.500"
+			 "       500      1000\n");
 	opts.verbose = true;
 	cr_expect(strstr(ROW, "    1.00*"));
 	cr_expect(strstr(PRINTED(perf_out_end(&opts, &fabric, &row)), "* unsteady: "));
@@ -199,11 +212,13 @@ Test(perf_out, histogram)
 	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
 	hist->count[40] = 3;
 	hist->count[42] = 1;
-	cr_expect_str_eq(ROW, "      1K |    1.00    1000.0       500\n"
-			      "latency of send, 1K bytes, at least:\n"
-			      "          1.02 us         3  75.00 % ########################################\n"
-			      "          1.22 us         0   0.00 % \n"
-			      "          1.45 us         1  25.00 % #############\n");
+	cr_expect_str_eq(
+		ROW,
+		"      1K |    1.00    1000.0       500\n"
+		"latency of send, 1K bytes, at least:\n"
+		"          1.02 us         3  75.00 % ########################################\n"
+		"          1.22 us         0   0.00 % \n"
+		"          1.45 us         1  25.00 % #############\n");
 }
 
 /*

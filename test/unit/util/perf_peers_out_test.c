@@ -70,12 +70,14 @@ Test(perf_peers_out, head)
 
 Test(perf_peers_out, rows)
 {
-	cr_expect_str_eq(PRINTED(perf_peers_out_row(&opts, &fabric, &rows[0])),
-			 "          1       1235      700.0      701.2      0.123       9.88      10.00"
-			 "        0.3\n");
-	cr_expect_str_eq(PRINTED(perf_peers_out_row(&opts, &fabric, &rows[1])),
-			 "      65536      99999       37.0       37.1      1.500      11.11      12.50"
-			 "     1234.6\n");
+	cr_expect_str_eq(
+		PRINTED(perf_peers_out_row(&opts, &fabric, &rows[0])),
+		"          1       1235      700.0      701.2      0.123       9.88      10.00"
+		"        0.3\n");
+	cr_expect_str_eq(
+		PRINTED(perf_peers_out_row(&opts, &fabric, &rows[1])),
+		"      65536      99999       37.0       37.1      1.500      11.11      12.50"
+		"     1234.6\n");
 }
 
 Test(perf_peers_out, a_table_or_json)

@@ -179,7 +179,8 @@ Test(wq_queue_made, without_memory_there_is_no_ring)
 		cr_expect_eq(dofi_queue_renew(&next, &nothing, &ring, DEPTH, 1), -ENOMEM);
 		cr_expect_eq(ring_bytes(), 0);
 	}
-	cr_assert_eq(dofi_queue_renew(&next, &nothing, &ring, DEPTH, 1), 0, "there are two allocations");
+	cr_assert_eq(dofi_queue_renew(&next, &nothing, &ring, DEPTH, 1), 0,
+		     "there are two allocations");
 	dofi_queue_fini(&next);
 }
 

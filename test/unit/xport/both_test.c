@@ -141,7 +141,8 @@ Test(both, an_endpoint_may_go_either_way_in_turn)
 	for (i = 0; i < 4; i++) {
 		psp = listen_any(&qual);
 		if (i % 2)
-			dofi_progress_call(&ia->progress, (void (*)(void *))dofi_rdm_xport.unlisten, psp);
+			dofi_progress_call(&ia->progress, (void (*)(void *))dofi_rdm_xport.unlisten,
+					   psp);
 		begin_to_connect();
 		take_request();
 		cr_expect(i % 2 ? is_remote(active) && is_remote(passive) :
@@ -235,7 +236,9 @@ static void take_name(void)
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64,
 		 (uint64_t)qual);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name,
+			  dofi_cm_address_len((struct sockaddr *)&name)),
+		     0);
 	cr_assert_eq(listen(listener, 1), 0);
 	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	cr_expect(!((struct dofi_sp *)psp)->local_listener);
@@ -279,9 +282,12 @@ Test(both, a_name_that_is_taken_is_warned_of_once)
 	const char *log;
 
 	succeed(dofi_psp_free(listen_any(&qual)));
-	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64, (uint64_t)qual);
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64,
+		 (uint64_t)qual);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name,
+			  dofi_cm_address_len((struct sockaddr *)&name)),
+		     0);
 	dofi_log_max = DOFI_WARN;
 	capture_begin(&capture);
 	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));

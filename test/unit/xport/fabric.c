@@ -173,7 +173,9 @@ void cm_request_from(const void *pep, const void *address, size_t size, struct b
 void cm_request(const void *pep, struct bytes bytes)
 {
 	const struct sockaddr_in peer = {
-		.sin_family = AF_INET, .sin_port = htons(5555), .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_family = AF_INET,
+		.sin_port = htons(5555),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
 
 	cm_request_from(pep, &peer, sizeof(peer), bytes);

@@ -129,8 +129,8 @@ static void hub_open(void *arg)
 		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, &hub.choice);
 	dofi_signals_save(&signals);
 	if (!hub.ret)
-		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, hub.shm.page ? name : NULL,
-					DOFI_RDM_BUFFERS);
+		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice,
+					hub.shm.page ? name : NULL, DOFI_RDM_BUFFERS);
 	dofi_signals_restore(&signals);
 }
 
@@ -421,7 +421,9 @@ void peer_learn(struct peer *p)
 
 struct rdm_frame peer_frame(const struct peer *p, enum rdm_frame_kind kind)
 {
-	return (struct rdm_frame){ .kind = (uint8_t)kind, .conn = p->conn, .sequence = p->sent + 1 };
+	return (struct rdm_frame){ .kind = (uint8_t)kind,
+				   .conn = p->conn,
+				   .sequence = p->sent + 1 };
 }
 
 /*

@@ -135,7 +135,9 @@ Test(wire, unknown_kinds_are_refused)
 
 Test(wire, what_an_srq_wants_survives)
 {
-	struct dofi_wire msg = { .kind = DOFI_WIRE_ACCEPT, .framed = true, .data = payload, .data_size = 9 };
+	struct dofi_wire msg = {
+		.kind = DOFI_WIRE_ACCEPT, .framed = true, .data = payload, .data_size = 9
+	};
 	struct dofi_wire got;
 
 	cr_assert_eq(unpack(buf, dofi_wire_pack(buf, &msg), &got), 0);
@@ -208,7 +210,8 @@ Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 					bytes[2] = (unsigned char)flags;
 					bytes[3] = (unsigned char)size;
 					if (!unpack(bytes, len, &msg))
-						cr_assert(msg.data_size == size && (flags & 17) != 17 &&
+						cr_assert(msg.data_size == size &&
+							  (flags & 17) != 17 &&
 							  msg.framed == !!(flags & 8));
 				}
 }
@@ -433,7 +436,8 @@ Test(ports, mapped_ones_are_neither_privileged_nor_ephemeral)
 
 	for (qual = UINT16_MAX + 1ULL; qual < UINT16_MAX + 20000ULL; qual++)
 		for (n = 0; n < dofi_wire_ports(qual); n++)
-			cr_assert(dofi_wire_port(qual, n) >= 10000 && dofi_wire_port(qual, n) < 32768);
+			cr_assert(dofi_wire_port(qual, n) >= 10000 &&
+				  dofi_wire_port(qual, n) < 32768);
 }
 
 /* By chance 5 of 20,000 consecutive qualifiers have a port twice. */

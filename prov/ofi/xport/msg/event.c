@@ -116,7 +116,8 @@ static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
 	struct dofi_wire msg = { .kind = 0 };
-	const bool ours = e->err_data_size && !dofi_wire_unpack(e->err_data, e->err_data_size, &msg);
+	const bool ours = e->err_data_size &&
+			  !dofi_wire_unpack(e->err_data, e->err_data_size, &msg);
 
 	if (ours && msg.kind == DOFI_WIRE_REJECT)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg.data, msg.data_size);

@@ -84,9 +84,18 @@ Test(cm_address, a_name_has_its_address)
 Test(cm_address, other_names_have_no_address)
 {
 	static const char *const names[] = {
-		"", "x", "dat-ofi/from/", "dat-ofi/from/:", "dat-ofi/from/:1", "dat-ofi/from/1.2.3.4",
-		"dat-ofi/from/1.2.3:4", "dat-ofi/from/1.2.3.4.5:6", "dat-ofi/from/somebody:1",
-		"dat-ofi/side/1.2.3.4:5", "DAT-OFI/FROM/1.2.3.4:5", "dat-ofi/from/::::::::::::1",
+		"",
+		"x",
+		"dat-ofi/from/",
+		"dat-ofi/from/:",
+		"dat-ofi/from/:1",
+		"dat-ofi/from/1.2.3.4",
+		"dat-ofi/from/1.2.3:4",
+		"dat-ofi/from/1.2.3.4.5:6",
+		"dat-ofi/from/somebody:1",
+		"dat-ofi/side/1.2.3.4:5",
+		"DAT-OFI/FROM/1.2.3.4:5",
+		"dat-ofi/from/::::::::::::1",
 	};
 	size_t i;
 

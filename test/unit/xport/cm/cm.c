@@ -275,7 +275,8 @@ int cm_listen(int family)
 
 	cm.address.ss_family = (sa_family_t)family;
 	if (family == AF_UNIX)
-		snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi/test/%d", (int)getpid());
+		snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi/test/%d",
+			 (int)getpid());
 	else if (family == AF_INET6)
 		in6->sin6_addr = cm.wildcard ? in6addr_any : in6addr_loopback;
 	else

@@ -23,7 +23,9 @@ static void connect_with(uint32_t id)
 {
 	unsigned char buf[DOFI_WIRE_MAX];
 	const struct dofi_wire msg = {
-		.kind = DOFI_WIRE_ACCEPT, .secret = THEIR_SECRET, .mailbox = { .addr = 0, .key = 1, .id = id },
+		.kind = DOFI_WIRE_ACCEPT,
+		.secret = THEIR_SECRET,
+		.mailbox = { .addr = 0, .key = 1, .id = id },
 	};
 
 	connect_to(ep, PORT);

@@ -63,8 +63,8 @@ static void connect_as(DAT_QOS qos)
 {
 	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
 
-	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&peer, PORT, DAT_TIMEOUT_INFINITE, 0, NULL, qos,
-				DAT_CONNECT_DEFAULT_FLAG));
+	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&peer, PORT, DAT_TIMEOUT_INFINITE, 0, NULL,
+				qos, DAT_CONNECT_DEFAULT_FLAG));
 	quiesce();
 }
 
@@ -223,7 +223,8 @@ Test(msg_endpoint_accept, quality_of_the_endpoint)
 
 /* Closing: what is outstanding */
 
-Test(msg_endpoint_end, where_an_end_overtakes_what_was_sent_the_last_of_it_is_awaited, .init = init_sockets)
+Test(msg_endpoint_end, where_an_end_overtakes_what_was_sent_the_last_of_it_is_awaited,
+     .init = init_sockets)
 {
 	make_shared();
 	make_established();
@@ -243,7 +244,8 @@ Test(msg_endpoint_end, the_end_flushes_what_is_outstanding)
 	for (i = 0; i < 3; i++) {
 		DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
 
-		cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+		cr_expect_eq(event.event_data.dto_completion_event_data.status,
+			     DAT_DTO_ERR_FLUSHED);
 	}
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
@@ -258,7 +260,8 @@ Test(msg_endpoint_end, the_end_finds_what_was_completed)
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	thread_hold();
 	fake_complete(fake_eps.context, 0);
-	fake_event_add(&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
+	fake_event_add(
+		&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
 	thread_release();
 	quiesce();
 	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);

@@ -328,7 +328,8 @@ Test(msg_event_accept, it_stands_when_the_fabric_says_so)
 {
 	accept_request();
 	cm_event(FI_CONNECTED, fake_eps.last, (struct bytes){ "stray", 5 });
-	carries(event_only(DAT_CONNECTION_EVENT_ESTABLISHED).event_data.connect_event_data, NULL, 0);
+	carries(event_only(DAT_CONNECTION_EVENT_ESTABLISHED).event_data.connect_event_data, NULL,
+		0);
 	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
 }
 
@@ -342,7 +343,8 @@ Test(msg_event, a_fabric_that_fails_is_the_end_of_the_ia)
 	fake.fault.eq_read = -FI_EIO;
 	quiesce();
 	quiesce();
-	d = event_take(ia->async_evd, DAT_ASYNC_ERROR_IA_CATASTROPHIC).event_data.asynch_error_event_data;
+	d = event_take(ia->async_evd, DAT_ASYNC_ERROR_IA_CATASTROPHIC)
+		    .event_data.asynch_error_event_data;
 	cr_expect_eq(d.dat_handle, (DAT_HANDLE)ia);
 	cr_expect_eq(d.reason, DAT_IA_CATASTROPHIC_ERROR);
 	cr_expect(event_none(ia->async_evd));

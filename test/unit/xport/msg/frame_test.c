@@ -130,7 +130,8 @@ Test(msg_frame, the_length_of_a_write_survives)
 	size_t i;
 
 	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		uint64_t data = dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, lengths[i], 0x89abcdef);
+		uint64_t data =
+			dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, lengths[i], 0x89abcdef);
 
 		cr_expect_eq(dofi_cq_data_kind(data), DOFI_CQ_DATA_WRITE_IMMED);
 		cr_expect_eq(dofi_cq_data_length(data), lengths[i]);

@@ -51,7 +51,8 @@ static void fails(void)
 {
 	DAT_RETURN ret = listen_for(MAPPED);
 
-	cr_expect(ret != DAT_SUCCESS && DAT_GET_TYPE(ret) != DAT_CONN_QUAL_IN_USE, "%#x", (unsigned)ret);
+	cr_expect(ret != DAT_SUCCESS && DAT_GET_TYPE(ret) != DAT_CONN_QUAL_IN_USE, "%#x",
+		  (unsigned)ret);
 	cr_expect_eq(fake_eps.peps_open, 0);
 	cr_expect(fake_eps.peps_opened <= 1, "no other port would help");
 }
@@ -310,7 +311,8 @@ Test(msg_listen, any_qualifier_whose_port_cannot_be_learnt)
 
 	fake_eps.fault.getname = -FI_ENOSYS;
 	fake_eps.any_port = 40000;
-	cr_expect(dofi_psp_create_any(ia, &conn_qual, evd, DAT_PSP_CONSUMER_FLAG, &psp) != DAT_SUCCESS);
+	cr_expect(dofi_psp_create_any(ia, &conn_qual, evd, DAT_PSP_CONSUMER_FLAG, &psp) !=
+		  DAT_SUCCESS);
 	cr_expect_eq(conn_qual, 77);
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
@@ -357,9 +359,11 @@ static void listens_at(int family)
 	cr_expect_eq(fake_eps.listened.ss_family, family);
 	cr_expect_eq(((struct sockaddr_in *)&fake_eps.listened)->sin_port, htons(PORT));
 	if (family == AF_INET6)
-		cr_expect(IN6_IS_ADDR_UNSPECIFIED(&((struct sockaddr_in6 *)&fake_eps.listened)->sin6_addr));
+		cr_expect(IN6_IS_ADDR_UNSPECIFIED(
+			&((struct sockaddr_in6 *)&fake_eps.listened)->sin6_addr));
 	else
-		cr_expect_eq(((struct sockaddr_in *)&fake_eps.listened)->sin_addr.s_addr, htonl(INADDR_ANY));
+		cr_expect_eq(((struct sockaddr_in *)&fake_eps.listened)->sin_addr.s_addr,
+			     htonl(INADDR_ANY));
 }
 
 Test(msg_wildcard, is_of_both_families)
@@ -570,11 +574,14 @@ Test(msg_request, names_an_ipv4_peer_by_its_own_address)
 {
 	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = htons(5555) };
 	const struct sockaddr_in own = {
-		.sin_family = AF_INET, .sin_port = htons(5555), .sin_addr.s_addr = htonl(0x0a000001),
+		.sin_family = AF_INET,
+		.sin_port = htons(5555),
+		.sin_addr.s_addr = htonl(0x0a000001),
 	};
 
 	cr_assert_eq(inet_pton(AF_INET6, "::ffff:10.0.0.1", &mapped.sin6_addr), 1);
-	cm_request_from(fake_eps.last_pep, &mapped, sizeof(mapped), wire(DOFI_WIRE_REQUEST, 0, "", 0));
+	cm_request_from(fake_eps.last_pep, &mapped, sizeof(mapped),
+			wire(DOFI_WIRE_REQUEST, 0, "", 0));
 	peer_is(cr_take(), &own, sizeof(own));
 }
 

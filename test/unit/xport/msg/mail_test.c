@@ -47,8 +47,8 @@ Test(msg_mail, none_in_the_old_version, .init = init, .fini = xport_fini)
 	/* the mailbox has a number, for BYE messages, and no memory */
 	cr_expect_eq(sent().mailbox.addr, 0);
 	cr_expect(sent().mailbox.key);
-	cr_expect_eq(ia->max_private_data, 256 - DOFI_WIRE_FIXED - DOFI_WIRE_SECRET - DOFI_WIRE_MAILBOX -
-						   DOFI_WIRE_QUAL);
+	cr_expect_eq(ia->max_private_data,
+		     256 - DOFI_WIRE_FIXED - DOFI_WIRE_SECRET - DOFI_WIRE_MAILBOX - DOFI_WIRE_QUAL);
 }
 #else
 /* Big-endian, as documented in msg_mail.c. */
@@ -93,7 +93,8 @@ static void init_unconnected(void)
 	memset(target, 0, sizeof(target));
 	memset(memory, 0, sizeof(memory));
 	succeed(lmr_make(pz, target, sizeof(target),
-			 (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC),
+			 (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG |
+					      DAT_IB_MEM_PRIV_REMOTE_ATOMIC),
 			 &target_lmr, &target_context, &target_key));
 }
 
@@ -145,7 +146,9 @@ static void answer(uint32_t number, uint32_t refused, uint64_t old)
 static DAT_RETURN fetch_add(uint64_t cookie)
 {
 	DAT_LMR_TRIPLET old = segment(8, 8);
-	DAT_RMR_TRIPLET there = { .rmr_context = 0x1234, .virtual_address = 0x5000, .segment_length = 8 };
+	DAT_RMR_TRIPLET there = { .rmr_context = 0x1234,
+				  .virtual_address = 0x5000,
+				  .segment_length = 8 };
 	const struct dofi_post p = {
 		.n = 1, .iov = &old, .remote = &there, .cookie.as_64 = cookie, .operand = 3,
 	};
@@ -293,7 +296,8 @@ Test(msg_mail, no_more_requests_than_places)
 	cr_expect_eq(fake_eps.ops, MSG_MAIL_SLOTS);
 	answer(1, 0, 0);
 	cr_expect_eq(fake_eps.ops, MSG_MAIL_SLOTS + 1);
-	cr_expect_eq(fake_eps.remote_addr, theirs.addr + sizeof(struct request), "the first's place");
+	cr_expect_eq(fake_eps.remote_addr, theirs.addr + sizeof(struct request),
+		     "the first's place");
 	completed(1);
 }
 
@@ -361,7 +365,8 @@ Test(msg_mail, a_reply_that_finds_no_room_waits)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 9 }, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 9 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
 	fake_eps.fault.letter = -FI_EAGAIN;
 	ask(1, target_key, &target[1], 2);
 	ask(2, target_key, &target[1], 2);
@@ -429,7 +434,8 @@ static void immediate(uint64_t data, size_t len, DAT_IB_EXT_TYPE type, uint64_t 
 
 Test(msg_mail, immediate_data_of_a_message)
 {
-	immediate(dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 0, 0xcafebabe), 5, DAT_IB_RECV_IMMED_DATA, 5);
+	immediate(dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 0, 0xcafebabe), 5, DAT_IB_RECV_IMMED_DATA,
+		  5);
 }
 
 Test(msg_mail, immediate_data_of_a_write)
@@ -470,7 +476,9 @@ Test(msg_mail, a_message_with_bytes_that_reports_a_write)
 static DAT_RETURN write_immed(uint64_t cookie, size_t length)
 {
 	DAT_LMR_TRIPLET from = segment(0, length);
-	DAT_RMR_TRIPLET to = { .rmr_context = 0x1234, .virtual_address = 0x5000, .segment_length = length };
+	DAT_RMR_TRIPLET to = { .rmr_context = 0x1234,
+			       .virtual_address = 0x5000,
+			       .segment_length = length };
 	const struct dofi_post p = {
 		.n = 1, .iov = &from, .remote = &to, .cookie.as_64 = cookie, .immed = 0xabcd,
 	};
@@ -537,7 +545,8 @@ static void fini_sockets(void)
 }
 
 /* If the peer continued to receive after a refused write, the message waits for the write. */
-Test(msg_mail, a_message_waits_for_its_write_where_need_be, .init = init_sockets, .fini = fini_sockets)
+Test(msg_mail, a_message_waits_for_its_write_where_need_be, .init = init_sockets,
+     .fini = fini_sockets)
 {
 	succeed(write_immed(4, 32));
 	succeed(fetch_add(5));
@@ -553,12 +562,14 @@ Test(msg_mail, a_message_waits_for_its_write_where_need_be, .init = init_sockets
  * If the fabric may lose FI_REMOTE_CQ_DATA of a completion, each message has data, and only the
  * value counts.
  */
-Test(msg_mail, every_message_says_what_it_is_where_need_be, .init = init_sockets, .fini = fini_sockets)
+Test(msg_mail, every_message_says_what_it_is_where_need_be, .init = init_sockets,
+     .fini = fini_sockets)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	struct fi_cq_data_entry entry = { .flags = FI_RECV | FI_MSG, .len = 8 };
 
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 }, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
 	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
 	cr_expect_eq(fake_eps.cq_data, 0);

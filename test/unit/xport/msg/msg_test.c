@@ -64,7 +64,8 @@ Test(msg, where_there_is_little_a_qualifier_that_is_no_port_takes_its_part, .ini
 		DAT_CONN_QUAL qual;
 		DAT_COUNT room;
 	} rows[] = {
-		{ PORT, 51 }, { UINT16_MAX, 51 }, { 1023, 49 }, { UINT16_MAX + 1, 43 }, { MAPPED, 43 },
+		{ PORT, 51 },		{ UINT16_MAX, 51 }, { 1023, 49 },
+		{ UINT16_MAX + 1, 43 }, { MAPPED, 43 },
 	};
 	size_t i;
 

@@ -214,7 +214,8 @@ Test(msg_native_connect, a_message_may_fail_before_the_connection_is_reported)
 Test(msg_native_connect, queues_have_their_places_until_the_end)
 {
 	struct dofi_cq *cq = inside()->cq;
-	unsigned before = cq->unreserved + inside()->attr.max_recv_dtos + inside()->attr.max_request_dtos;
+	unsigned before =
+		cq->unreserved + inside()->attr.max_recv_dtos + inside()->attr.max_request_dtos;
 
 	cr_expect(cq->fixed);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -327,7 +328,8 @@ Test(msg_native, a_write_of_nothing_has_a_segment_for_the_fabric_to_look_at)
 	read_flagged(DAT_COMPLETION_DEFAULT_FLAG);
 	cr_expect_eq(fake_eps.op, FAKE_READ);
 	/* and the provider does the fence */
-	succeed(dofi_ep_post_rdma_write(ep, 0, NULL, cookie(2), &r, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	succeed(dofi_ep_post_rdma_write(ep, 0, NULL, cookie(2), &r,
+					DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	cr_expect_eq(fake_eps.op, FAKE_READ);
 }
 
@@ -416,7 +418,8 @@ Test(msg_native, immediate_data_for_an_srq_is_in_a_frame)
 
 static uint64_t passed(const void *operand)
 {
-	return ia->fabric.quirk->operand_is_address ? (uintptr_t)operand : *(const uint64_t *)operand;
+	return ia->fabric.quirk->operand_is_address ? (uintptr_t)operand :
+						      *(const uint64_t *)operand;
 }
 
 Test(msg_native, atomics_are_the_fabrics)
@@ -476,8 +479,9 @@ Test(msg_native, no_operation_says_what_a_receiver_would_have_to_know)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
-	expect_type(dofi_ep_post_send_with_invalidate(ep, 1, &s, cookie(1), DAT_COMPLETION_DEFAULT_FLAG,
-						      DAT_TRUE, 7), DAT_MODEL_NOT_SUPPORTED);
+	expect_type(dofi_ep_post_send_with_invalidate(ep, 1, &s, cookie(1),
+						      DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 7),
+		    DAT_MODEL_NOT_SUPPORTED);
 }
 #else
 /* uDAPL 1.2 has no such event. */

@@ -75,7 +75,8 @@ Test(msg_op, receives)
 	reached(FAKE_RECVV, 3);
 	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(fake_eps.op, FAKE_RECV);
-	cr_expect_eq(fake_eps.iov[0].iov_len, 1, "tcp does not end a message that finds no room at all");
+	cr_expect_eq(fake_eps.iov[0].iov_len, 1,
+		     "tcp does not end a message that finds no room at all");
 }
 
 Test(msg_op, a_receive_is_had_back_when_its_lmr_is_freed)
@@ -146,7 +147,8 @@ static void receive_with_data(uint64_t data)
 
 static DAT_DTO_COMPLETION_STATUS status_next(void)
 {
-	return event_take(evd, DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data.status;
+	return event_take(evd, DAT_DTO_COMPLETION_EVENT)
+		.event_data.dto_completion_event_data.status;
 }
 
 Test(msg_op, a_solicited_message_is_received)
@@ -187,10 +189,12 @@ Test(msg_op, reads)
 {
 	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
 
-	succeed(dofi_ep_post_rdma_read(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_read(ep, 1, segments(), cookie, &one,
+				       DAT_COMPLETION_DEFAULT_FLAG));
 	reached(FAKE_READ, 1);
 	reached_remote(8);
-	succeed(dofi_ep_post_rdma_read(ep, 3, segments(), cookie, &three, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_read(ep, 3, segments(), cookie, &three,
+				       DAT_COMPLETION_DEFAULT_FLAG));
 	reached(FAKE_READV, 3);
 	reached_remote(24);
 }
@@ -201,12 +205,14 @@ Test(msg_op, writes)
 	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
 
 	ia->fabric.write_flags = FI_DELIVERY_COMPLETE;
-	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one,
+					DAT_COMPLETION_DEFAULT_FLAG));
 	reached(FAKE_WRITE, 1);
 	reached_remote(8);
 	cr_expect_eq(fake_eps.remote_len, 8);
 	cr_expect_eq(fake_eps.flags, FI_DELIVERY_COMPLETE);
-	succeed(dofi_ep_post_rdma_write(ep, 3, segments(), cookie, &three, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_write(ep, 3, segments(), cookie, &three,
+					DAT_COMPLETION_DEFAULT_FLAG));
 	reached(FAKE_WRITE, 3);
 	cr_expect_eq(fake_eps.remote_len, 24);
 }
@@ -217,15 +223,19 @@ Test(msg_op, keys_of_one_connection)
 	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
 
 	((struct dofi_ep *)ep)->peer_secret = 0xcafe0003;
-	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one,
+					DAT_COMPLETION_DEFAULT_FLAG));
 	reached_remote(8);
 	one.rmr_context |= DOFI_KEY_SCOPED;
 	three.rmr_context |= DOFI_KEY_SCOPED;
-	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one,
+					DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(fake_eps.remote_key, 0xcafe000300000000ULL | one.rmr_context);
-	succeed(dofi_ep_post_rdma_read(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_read(ep, 1, segments(), cookie, &one,
+				       DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(fake_eps.remote_key, 0xcafe000300000000ULL | one.rmr_context);
-	succeed(dofi_ep_post_rdma_read(ep, 3, segments(), cookie, &three, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_read(ep, 3, segments(), cookie, &three,
+				       DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(fake_eps.remote_key, 0xcafe000300000000ULL | three.rmr_context);
 }
 
@@ -359,7 +369,8 @@ Test(msg_op, only_sends_are_framed, .init = init_framed)
 
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	reached(FAKE_RECV, 1);
-	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &r, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &r,
+					DAT_COMPLETION_DEFAULT_FLAG));
 	reached(FAKE_WRITE, 1);
 }
 

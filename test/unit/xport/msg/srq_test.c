@@ -159,7 +159,8 @@ Test(msg_srq, creating_checks_what_it_is_given)
 	expect_handle(dofi_ep_create_with_srq(NOWHERE, pz, evd, evd, evd, srq, &attr, &other), IA);
 	expect_handle(dofi_ep_create_with_srq(ia, evd, evd, evd, evd, srq, &attr, &other), PZ);
 	expect_handle(dofi_ep_create_with_srq(ia, pz, pz, evd, evd, srq, &attr, &other), EVD_RECV);
-	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, pz, evd, srq, &attr, &other), EVD_REQUEST);
+	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, pz, evd, srq, &attr, &other),
+		      EVD_REQUEST);
 	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, evd, pz, srq, &attr, &other), EVD_CONN);
 	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, NULL, &attr, &other), SRQ);
 	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, evd, &attr, &other), SRQ);
@@ -356,7 +357,8 @@ Test(msg_srq, what_the_fabric_cannot_take_yet_is_tried_again)
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	unsigned sent;
 
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 9 }, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 9 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
 	sent = transport.n - 1;
 	cr_assert_eq(transport.dto[sent]->kind, DOFI_DTO_SEND);
 	succeed(post(0));

@@ -583,7 +583,8 @@ Test(rdm_bare_take, what_was_read_comes_as_it_was_asked_for)
 		f = peer_take(&peer, RDM_FRAME_READ);
 		cr_expect_eq(f->frame.length, FRAME);
 		cr_expect_eq(f->frame.value[0], n);
-		bits = next_bits(RDM_FRAME_ACK, 0) | (uint64_t)(f->frame.number & RDM_BARE_REQUEST) << 18;
+		bits = next_bits(RDM_FRAME_ACK, 0) | (uint64_t)(f->frame.number & RDM_BARE_REQUEST)
+							     << 18;
 		peer_send_bare(&peer, bits, theirs + n, FRAME);
 	}
 	done(1);

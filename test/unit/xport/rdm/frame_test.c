@@ -177,7 +177,8 @@ Test(rdm_frame, names_its_segments)
 	uint32_t n;
 
 	for (n = 1; n <= RDM_FRAME_SEGMENTS; n++) {
-		const struct rdm_frame f = with_segments(n % 2 ? RDM_FRAME_WRITE : RDM_FRAME_RTS, n);
+		const struct rdm_frame f =
+			with_segments(n % 2 ? RDM_FRAME_WRITE : RDM_FRAME_RTS, n);
 		size_t len = rdm_frame_pack(buf, &f);
 
 		cr_assert_eq(len, RDM_FRAME_FULL + n * RDM_FRAME_SEGMENT);
@@ -254,7 +255,8 @@ Test(rdm_frame, with_more_than_its_kind_has_is_none)
 		f = with_segments(kind, 1);
 		len = rdm_frame_pack(buf, &f);
 		if (!(1u << kind & RDM_FRAME_SHORT))
-			cr_expect_eq(unpack(buf, len), 1u << kind & WITH_SEGMENTS ? 0 : -EPROTO, "%d", kind);
+			cr_expect_eq(unpack(buf, len), 1u << kind & WITH_SEGMENTS ? 0 : -EPROTO,
+				     "%d", kind);
 	}
 }
 
@@ -356,7 +358,10 @@ Test(rdm_frame, with_an_unknown_result_is_none)
 static void bare_is_as_packed(enum rdm_frame_kind kind, uint32_t sequence)
 {
 	struct rdm_frame f = {
-		.conn = 0xf1f2f3f40005f6f7, .sequence = sequence, .credits = RDM_BARE_CREDITS, .kind = kind,
+		.conn = 0xf1f2f3f40005f6f7,
+		.sequence = sequence,
+		.credits = RDM_BARE_CREDITS,
+		.kind = kind,
 		.length = kind == RDM_FRAME_FIRST ? RDM_BARE_LENGTH : DATA,
 	};
 	const uint64_t bits = rdm_bare_pack(&f);
@@ -382,7 +387,8 @@ static void bare_is_as_packed(enum rdm_frame_kind kind, uint32_t sequence)
 Test(rdm_frame, a_bare_frame_is_parsed_as_it_was_packed)
 {
 	const uint8_t kinds[] = { RDM_FRAME_SEND, RDM_FRAME_FIRST, RDM_FRAME_MORE };
-	const uint32_t numbers[] = { 1, RDM_BARE_SEQUENCE, RDM_BARE_SEQUENCE + 1, 0xd1d2d3d4, UINT32_MAX, 0 };
+	const uint32_t numbers[] = { 1,		 RDM_BARE_SEQUENCE, RDM_BARE_SEQUENCE + 1,
+				     0xd1d2d3d4, UINT32_MAX,	    0 };
 	size_t i, j;
 
 	for (i = 0; i < sizeof(kinds); i++)

@@ -94,9 +94,11 @@ Test(rdm_transmit, the_short_way_is_left_for_what_is_unusual, .init = rdm_init)
 	e = ep;
 	cr_expect(is_short(e));
 	dofi_mutex_lock(&e->lock);
-	cr_expect_eq(rdm_send(dofi_fast_to(e), big, FRAME - RDM_FRAME_HEADER + 1, NULL, 0, NULL), -FI_EAGAIN);
+	cr_expect_eq(rdm_send(dofi_fast_to(e), big, FRAME - RDM_FRAME_HEADER + 1, NULL, 0, NULL),
+		     -FI_EAGAIN);
 	cr_expect_eq(rdm_send(dofi_fast_to(e), big, 8, NULL, 0, NULL), DOFI_DONE);
-	cr_expect_eq(rdm_send(dofi_fast_to(e), big, 8, NULL, 0, NULL), -FI_EAGAIN, "the peer has room for one");
+	cr_expect_eq(rdm_send(dofi_fast_to(e), big, 8, NULL, 0, NULL), -FI_EAGAIN,
+		     "the peer has room for one");
 	dofi_mutex_unlock(&e->lock);
 	f = peer_take(&peer, RDM_FRAME_SEND);
 	cr_expect(f->frame.length == 8 && !memcmp(f->data, big, 8));

@@ -140,7 +140,8 @@ Test(rdm_pz_state, reaches_another)
 	DAT_LMR_CONTEXT local;
 	DAT_RMR_CONTEXT remote;
 	static char bytes[10];
-	DAT_LMR_TRIPLET in = { .virtual_address = (uintptr_t)bytes, .segment_length = sizeof(bytes) };
+	DAT_LMR_TRIPLET in = { .virtual_address = (uintptr_t)bytes,
+			       .segment_length = sizeof(bytes) };
 	DAT_LMR_TRIPLET out = segment(0, 5);
 	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 

@@ -84,7 +84,9 @@ static void init(void)
 	psp = listen_any(&qual);
 	cm_name(&name);
 	cm_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(connect(cm_fd, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
+	cr_assert_eq(connect(cm_fd, (struct sockaddr *)&name,
+			     dofi_cm_address_len((struct sockaddr *)&name)),
+		     0);
 	setsockopt(cm_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	bell_fd = dofi_sealed_make(sizeof(*bell), &at);
 	bell = at;
@@ -441,7 +443,9 @@ static void listen_instead(void)
 	close(cm_fd);
 	succeed(dofi_psp_free(psp));
 	cm_name(&name);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name,
+			  dofi_cm_address_len((struct sockaddr *)&name)),
+		     0);
 	cr_assert_eq(listen(listener, 1), 0);
 	succeed(dofi_ep_connect(ep, some_address(), qual, DAT_TIMEOUT_INFINITE, 0, NULL,
 				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));

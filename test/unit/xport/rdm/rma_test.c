@@ -102,7 +102,8 @@ Test(rdm_rma, a_long_one_says_where_they_are)
 
 	post_write(10, RDM_EAGER_MAX + 1, 1);
 	f = &peer_take(&peer, RDM_FRAME_WRITE)->frame;
-	cr_expect(f->key == THEIR_KEY && f->addr == (uintptr_t)theirs && f->length == RDM_EAGER_MAX + 1);
+	cr_expect(f->key == THEIR_KEY && f->addr == (uintptr_t)theirs &&
+		  f->length == RDM_EAGER_MAX + 1);
 	cr_expect(f->n_segments == 1 && names(f, 0, big + 10, RDM_EAGER_MAX + 1));
 	answer(f->number, NULL, 0);
 	done(1);
@@ -132,7 +133,8 @@ Test(rdm_rma, a_read_that_is_not_long_is_brought_in_parts)
 	struct rdm_frame f, a;
 
 	post_read(10, RDM_EAGER_MAX, 1);
-	for (f.addr = (uintptr_t)theirs, f.length = 0; f.addr + f.length < (uintptr_t)theirs + RDM_EAGER_MAX;) {
+	for (f.addr = (uintptr_t)theirs, f.length = 0;
+	     f.addr + f.length < (uintptr_t)theirs + RDM_EAGER_MAX;) {
 		f = peer_take(&peer, RDM_FRAME_READ)->frame;
 		cr_assert(f.length <= ROOM && !f.n_segments);
 		a = about(RDM_FRAME_ACK, f.number);

@@ -182,9 +182,15 @@ Test(shm_files, a_file_of_an_endpoint_without_a_page_is_removed)
 Test(shm_files, files_of_other_names_are_left_alone)
 {
 	static const char *const other[] = {
-		"dat-ofi-", "dat-ofi-12", "dat-ofi-0123456789abcdef0", "dat-ofi-0123456789abcdeg",
-		"dat-ofi-0123456789ABCDEF.1", "dat-ofi-0123456789abcdef-1",
-		"dat-ofx-0123456789abcdef.1", ".dat-ofi-0123456789abcdef", "dat-ofi-0123456789abcdef0.1",
+		"dat-ofi-",
+		"dat-ofi-12",
+		"dat-ofi-0123456789abcdef0",
+		"dat-ofi-0123456789abcdeg",
+		"dat-ofi-0123456789ABCDEF.1",
+		"dat-ofi-0123456789abcdef-1",
+		"dat-ofx-0123456789abcdef.1",
+		".dat-ofi-0123456789abcdef",
+		"dat-ofi-0123456789abcdef0.1",
 	};
 	size_t i;
 
@@ -200,10 +206,21 @@ Test(shm_files, files_of_other_names_are_left_alone)
 Test(shm_files, a_name_from_the_network_may_be_anything)
 {
 	static const char *const bad[] = {
-		"", ".", "..", "/", "../etc/passwd", "/dev/shm/dat-ofi-0123456789abcdef",
-		"dat-ofi-", "dat-ofi-0123456789abcde/", "dat-ofi-../../../etc/pass",
-		"dat-ofi-0123456789abcdef.0", "dat-ofi-0123456789abcdef0", "dat-ofi-0123456789ABCDEF",
-		"dat-ofi-0123456789abcdef/x", "Dat-ofi-0123456789abcdef", "dat-ofi-0123456789abcde",
+		"",
+		".",
+		"..",
+		"/",
+		"../etc/passwd",
+		"/dev/shm/dat-ofi-0123456789abcdef",
+		"dat-ofi-",
+		"dat-ofi-0123456789abcde/",
+		"dat-ofi-../../../etc/pass",
+		"dat-ofi-0123456789abcdef.0",
+		"dat-ofi-0123456789abcdef0",
+		"dat-ofi-0123456789ABCDEF",
+		"dat-ofi-0123456789abcdef/x",
+		"Dat-ofi-0123456789abcdef",
+		"dat-ofi-0123456789abcde",
 	};
 	char longest[4096];
 	size_t i;

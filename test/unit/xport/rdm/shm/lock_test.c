@@ -38,7 +38,9 @@ static void damaged(struct dofi_robust *g)
 	damages++;
 }
 
-static struct dofi_robust robust = { .guard.ops = &dofi_robust_guard_ops, .name = NAME, .damaged = damaged };
+static struct dofi_robust robust = { .guard.ops = &dofi_robust_guard_ops,
+				     .name = NAME,
+				     .damaged = damaged };
 
 /* Maps a file that has no name any more, as after its owner was reaped. */
 static struct region *region_map(const char *path, uint8_t version)

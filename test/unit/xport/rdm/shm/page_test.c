@@ -202,8 +202,8 @@ static void leader(int fd)
 	say(fd, &said, sizeof(said));
 	dofi_mutex_lock(&lock);
 	while (atomic_load(&mine.page->asleep) && !err)
-		err = dofi_cond_wait_word(&wakeup, &lock, dofi_deadline(20000000), &mine.page->asleep,
-					  DOFI_SHM_LEADER);
+		err = dofi_cond_wait_word(&wakeup, &lock, dofi_deadline(20000000),
+					  &mine.page->asleep, DOFI_SHM_LEADER);
 	dofi_mutex_unlock(&lock);
 	say(fd, &err, sizeof(err));
 	child_rest(fd);
@@ -238,7 +238,8 @@ Test(shm, each_ia_has_a_lock_of_its_own_to_a_peer)
 	cr_assert_eq(dofi_shm_open(&other), 0);
 	cr_assert_eq(dofi_shm_map(&shm, other.name, other.page->cookie, &one), 0);
 	cr_assert_eq(dofi_shm_map(&other, other.name, other.page->cookie, &two), 0);
-	cr_expect(one->robust.guard.self == shm.robust.guard.self && two->robust.guard.self == other.robust.guard.self);
+	cr_expect(one->robust.guard.self == shm.robust.guard.self &&
+		  two->robust.guard.self == other.robust.guard.self);
 	cr_expect(shm.robust.guard.self != other.robust.guard.self);
 	cr_expect(dofi_robust_try(&one->robust));
 	cr_expect(!dofi_robust_try(&two->robust) && !dofi_robust_try(&other.robust));
@@ -320,7 +321,8 @@ Test(shm, a_page_that_is_not_as_said_is_refused)
 	said.cookie[DOFI_SHM_COOKIE - 1] ^= 1;
 	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), -EPROTO);
 	cr_assert_eq(dofi_shm_map(&shm, said.name, shm.page->cookie, &good), 0);
-	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), -EPROTO, "nor beside a good one");
+	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), -EPROTO,
+		     "nor beside a good one");
 	dofi_shm_unmap(good);
 	shm.page->version++;
 	cr_expect_eq(dofi_shm_map(&shm, said.name, shm.page->cookie, &peer), -EPROTO);

@@ -109,7 +109,8 @@ Test(region, a_lock_that_is_taken_is_opened)
 		cr_expect_eq(pthread_spin_trylock(lock_of(&known[i])), 0);
 		pthread_spin_unlock(lock_of(&known[i]));
 		cr_expect_eq(dofi_region_repair(region, LEN), 0);
-		cr_expect_eq(pthread_spin_trylock(lock_of(&known[i])), 0, "nor is an open one shut");
+		cr_expect_eq(pthread_spin_trylock(lock_of(&known[i])), 0,
+			     "nor is an open one shut");
 	}
 }
 
@@ -161,7 +162,9 @@ static void no_queue(const struct known *k)
 Test(region, what_is_no_queue_is_not_repaired)
 {
 	const struct known *k = &known[2];
-	static const size_t wrong[] = { 0, 64, QUEUE + 8, LEN, LEN - 64, SIZE_MAX, (size_t)1 << 40 };
+	static const size_t wrong[] = {
+		0, 64, QUEUE + 8, LEN, LEN - 64, SIZE_MAX, (size_t)1 << 40
+	};
 	size_t i;
 
 	lay_out(k, 5);
