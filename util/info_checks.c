@@ -131,8 +131,8 @@ enum check_state check_rdma(char *text, size_t len)
 		snprintf(
 			text, len,
 			"none in /sys/class/infiniband; load the adapter's module (such as "
-			"mlx5_ib), or for soft-RoCE rdma_rxe and \"rdma link add rxe0 type rxe netdev "
-			"eth0\"");
+			"mlx5_ib), or for soft-RoCE rdma_rxe and "
+			"\"rdma link add rxe0 type rxe netdev eth0\"");
 		return CHECK_NOTE;
 	}
 	names_read("/dev/infiniband", "uverbs", nodes, sizeof(nodes));
@@ -191,8 +191,8 @@ static enum check_state check_peer_memory(char *text, size_t len)
 		snprintf(
 			text, len,
 			"Yama forbids processes to read each other's memory, so long messages "
-			"within this host are copied twice; \"sysctl kernel.yama.ptrace_scope=0\" permits "
-			"it (now %ld)",
+			"within this host are copied twice; "
+			"\"sysctl kernel.yama.ptrace_scope=0\" permits it (now %ld)",
 			scope);
 	else
 		snprintf(text, len,
@@ -258,8 +258,8 @@ static enum check_state check_ports(char *text, size_t len)
 	}
 	snprintf(
 		text, len,
-		"a firewall must admit TCP to the ports of the programs' qualifiers, to 10000-"
-		"%d for qualifiers that are no port, and to %ld-%ld for those that the provider picks",
+		"a firewall must admit TCP to the ports of the programs' qualifiers, to 10000-%d "
+		"for qualifiers that are no port, and to %ld-%ld for those that the provider picks",
 		MAPPED_LAST, first, last);
 	return CHECK_OK;
 }

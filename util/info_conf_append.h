@@ -18,9 +18,9 @@ int conf_append(const char *path, const char *lines);
 
 /*
  * Leaves the registry of this process with one IA, of this provider, by DAT_OVERRIDE: dat.conf may
- * have none, or many of other providers. The library is that of an entry of the file that conf_path()
- * returns, or else the one in @libdir. Call it before any call of the registry, and after
- * conf_path(). Returns false without descriptors or memory.
+ * have none, or many of other providers. The library is that of an entry of the file that
+ * conf_path() returns, or else the one in @libdir. Call it before any call of the registry, and
+ * after conf_path(). Returns false without descriptors or memory.
  */
 bool conf_own_only(const char *libdir);
 

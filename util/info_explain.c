@@ -120,11 +120,14 @@ struct part {
 };
 
 static const struct part types[] = {
-	{ DAT_SUCCESS, 0, "The call has done its work, or started it and an event reports the end." },
+	{ DAT_SUCCESS, 0,
+	  "The call has done its work, or started it and an event reports the end." },
 	{ DAT_ABORT, 0, "The object was destroyed while the call waited for it." },
 	{ DAT_CONN_QUAL_IN_USE, 0, "Another service point listens at this qualifier or port." },
-	{ DAT_INSUFFICIENT_RESOURCES, 0, "Memory, queue space or something of the system ran out." },
-	{ DAT_INTERNAL_ERROR, 0, "The provider or the fabric failed in a way without another code." },
+	{ DAT_INSUFFICIENT_RESOURCES, 0,
+	  "Memory, queue space or something of the system ran out." },
+	{ DAT_INTERNAL_ERROR, 0,
+	  "The provider or the fabric failed in a way without another code." },
 	{ DAT_INVALID_HANDLE, 0, "A handle is not that of a live object of the expected kind." },
 	{ DAT_INVALID_PARAMETER, 0, "An argument is not valid; the subtype numbers it." },
 	{ DAT_INVALID_STATE, 0, "The state of the object does not allow the call." },
@@ -153,7 +156,8 @@ static const struct part types[] = {
 #define HANDLE(n) \
 	{ DAT_INVALID_HANDLE##n, DAT_INVALID_HANDLE, "The handle in argument " #n " is not valid." }
 #define ARG(n) \
-	{ DAT_INVALID_ARG##n, DAT_INVALID_PARAMETER, "Argument " #n " is not valid; the first is 1." }
+	{ DAT_INVALID_ARG##n, DAT_INVALID_PARAMETER, \
+	  "Argument " #n " is not valid; the first is 1." }
 #define IR(name, meaning) { name, DAT_INSUFFICIENT_RESOURCES, meaning }
 #define IH(name, meaning) { name, DAT_INVALID_HANDLE, meaning }
 #define IS(name, meaning) { name, DAT_INVALID_STATE, meaning }
@@ -166,7 +170,8 @@ static const struct part subtypes[] = {
 	IR(DAT_RESOURCE_TEP, "There are too many EPs, or posted operations on one."),
 	IR(DAT_RESOURCE_TEVD, "There are too many EVDs, or the queue would be too long."),
 	IR(DAT_RESOURCE_PROTECTION_DOMAIN, "There are too many PZs."),
-	IR(DAT_RESOURCE_MEMORY_REGION, "There are too many LMRs or RMRs, or too much memory in them."),
+	IR(DAT_RESOURCE_MEMORY_REGION,
+	   "There are too many LMRs or RMRs, or too much memory in them."),
 	IR(DAT_RESOURCE_ERROR_HANDLER, "There are too many error handlers."),
 	IR(DAT_RESOURCE_CREDITS, "Flow control has no credit left."),
 	IR(DAT_RESOURCE_SRQ, "There are too many SRQs, or the SRQ is full."),
@@ -184,7 +189,8 @@ static const struct part subtypes[] = {
 	   "The handle of an EVD is not valid: one for requests, or of any kind."),
 	IH(DAT_INVALID_HANDLE_EVD_RECV, "The handle of an EVD for receives is not valid."),
 	IH(DAT_INVALID_HANDLE_EVD_CONN, "The handle of an EVD for connection events is not valid."),
-	IH(DAT_INVALID_HANDLE_EVD_ASYNC, "The handle of an EVD for asynchronous errors is not valid."),
+	IH(DAT_INVALID_HANDLE_EVD_ASYNC,
+	   "The handle of an EVD for asynchronous errors is not valid."),
 	IH(DAT_INVALID_HANDLE_SRQ, "The handle of an SRQ is not valid."),
 #if DAT_VERSION_MAJOR >= 2
 	IH(DAT_INVALID_HANDLE_CSP, "The handle of a CSP is not valid."),
@@ -250,7 +256,8 @@ static const struct part subtypes[] = {
 	{ DAT_PROTECTION_RDMA_WRITE, DAT_PROTECTION_VIOLATION, "The access is an RDMA write." },
 	{ DAT_INVALID_ADDRESS_UNSUPPORTED, DAT_INVALID_ADDRESS,
 	  "The fabric does not use addresses of this family." },
-	{ DAT_INVALID_ADDRESS_UNREACHABLE, DAT_INVALID_ADDRESS, "There is no route to the address." },
+	{ DAT_INVALID_ADDRESS_UNREACHABLE, DAT_INVALID_ADDRESS,
+	  "There is no route to the address." },
 	{ DAT_INVALID_ADDRESS_MALFORMED, DAT_INVALID_ADDRESS, "The address is malformed." },
 	{ DAT_NAME_NOT_REGISTERED, DAT_PROVIDER_NOT_FOUND,
 	  "No entry has the name." },
@@ -315,11 +322,14 @@ static void subtype_print(FILE *out, DAT_RETURN code, const char *name)
 	else if (p && p->value == DAT_NO_SUBTYPE)
 		fprintf(out, "  subtype   0x00000000  none\n");
 	else if (p)
-		fprintf(out, "  subtype   0x%08x  %s: %s\n", (unsigned int)p->value, name, p->meaning);
+		fprintf(out, "  subtype   0x%08x  %s: %s\n", (unsigned int)p->value, name,
+			p->meaning);
 	if (is_extension(code) || !p || !p->type || p->type == DAT_GET_TYPE(code))
 		return;
 	dat_strerror(p->type, &type, &subtype);
-	fprintf(out, "  note      This subtype belongs to %s; the code may be of the other API version.\n",
+	fprintf(out,
+		"  note      This subtype belongs to %s; the code may be of the other API "
+		"version.\n",
 		type);
 }
 
@@ -330,7 +340,8 @@ static void code_print(FILE *out, DAT_RETURN code)
 
 	dat_strerror(code, &type, &subtype);
 	fprintf(out, "0x%08x  return code of %s\n", (unsigned int)code, API_TEXT);
-	fprintf(out, "  class     0x%08x  %s\n", (unsigned int)(code & CLASS_MASK), class_text(code));
+	fprintf(out, "  class     0x%08x  %s\n", (unsigned int)(code & CLASS_MASK),
+		class_text(code));
 	fprintf(out, "  type      0x%08x  %s: %s\n", (unsigned int)DAT_GET_TYPE(code), type,
 		p ? p->meaning : "");
 	subtype_print(out, code, subtype);

@@ -29,8 +29,8 @@ void log_read(int file, char text[LOG_TEXT_MAX]);
 
 /*
  * Copies the text of the last message in @text to @reason, without process and level; @reason is
- * empty if there is none. If @reason is NULL, the last message is one of the other lines. Writes all other lines to @rest unless it is NULL, warnings of the
- * provider only with @warnings.
+ * empty if there is none. If @reason is NULL, the last message is one of the other lines. Writes
+ * all other lines to @rest unless it is NULL, warnings of the provider only with @warnings.
  */
 void log_reason(char *text, FILE *rest, bool warnings, char *reason, size_t len);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Pictures of results: collects the curves, and runs gnuplot on the program of perf_plot_script.c. */
+/*
+ * Pictures of results: collects the curves, and runs gnuplot on the program of perf_plot_script.c.
+ */
 #include "perf_plot.h"
 #include "perf_host.h"
 

@@ -136,8 +136,8 @@ static int client_phase(struct perf_run *r, const struct perf_kind *k, const str
 
 /*
  * In a phase without messages to one side, such as RDMA reads, that side hears nothing of its peer
- * until the end. So it waits several times as long as the client expects, because a busy machine may
- * become slower.
+ * until the end. So it waits several times as long as the client expects, because a busy machine
+ * may become slower.
  */
 #define PATIENCE 10
 #define EXPECTED_MAX (600 * 1000000000ull)

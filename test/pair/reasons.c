@@ -214,7 +214,8 @@ static void meets_no_host(struct pair *p)
 
 /*
  * Another fabric: an EP of sockets requests a connection from a service point of tcp or net. The
- * other direction ends the process of the service point, within libfabric's sockets provider (1.17).
+ * other direction ends the process of the service point, within libfabric's sockets provider
+ * (1.17).
  */
 
 struct other {

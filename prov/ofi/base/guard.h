@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What clang checks of locks (-Wthread-safety): which member a lock guards, and what a function needs, takes and
- * drops. Other compilers see nothing. docs/locking.md lists the locks and their order.
+ * What clang checks of locks (-Wthread-safety): which member a lock guards, and what a function
+ * needs, takes and drops. Other compilers see nothing. docs/locking.md lists the locks and their
+ * order.
  *
- * Unit tests define DOFI_NO_GUARDS: they call functions on objects that no other thread uses, without locks.
+ * Unit tests define DOFI_NO_GUARDS: they call functions on objects that no other thread uses,
+ * without locks.
  */
 #ifndef DOFI_BASE_GUARD_H
 #define DOFI_BASE_GUARD_H

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /*
- * A thread counts as a waiter until it has the mutex, so that each unlock before wakes a waiter. It sleeps only if
- * the word has not changed, so only while the mutex is locked.
+ * A thread counts as a waiter until it has the mutex, so that each unlock before wakes a waiter. It
+ * sleeps only if the word has not changed, so only while the mutex is locked.
  */
 void dofi_mutex_wait(struct dofi_mutex *mutex)
 {
@@ -24,7 +24,10 @@ void dofi_mutex_wait(struct dofi_mutex *mutex)
 	errno = err;
 }
 
-/* A thread that locked the mutex in between may have freed its memory: the wakeup has no effect then. */
+/*
+ * A thread that locked the mutex in between may have freed its memory: the wakeup has no effect
+ * then.
+ */
 void dofi_mutex_wake(struct dofi_mutex *mutex)
 {
 	const int err = errno;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A mutex of one word. Without contention, which is the usual case, locking and unlocking are one instruction and a
- * branch each, inline. A pthread_mutex_t costs sixty instructions in two calls; an operation and its completion lock
- * three.
+ * A mutex of one word. Without contention, which is the usual case, locking and unlocking are one
+ * instruction and a branch each, inline. A pthread_mutex_t costs sixty instructions in two calls;
+ * an operation and its completion lock three.
  */
 #ifndef DOFI_BASE_MUTEX_H
 #define DOFI_BASE_MUTEX_H
@@ -17,7 +17,10 @@
 
 /* Zeroed, it is unlocked. */
 struct DOFI_LOCK dofi_mutex {
-	/* the futex: DOFI_MUTEX_LOCKED if it is locked, plus DOFI_MUTEX_WAITER for each waiting thread */
+	/*
+	 * the futex: DOFI_MUTEX_LOCKED if it is locked, plus DOFI_MUTEX_WAITER for each waiting
+	 * thread
+	 */
 	_Atomic uint32_t word;
 	struct dofi_owner owner;
 };

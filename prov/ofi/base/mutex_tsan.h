@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Annotations of our mutex for ThreadSanitizer, so that it finds inversions of the lock order. Empty in other builds.
+ * Annotations of our mutex for ThreadSanitizer, so that it finds inversions of the lock order.
+ * Empty in other builds.
  */
 #ifndef DOFI_BASE_MUTEX_TSAN_H
 #define DOFI_BASE_MUTEX_TSAN_H

@@ -22,7 +22,8 @@ enum dofi_dto_kind {
 	DOFI_DTO_RECV,
 	/* the slow path only, and some do not go to the fabric */
 	DOFI_DTO_BIND,			/* of an RMR */
-	DOFI_DTO_READ_TO_RMR,		/* becomes a read when it is next in the queue and local_key is in force */
+	/* becomes a read when it is next in the queue and local_key is in force */
+	DOFI_DTO_READ_TO_RMR,
 	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport.srq_arrived() */
 	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver will invalidate */
 	/* of the extension, see ep_ext.h */
@@ -42,7 +43,8 @@ enum dofi_dto_kind {
 	(1u << DOFI_DTO_READ | 1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
 /* Requests that name memory of the peer. */
 #define DOFI_DTO_RDMA (DOFI_DTO_READS | 1u << DOFI_DTO_WRITE | 1u << DOFI_DTO_WRITE_IMMED)
-#define DOFI_DTO_SENDS (1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
+#define DOFI_DTO_SENDS \
+	(1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
 #define DOFI_DTO_RECVS                                                                      \
 	(1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_INVALIDATE | 1u << DOFI_DTO_RECV_IMMED |   \
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
@@ -55,7 +57,8 @@ enum dofi_dto_kind {
 /* How far the transport is with an operation that takes several steps. */
 enum dofi_dto_step {
 	DOFI_STEP_NONE,
-	DOFI_STEP_BEGUN,	/* its first frame, or the write before its message, is at the fabric */
+	/* its first frame, or the write before its message, is at the fabric */
+	DOFI_STEP_BEGUN,
 	DOFI_STEP_ASKED,	/* RDMA: the request was sent to the peer */
 	DOFI_STEP_RTS,		/* send: the peer was notified of the message */
 	DOFI_STEP_CTS,		/* send: the peer has a receive, and the message is to be sent */
@@ -101,12 +104,15 @@ struct dofi_dto {
 	bool at_fabric;
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
 	uint8_t n_iov;			/* without empty segments; 0 in a plain operation */
-	uint8_t parts;			/* completions that will come from the fabric before the last one */
+	/* completions that will come from the fabric before the last one */
+	uint8_t parts;
 	bool done;
-	uint16_t step;			/* enum dofi_dto_step; fills the 8 bytes that are written at once */
+	/* enum dofi_dto_step; fills the 8 bytes that are written at once */
+	uint16_t step;
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	uint8_t tag;			/* the generation in the context; and DOFI_DTO_ORDINARY */
-	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; of a plain operation RECALLED alone is defined */
+	/* DOFI_DTO_GRANTED, ...; of a plain operation RECALLED alone is defined */
+	uint8_t marks;
 	union {
 		struct {
 			void *rmr;	/* of a bind, for its event; may be freed by then */
@@ -117,8 +123,10 @@ struct dofi_dto {
 			uint64_t compare;	/* of an atomic: the number that must be there */
 		};
 		struct {
-			uint64_t cq_data;	/* of a receive SHARED or MATCHED: remote CQ data of its message */
-			uint64_t got;		/* of a receive MATCHED: bytes that arrived in frames */
+			/* of a receive SHARED or MATCHED: remote CQ data of its message */
+			uint64_t cq_data;
+			/* of a receive MATCHED: bytes that arrived in frames */
+			uint64_t got;
 		};
 		struct {		/* of RDMA that the peer carries out in parts */
 			uint64_t asked;		/* bytes requested from the peer */
@@ -132,7 +140,8 @@ struct dofi_dto {
 			uint64_t sent;		/* bytes handed to the fabric in DATA frames */
 		} rndv;
 	};
-	void **desc;			/* one per segment, behind iov; dofi_dto_lmr() is behind these */
+	/* one per segment, behind iov; dofi_dto_lmr() is behind these */
+	void **desc;
 	struct iovec iov[];
 };
 

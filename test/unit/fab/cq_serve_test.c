@@ -576,7 +576,10 @@ static void *poll_and_sleep(void *unused)
 	return unused;
 }
 
-/* The CQ is OWNED and the next look is due, after a look that found a poll of the thread that runs @run. */
+/*
+ * The CQ is OWNED and the next look is due, after a look that found a poll of the thread that runs
+ * @run.
+ */
 static pthread_t polled_by(void *(*run)(void *))
 {
 	pthread_t thread;

@@ -778,7 +778,9 @@ static bool is_bidir(int k)
 	return k % PERF_NMETRICS == PERF_BIDIR;
 }
 
-/* Otherwise neither peer would notice the end. In both directions the server has work of its own. */
+/*
+ * Otherwise neither peer would notice the end. In both directions the server has work of its own.
+ */
 Test(perf_loop, one_sided_kinds_end_by_fin)
 {
 	int k;

@@ -194,12 +194,14 @@ Test(perf_out_data, csv_has_a_line_for_each_size_test_and_side)
 	text = PRINTED(perf_out_begin(&opts, &fabric));
 	cr_expect_str_eq(
 		text,
-		"device,provider,side,test,size,lat_us,lat_min_us,lat_p90_us,lat_p99_us,lat_p999_us,"
-		"lat_max_us,lat_mean_us,lat_iters,lat_scatters,lat_cpu_client_us,lat_cpu_server_us,"
+		"device,provider,side,test,size,"
+		"lat_us,lat_min_us,lat_p90_us,lat_p99_us,lat_p999_us,lat_max_us,"
+		"lat_mean_us,lat_iters,lat_scatters,lat_cpu_client_us,lat_cpu_server_us,"
 		"bw_MBps,msg_per_s,bw_iters,bw_scatters,bw_cpu_client_us,bw_cpu_server_us\n");
 	cr_expect_str_eq(
 		ROW,
-		"\"a,\"\"b\"\"\",tcp,dat,send,1024,1.0000,0.2500,1.7500,2.5000,3.5000,4.5000,1.1250,"
+		"\"a,\"\"b\"\"\",tcp,dat,send,1024,"
+		"1.0000,0.2500,1.7500,2.5000,3.5000,4.5000,1.1250,"
 		"100,0,5.0000,6.0000,1000.0000,500.0000,200,0,7.0000,8.0000\n"
 		",tcp,raw,send,1024,2.0000,1.2500,2.7500,3.5000,4.5000,5.5000,2.1250,"
 		"101,0,6.0000,7.0000,2000.0000,1000.0000,201,1,8.0000,9.0000\n");

@@ -117,10 +117,10 @@ Test(perf_out, head_of_the_long_form)
 	cr_expect_str_eq(
 		PRINTED(perf_out_begin(&opts, &fabric)),
 		"DAT 9.9, IA ofi on tcp lo, polling, one buffer\n"
-		"                                                                                      "
-		"cpu us/message\n"
-		"    size test  side   min us      p50       p90      p99    p99.9     MB/s     msg/s  "
-		"client  server\n");
+		"                                                                    "
+		"                  cpu us/message\n"
+		"    size test  side   min us      p50       p90      p99    p99.9   "
+		"  MB/s     msg/s  client  server\n");
 }
 
 /*
@@ -175,10 +175,10 @@ Test(perf_out, long_row_of_both_sides)
 	opts.test[PERF_READ] = opts.test[PERF_SEND] = false;
 	cr_expect_str_eq(
 		ROW,
-		"      1K write dat     10.25    11.00     11.75    12.50    13.50   2000.0      1000   "
-		"17.00   18.00\n"
-		"      1K write raw     11.25    12.00     12.75    13.50    14.50   4000.0      2000   "
-		"18.00   19.00\n");
+		"      1K write dat     10.25    11.00     11.75    12.50    13.50   "
+		"2000.0      1000   17.00   18.00\n"
+		"      1K write raw     11.25    12.00     12.75    13.50    14.50   "
+		"4000.0      2000   18.00   19.00\n");
 }
 
 /* Each table marks the figure itself, and the reason comes once, at the end. */

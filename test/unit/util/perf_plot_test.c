@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Pictures of results: the program for gnuplot, and how gnuplot is run. A script replaces gnuplot. */
+/*
+ * Pictures of results: the program for gnuplot, and how gnuplot is run. A script replaces gnuplot.
+ */
 #include "perf_plot.h"
 
 #include <criterion/criterion.h>

@@ -60,7 +60,7 @@ static DAT_RMR_TRIPLET there(size_t length)
 	return r;
 }
 
-/* A domain without FI_MR_LOCAL does not check the registration of a receive, so the receive is cancelled. */
+/* Without FI_MR_LOCAL the domain checks no registration of a receive: the receive is cancelled. */
 Test(msg_native, a_receive_is_cancelled_by_one_thread_at_a_time)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);

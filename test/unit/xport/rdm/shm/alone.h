@@ -31,8 +31,8 @@ static bool is_of_dead_owner(int ret, int expected)
 }
 
 /*
- * Removes the files of all dead owners. Returns what that came to for @name: 0 if it was removed, -EBUSY if its owner
- * lives, or an error of dofi_shm_file_open().
+ * Removes the files of all dead owners. Returns what that came to for @name: 0 if it was removed,
+ * -EBUSY if its owner lives, or an error of dofi_shm_file_open().
  */
 static inline int reap_one(const char *name)
 {
