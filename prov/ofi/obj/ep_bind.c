@@ -109,7 +109,7 @@ static DAT_RETURN bind_post(struct dofi_ep *ep, struct dofi_bind *bind, const st
 
 	dofi_ep_lock(ep);
 	if (dofi_queue_full(&ep->sq))
-		dofi_ep_make_room(ep);
+		dofi_ep_reclaim_slots(ep);
 	ret = bind_admit(ep, bind, &dto);
 	if (!ret) {
 		dto->kind = DOFI_DTO_BIND;

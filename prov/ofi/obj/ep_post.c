@@ -125,7 +125,7 @@ static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto
 	return ret;
 }
 
-__attribute__((noinline)) void dofi_ep_make_room(struct dofi_ep *ep)
+__attribute__((noinline)) void dofi_ep_reclaim_slots(struct dofi_ep *ep)
 {
 	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
@@ -147,7 +147,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 
 	dofi_ep_lock(ep);
 	if (__builtin_expect(dofi_queue_full(&ep->sq), 0))
-		dofi_ep_make_room(ep);
+		dofi_ep_reclaim_slots(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED &&
 	    !(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
 		ret = dofi_ep_bad_state(ep);

@@ -68,11 +68,11 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLE
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
 /*
- * Polls the CQ for completed requests where the queue is full: a program that wants no events of
- * its requests has no reason to poll, so their slots may become free here only. EP lock held, and
- * dropped meanwhile.
+ * Grows the request queue within its limit, and polls the CQ for completed requests if the queue is
+ * still full: a program that wants no events of its requests has no reason to poll, so their slots
+ * may become free here only. Call with the EP lock held; it is dropped during the poll.
  */
-void dofi_ep_make_room(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
+void dofi_ep_reclaim_slots(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local,

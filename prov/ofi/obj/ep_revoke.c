@@ -65,7 +65,7 @@ static void receive_unplain(struct dofi_dto *dto)
 
 	if (!dofi_dto_is_plain(dto))
 		return;
-	dto->tag |= DOFI_DTO_ORDINARY;
+	dto->tag |= DOFI_DTO_SLOW;
 	dto->iov[0] = (struct iovec){ dto->memory, dto->length };
 	dto->desc[0] = lmr ? lmr->desc : NULL;
 	dofi_dto_lmr(dto)[0] = context;

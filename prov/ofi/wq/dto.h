@@ -110,7 +110,7 @@ struct dofi_dto {
 	/* enum dofi_dto_step; fills the 8 bytes that are written at once */
 	uint16_t step;
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
-	uint8_t tag;			/* the generation in the context; and DOFI_DTO_ORDINARY */
+	uint8_t tag;			/* the generation in the context; and DOFI_DTO_SLOW */
 	/* DOFI_DTO_GRANTED, ...; of a plain operation RECALLED alone is defined */
 	uint8_t marks;
 	union {
@@ -191,14 +191,14 @@ static inline struct dofi_dto *dofi_dto_of(const void *context)
 }
 
 /*
- * In the tag of an operation that is not plain. A plain operation has one segment and no flags:
- * obj/fast.h.
+ * In the tag: the operation takes the slow path. Clear in a plain operation, which has one segment
+ * and no flags: obj/fast.h.
  */
-#define DOFI_DTO_ORDINARY 0x80
+#define DOFI_DTO_SLOW 0x80
 
 static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
 {
-	return !(dto->tag & DOFI_DTO_ORDINARY);
+	return !(dto->tag & DOFI_DTO_SLOW);
 }
 
 /* Whether @context belongs to @dto, and @dto is plain: one comparison. */
@@ -210,7 +210,7 @@ static inline bool dofi_dto_is_plain_of(const struct dofi_dto *dto, const void *
 /* Begins the next generation of the slot. */
 static inline void dofi_dto_renew(struct dofi_dto *dto)
 {
-	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_ORDINARY;
+	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_SLOW;
 }
 
 /*
