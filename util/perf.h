@@ -55,7 +55,7 @@ struct perf_comp {
 };
 
 /*
- * Layout of the registered memory of a process, as offsets. Both processes derive the same layout
+ * Layout of the registered memory of a process, as offsets. Both processes derive equal layouts
  * from the largest size and the window.
  */
 struct perf_layout {

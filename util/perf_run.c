@@ -6,8 +6,8 @@
  * transfers data by send posts its data receives after it, and the next control receive directly
  * after the last data receive. So a control message never has to wait for a receive, and a dead
  * peer always shows as a failed receive. Only a stream of sends may run ahead of its receiver, and
- * the control message that follows a stream in the same direction; the fabric holds such messages,
- * as DAT requires.
+ * the sender's control message behind that stream; the fabric holds such messages, as DAT
+ * requires.
  */
 #include "perf_loop.h"
 

@@ -62,7 +62,7 @@ struct perf_ctl {
 	uint64_t cpu_ns; /* DONE: processor time of the server in the phase */
 };
 
-#define PERF_START_ROTATE 0x1u /* each message uses another buffer, not all the same one */
+#define PERF_START_ROTATE 0x1u /* consecutive messages use different buffers */
 
 void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf);
 

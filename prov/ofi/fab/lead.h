@@ -7,7 +7,7 @@
  * the fabric wakes, reads the CQ as a polling thread does, and delivers the completions of other
  * EVDs as well. A CQ has at most one leader.
  *
- * The progress thread may sleep on the CQ at the same time (DOFI_CQ_ARMED). It then leaves what
+ * The progress thread may sleep on the CQ while a leader does (DOFI_CQ_ARMED). It then leaves what
  * woke it to the leader, and from there on the CQ, as it does for a program that polls, until no
  * thread has read the CQ for a tick. So when a leader leaves, nothing has to be handed over.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Several CQs of the fabric that are read as one: a read costs the same however many endpoints
- * there are.
+ * Several CQs of the fabric that are read as one: the cost of a read does not depend on the number
+ * of endpoints.
  */
 
 #include "fab/shards.h"
@@ -121,7 +121,7 @@ void dofi_shards_leave(struct dofi_shards *s, struct dofi_shard *shard)
 }
 
 /*
- * Clears s->asked first: a shard that is requested at the same time is found now, or sets it again.
+ * Clears s->asked first: a shard that is requested meanwhile is found now, or sets it again.
  */
 static void wake_asked(struct dofi_shards *s)
 {

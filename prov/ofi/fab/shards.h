@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Several CQs of the fabric that are read as one: a read costs the same however many endpoints
- * there are.
+ * Several CQs of the fabric that are read as one: the cost of a read does not depend on the number
+ * of endpoints.
  */
 #ifndef DOFI_FAB_SHARDS_H
 #define DOFI_FAB_SHARDS_H

@@ -35,7 +35,7 @@ static struct dofi_work *work_next(struct dofi_progress *p)
 
 /*
  * Empties the event queues after each work: an event of an endpoint that was closed must be gone
- * before the next work opens an endpoint, which may have the same address.
+ * before the next work opens an endpoint, which may get the address of the closed one.
  */
 static void run_work(struct dofi_progress *p)
 {

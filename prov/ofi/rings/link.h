@@ -29,7 +29,7 @@ enum {
 
 /*
  * The shared page. A faulty peer that clears bits delays the frames of other peers until the
- * owner's next full search; peers are of the same user.
+ * owner's next full search; all peers run as the owner's user.
  */
 struct dofi_doorbell {
 	_Alignas(DOFI_RING_LINE) _Atomic uint32_t wants;

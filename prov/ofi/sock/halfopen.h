@@ -4,8 +4,8 @@
  *
  * The stream fabrics accept a connection first and then wait for its request, without a limit. So
  * TCP_DEFER_ACCEPT makes the kernel accept connections only when a byte arrives. After 3 s it
- * accepts them all the same, and at once if there are more than it can keep. Those connections are
- * searched here, in the epoll sets of the event queue, and ended after another half second of
+ * accepts them without a byte, and at once if there are more than it can keep. Those connections
+ * are searched here, in the epoll sets of the event queue, and ended after another half second of
  * silence.
  *
  * Until its request has come, a connection belongs to the passive endpoint, but libfabric does not

@@ -3,7 +3,7 @@
  * What precedes a message to an endpoint of a shared receive queue.
  *
  *	byte 0     magic
- *	byte 1     1: the message follows in the same frame; 2: it is the next message
+ *	byte 1     1: the message follows in this frame; 2: it is the next message
  *	byte 2-3   zero
  *	byte 4-11  length of the message, big-endian
  *	byte 12-19 the data that goes with it (obj/cq_data.h), big-endian

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads the memory of another process, and checks in the same call that it still may.
+ * Reads the memory of another process, and checks by that call that the access is still granted.
  *
  * A process that grants access keeps a word for the grant, of a value that is never used again, and
  * changes the word when the grant ends. process_vm_readv() reads the word after the data: if the
