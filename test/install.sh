@@ -126,8 +126,12 @@ ln -s "$tmp/ofed.conf" "$prefix/etc/dat.conf.d/ofed.conf"
 run 0 "$datinfo" --list
 has "^ofa-v2-ib0 .* tcp .* 127\.0\.0\.1"
 has "^ofi-tcp .* tcp "
+has "^ofa-v2-mlx9_0-1u .* no RDMA device \"mlx9_0\""
+run 1 "$datinfo" -D ofa-v2-mlx4_0-1m
 has "cannot load libdaplomcm.so.2: .*; OFED's provider is not installed, this package's is libdaplofi.so.2"
-has "ofa-v2-mlx9_0-1u: this machine has no RDMA device \"mlx9_0\""
+run 1 "$datinfo" -D ofa-v2-mlx9_0-1u
+has "this machine has no RDMA device \"mlx9_0\""
+run 1 "$datinfo" -D OpenIB-bad
 has "OpenIB-bad: ia_params: \"mlx9_0\" is neither key=value nor a name with a port"
 has "$prefix/etc/dat.conf.d/ofed.conf:4: the provider refused the parameters of OpenIB-bad"
 rm "$prefix/etc/dat.conf.d/ofed.conf"

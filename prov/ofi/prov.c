@@ -198,7 +198,7 @@ static DAT_RETURN ia_open_nonthreadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
 static DAT_RETURN ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
 #ifdef DOFI_CHECKS
-	dofi_check_at_close();
+	dofi_check_at_close(ia_handle);
 #endif
 	return dofi_ia_close(ia_handle, flags);
 }

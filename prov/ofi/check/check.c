@@ -57,10 +57,16 @@ void dofi_check_invariants(void)
 	check_each_ia(check_ia, NULL);
 }
 
-void dofi_check_at_close(void)
+static void check_if(struct dofi_ia *ia, void *handle)
+{
+	if (ia == handle)
+		check_ia(ia, NULL);
+}
+
+void dofi_check_at_close(void *ia_handle)
 {
 	const char *wanted = secure_getenv("DAT_OFI_CHECK");
 
 	if (wanted && !strcmp(wanted, "1"))
-		dofi_check_invariants();
+		check_each_ia(check_if, ia_handle);
 }

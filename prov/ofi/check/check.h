@@ -12,9 +12,10 @@
 void dofi_check_invariants(void);
 
 /*
- * Calls dofi_check_invariants() if DAT_OFI_CHECK=1, as the two-process tests and the conformance
- * suite set it. Call before an IA is closed.
+ * Verifies the objects of the IA @ia_handle, which may be no handle, if DAT_OFI_CHECK=1, as the
+ * two-process tests and the conformance suite set it. Call before the IA is closed. Other IAs are
+ * left out, because threads may use them.
  */
-void dofi_check_at_close(void);
+void dofi_check_at_close(void *ia_handle);
 
 #endif
