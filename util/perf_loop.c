@@ -140,7 +140,13 @@ static int send_lat_server(struct perf_run *r)
 	return 0;
 }
 
-/* Keeps up to r->slots operations in flight until all are complete. */
+/* Whether the phase is to end early, at time @now. */
+static inline bool is_over_time(const struct perf_run *r, uint64_t now)
+{
+	return r->limit_ns && now - r->begin_ns > r->limit_ns;
+}
+
+/* Keeps up to r->slots operations in flight until all are complete. Only empty polls read the clock. */
 static inline int stream(struct perf_run *r, int (*post)(struct perf_run *, uint64_t))
 {
 	uint64_t posted = 0;
@@ -151,6 +157,8 @@ static inline int stream(struct perf_run *r, int (*post)(struct perf_run *, uint
 				return -1;
 		if (perf_run_step(r))
 			return -1;
+		if (r->idle && r->limit_ns && is_over_time(r, perf_now_ns()))
+			r->iters = posted;
 	}
 	return 0;
 }
@@ -359,6 +367,8 @@ static int read_lat_client(struct perf_run *r)
 		now = perf_now_ns();
 		r->samples[i] = now - last;
 		last = now;
+		if (is_over_time(r, now))
+			r->iters = i + 1;
 	}
 	return 0;
 }

@@ -37,6 +37,8 @@ struct perf_run {
 	uint64_t bad; /* messages with wrong data */
 	uint64_t *samples;
 	uint64_t begin_ns, total_ns;
+	/* longest duration of a phase that the server takes no part in; 0: no limit */
+	uint64_t limit_ns;
 	uint64_t cpu_ns[PERF_NENDS];
 };
 

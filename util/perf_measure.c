@@ -127,14 +127,15 @@ static int run_phase(struct perf_measure *m, const struct perf_point *what, uint
 	if (run_jobs(m, &point))
 		return -1;
 	s->last_ns = span(m);
-	s->last_iters = iters;
-	total->iters += iters * m->njobs;
+	s->last_iters = m->job[0].point.iters;
+	for (i = 0; i < m->njobs; i++)
+		total->iters += m->job[i].point.iters;
 	total->ns += s->last_ns;
 	/* each connection reports the time of all threads of the process */
 	for (end = 0; end < PERF_NENDS; end++)
 		total->cpu_ns[end] += m->job[0].point.cpu_ns[end];
 	for (i = 0; i < m->njobs && is_latency(&point); i++)
-		perf_samples_add(&m->samples, m->job[i].slice, iters);
+		perf_samples_add(&m->samples, m->job[i].slice, m->job[i].point.iters);
 	return 0;
 }
 

@@ -759,6 +759,16 @@ Test(perf_loop, reads_that_are_right)
 	cr_expect_eq(r.bad, 0);
 }
 
+/* One nanosecond is over after the first message. */
+Test(perf_loop, a_read_latency_phase_ends_at_its_limit)
+{
+	r.iters = WINDOW;
+	r.limit_ns = 1;
+	cr_expect_eq(kind(PERF_READ, PERF_LAT)->client(&r), 0);
+	cr_expect_eq(r.iters, 1);
+	cr_expect_eq(r.tx, 1);
+}
+
 /*
  * Kinds
  */
