@@ -146,7 +146,10 @@ static inline bool is_over_time(const struct perf_run *r, uint64_t now)
 	return r->limit_ns && now - r->begin_ns > r->limit_ns;
 }
 
-/* Keeps up to r->slots operations in flight until all are complete. Only empty polls read the clock. */
+/*
+ * Keeps up to r->slots operations in flight until all are complete. Only empty polls read the
+ * clock.
+ */
 static inline int stream(struct perf_run *r, int (*post)(struct perf_run *, uint64_t))
 {
 	uint64_t posted = 0;

@@ -7,6 +7,7 @@ set -u
 export IPATH_NO_BACKTRACE=1
 unset FI_PROVIDER
 top=${top_builddir:-$PWD}
+port=$((20000 + $$ % 10000))	# and the next three
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 bad=0
@@ -249,11 +250,11 @@ options()
 long_measurement()
 {
 	mkfifo "$tmp/server"
-	"$UTIL_DIR/datperf" --server -p 62054 -D ofi-tcp --timeout 3 2>"$tmp/server" &
+	"$UTIL_DIR/datperf" --server -p $((port + 3)) -D ofi-tcp --timeout 3 2>"$tmp/server" &
 	server=$!
 	exec 3<"$tmp/server"
 	read -r line <&3	# the server listens
-	run 0 "$UTIL_DIR/datperf" -p 62054 -D ofi-tcp -S 8 -t read -T 4000 127.0.0.1
+	run 0 "$UTIL_DIR/datperf" -p $((port + 3)) -D ofi-tcp -S 8 -t read -T 4000 127.0.0.1
 	has out "^ *8 |"
 	wait $server || fail "exit status $? of the server"
 	exec 3<&-
@@ -264,16 +265,16 @@ long_measurement()
 keep()
 {
 	mkfifo "$tmp/server"
-	"$UTIL_DIR/datperf" --server --keep -p 62053 -D ofi-tcp 2>"$tmp/server" &
+	"$UTIL_DIR/datperf" --server --keep -p $((port + 2)) -D ofi-tcp 2>"$tmp/server" &
 	server=$!
 	exec 3<"$tmp/server"
 	read -r line <&3	# the server listens
 	for more in "" "--raw" "-q 2 --threads 2" "--wait"; do
-		run 0 "$UTIL_DIR/datperf1" -p 62053 -D ofi-tcp -S 8 -n 10 $more 127.0.0.1
+		run 0 "$UTIL_DIR/datperf1" -p $((port + 2)) -D ofi-tcp -S 8 -n 10 $more 127.0.0.1
 		has out "^ *8 "
 	done
 	mkfifo "$tmp/client"
-	"$UTIL_DIR/datperf" -p 62053 -D ofi-tcp -S 8 -T 60000 --raw 127.0.0.1 >"$tmp/client" &
+	"$UTIL_DIR/datperf" -p $((port + 2)) -D ofi-tcp -S 8 -T 60000 --raw 127.0.0.1 >"$tmp/client" &
 	victim=$!
 	exec 4<"$tmp/client"
 	read -r line <&4	# the table's head: both are connected
@@ -284,9 +285,9 @@ keep()
 	*) fail "no reason but \"$line\" after the client's death" ;;
 	esac
 	# two at once: the server takes one after the other
-	"$UTIL_DIR/datperf" -p 62053 -D ofi-tcp -S 8 -n 10 127.0.0.1 >"$tmp/first" 2>&1 &
+	"$UTIL_DIR/datperf" -p $((port + 2)) -D ofi-tcp -S 8 -n 10 127.0.0.1 >"$tmp/first" 2>&1 &
 	first=$!
-	run 0 "$UTIL_DIR/datperf" -p 62053 -D ofi-tcp -S 8 -n 10 127.0.0.1
+	run 0 "$UTIL_DIR/datperf" -p $((port + 2)) -D ofi-tcp -S 8 -n 10 127.0.0.1
 	wait $first || fail "exit status $? of the first of two clients"
 	kill -9 $server
 	wait
@@ -333,11 +334,11 @@ plot()
 peers_apart()
 {
 	mkfifo "$tmp/server"
-	"$UTIL_DIR/datperf1" --server -p 62052 -D ofi-tcp --peers 1 2>"$tmp/server" &
+	"$UTIL_DIR/datperf1" --server -p $((port + 1)) -D ofi-tcp --peers 1 2>"$tmp/server" &
 	server=$!
 	exec 3<"$tmp/server"
 	read -r line <&3	# the server listens
-	run 0 "$UTIL_DIR/datperf" -p 62052 -D ofi-tcp --peers 3,2 -n 100 -T 5 127.0.0.1
+	run 0 "$UTIL_DIR/datperf" -p $((port + 1)) -D ofi-tcp --peers 3,2 -n 100 -T 5 127.0.0.1
 	[ "$(grep -cE '^ +[32]( +[0-9.]*[1-9][0-9.]*){7}$' "$tmp/out")" -eq 2 ] || fail "not two lines"
 	wait $server || fail "exit status $? of the server"
 	cat <&3 >"$tmp/err"
@@ -387,11 +388,11 @@ death()
 	prog=$UTIL_DIR/datperf
 	mkfifo "$tmp/server" "$tmp/client"
 	for victim in server client; do
-		"$prog" --server -p 62051 "$@" 2>"$tmp/server" &
+		"$prog" --server -p $port "$@" 2>"$tmp/server" &
 		server=$!
 		exec 3<"$tmp/server"
 		read -r line <&3	# the server listens
-		"$prog" -p 62051 -T 60000 -S 8 "$@" 127.0.0.1 \
+		"$prog" -p $port -T 60000 -S 8 "$@" 127.0.0.1 \
 			>"$tmp/client" 2>"$tmp/err" &
 		client=$!
 		exec 4<"$tmp/client"
