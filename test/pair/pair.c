@@ -506,7 +506,7 @@ bool pair_init(sigset_t *mask)
 	 */
 	dlopen("libfabric.so.1", RTLD_NOW);
 	/* a provider with assertions verifies its objects before it closes an IA */
-	setenv("DAT_OFI_CHECK", "1", 0);
+	setenv("DAT_TEST_CHECK", "1", 0);
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);

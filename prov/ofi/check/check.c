@@ -65,7 +65,7 @@ static void check_if(struct dofi_ia *ia, void *handle)
 
 void dofi_check_at_close(void *ia_handle)
 {
-	const char *wanted = secure_getenv("DAT_OFI_CHECK");
+	const char *wanted = secure_getenv("DAT_TEST_CHECK");
 
 	if (wanted && !strcmp(wanted, "1"))
 		check_each_ia(check_if, ia_handle);

@@ -12,7 +12,7 @@
 void dofi_check_invariants(void);
 
 /*
- * Verifies the objects of the IA @ia_handle, which may be no handle, if DAT_OFI_CHECK=1, as the
+ * Verifies the objects of the IA @ia_handle, which may be no handle, if DAT_TEST_CHECK=1, as the
  * two-process tests and the conformance suite set it. Call before the IA is closed. Other IAs are
  * left out, because threads may use them.
  */
