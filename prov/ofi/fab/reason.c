@@ -280,21 +280,27 @@ static bool shm_is_short(const struct dofi_params *params, char *text, size_t si
 	return true;
 }
 
+/* All bits but FI_MR_BASIC and FI_MR_SCALABLE, which the headers of libfabric 2.x deprecate. */
+#define MR_MODES (~3)
+
 /* Returns whether @provider lists anything, whatever DAT can use of it. */
 static bool lists_anything(const char *provider)
 {
-	struct fi_info *hints = fi_allocinfo(), *list = NULL;
+	struct fi_info *hints = fi_allocinfo(), *list;
+	bool listed = false;
 
 	if (!hints)
 		return false;
 	hints->mode = hints->domain_attr->mode = ~0ULL;
-	hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+	hints->domain_attr->mr_mode = MR_MODES;
 	hints->fabric_attr->prov_name = strdup(provider);
 	if (hints->fabric_attr->prov_name &&
-	    !fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, &list))
+	    !fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, &list)) {
+		listed = true;
 		fi_freeinfo(list);
+	}
 	fi_freeinfo(hints);
-	return list;
+	return listed;
 }
 
 static bool no_endpoints(const struct dofi_params *params, char *text, size_t size)
