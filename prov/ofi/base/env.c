@@ -190,7 +190,7 @@ static struct {
 
 static struct dofi_setting_line lines[N_SETTINGS + N_FOREIGN + DOFI_OFED_MOST];
 
-static bool number(const char *text, long *v)
+bool dofi_number(const char *text, long *v)
 {
 	char *end;
 
@@ -208,10 +208,10 @@ static void setting_read(size_t i)
 
 	*s->value = s->def;
 	found[i].origin = by_default;
-	if (text && number(text, &v) && v >= s->min && v <= s->max) {
+	if (text && dofi_number(text, &v) && v >= s->min && v <= s->max) {
 		*s->value = v;
 		found[i].origin = by_environment;
-	} else if (alias && number(alias, &v) && v >= 0) {
+	} else if (alias && dofi_number(alias, &v) && v >= 0) {
 		*s->value = s->of_alias(v);
 		found[i].origin = s->alias;
 	} else if (text || alias) {

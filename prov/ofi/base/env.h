@@ -58,6 +58,12 @@ struct dofi_foreign {
 extern const struct dofi_foreign dofi_foreign_table[];
 
 /*
+ * Parses the whole of @text as a number in the notation of C: decimal, 0x or 0. Returns whether it
+ * is one that fits.
+ */
+bool dofi_number(const char *text, long *v);
+
+/*
  * Reads the environment once; any thread may call it, and again. Call it before libfabric and
  * hwloc: in a privileged process all settings have their defaults, and the variables of those two
  * are dropped.

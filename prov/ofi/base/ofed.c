@@ -3,10 +3,10 @@
 
 #include "base/ofed.h"
 
+#include "base/env.h"
 #include "base/log.h"
 #include "secure_env.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,12 +88,9 @@ static bool is_given(const struct dofi_ofed *o)
 
 static bool is_valid(const struct dofi_ofed *o, const char *text)
 {
-	char *end;
 	long v;
 
-	errno = 0;
-	v = strtol(text, &end, 0);
-	return !errno && end != text && !*end && v >= o->min && v <= o->max;
+	return dofi_number(text, &v) && v >= o->min && v <= o->max;
 }
 
 /* One bit per row of the table that dofi_ofed_give() gave to libfabric; written once. */
