@@ -3,6 +3,7 @@
 
 #include "fab/named.h"
 
+#include "base/names.h"
 #include "fab/device.h"
 
 #include <dirent.h>
@@ -134,17 +135,18 @@ static void devices_list(const char *sysfs, char *names, size_t size)
 {
 	char path[PATH_MAX];
 	struct dirent *d;
-	size_t n = 0;
 	DIR *dir;
 
-	snprintf(names, size, "none");
+	names[0] = 0;
 	snprintf(path, sizeof(path), "%s/infiniband", sysfs);
 	dir = opendir(path);
 	while (dir && (d = readdir(dir)))
-		if (d->d_name[0] != '.' && n < size)
-			n += snprintf(names + n, size - n, "%s%s", n ? " " : "", d->d_name);
+		if (d->d_name[0] != '.')
+			dofi_names_add(names, size, d->d_name);
 	if (dir)
 		closedir(dir);
+	if (!names[0])
+		snprintf(names, size, "none");
 }
 
 static int device_find(const struct search *s, struct dofi_params *p, char *why, size_t why_size)
