@@ -17,7 +17,6 @@
 
 #define DREG_GUARDED_BY(lock) DREG_LOCK_ATTRIBUTE(guarded_by(lock))
 #define DREG_NEEDS(lock) DREG_LOCK_ATTRIBUTE(requires_capability(lock))
-#define DREG_NEEDS_NOT(lock) DREG_LOCK_ATTRIBUTE(locks_excluded(lock))
 /* The caller is the only thread: in a destructor, or on what no other thread knows yet. */
 #define DREG_UNCHECKED_LOCKS DREG_LOCK_ATTRIBUTE(no_thread_safety_analysis)
 

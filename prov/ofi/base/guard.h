@@ -18,9 +18,8 @@
 
 /* A type whose objects are locks. */
 #define DOFI_LOCK DOFI_GUARD(capability("mutex"))
-/* The member is accessed with @lock held; what it points to is. */
+/* The member is accessed with @lock held. */
 #define DOFI_GUARDED_BY(lock) DOFI_GUARD(guarded_by(lock))
-#define DOFI_POINTEE_GUARDED_BY(lock) DOFI_GUARD(pt_guarded_by(lock))
 /* A thread that holds this lock may take @... next, never the other way round. */
 #define DOFI_TAKEN_BEFORE(...) DOFI_GUARD(acquired_before(__VA_ARGS__))
 /* The caller holds the locks; does not hold them. */
