@@ -37,15 +37,18 @@ struct dofi_queue {
 	struct dofi_dto **slots;	/* operation i has the slot at i & mask */
 	size_t stride;
 	uint32_t mask;
-	uint32_t first; /* slots in memory[0]; memory[i] doubled them for the i-th time */
-	uint32_t steps;			/* how often they were doubled */
+	uint32_t first;			/* slots in memory[0]; memory[i] has the i-th doubling */
+	uint32_t steps;			/* how often the slots were doubled */
 	char *memory[DOFI_QUEUE_STEPS];
 	uint32_t limit;			/* most operations outstanding and events not dequeued */
-	uint32_t depth; /* outstanding operations from which on a post calls dofi_queue_extend() */
+	/* a post with so many operations outstanding, or more, calls dofi_queue_extend() */
+	uint32_t depth;
 	uint32_t max_iov;		/* segments that a slot has room for */
-	uint32_t head, next, tail;
-	const struct dofi_lmr
-		*lmr; /* the LMR of the last plain operation, or dofi_lmr_none: obj/fast.h */
+	uint32_t head;			/* the oldest operation */
+	uint32_t next;			/* the next operation for the fabric */
+	uint32_t tail;			/* the next operation to be posted */
+	/* the LMR of the last plain operation, or dofi_lmr_none: obj/fast.h */
+	const struct dofi_lmr *lmr;
 	struct dofi_unread *unread;	/* its owner's: events that are not dequeued */
 	/* set by the owner: */
 	bool open;			/* operations may go to the fabric */
