@@ -21,11 +21,11 @@
 
 static bool is_friend(int fd)
 {
-	struct ucred who;
-	socklen_t len = sizeof(who);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) &&
-	       (who.uid == geteuid() || who.uid == 0);
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
 /* Writes the text to a memory file. Returns its descriptor, or -1. */

@@ -295,7 +295,7 @@ Test(cond, a_signal_ends_a_wait_with_a_descriptor)
 	dofi_mutex_lock(&lock);
 	dofi_cond_broadcast(&cond);
 	dofi_mutex_unlock(&lock);
-	cr_expect_eq(wait_with_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "it was for nobody");
+	cr_expect_eq(wait_with_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "no thread waited then");
 }
 
 /*

@@ -275,7 +275,7 @@ Test(cno, with_its_last_evd_freed_all_waiters_leave)
 		succeed(w[i].ret);
 		cr_expect_eq(w[i].which, DAT_HANDLE_NULL);
 	}
-	cr_expect(!triggered(), "that was for those who waited");
+	cr_expect(!triggered(), "only the waiting threads return");
 }
 
 Test(cno, with_its_last_evd_detached_waiters_stay)
@@ -600,7 +600,7 @@ Test(cno_fd, notifies_again_of_remaining_events)
 	succeed(dofi_evd_dequeue(evd, &event));
 	cr_expect(readable());
 	succeed(dofi_evd_dequeue(evd, &event));
-	cr_expect(!readable(), "who has taken everything needs no reminder");
+	cr_expect(!readable(), "no event is left to report");
 }
 
 /* The program must not read the descriptor, but doing so causes no harm. */
@@ -640,7 +640,7 @@ Test(cno_fd, takes_its_descriptor_with_it)
 	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
 	succeed(dofi_cno_free(cno));
 	cr_expect_eq(fcntl(fd, F_GETFD), -1);
-	cr_expect_eq(poll(&p, 1, 0), 1, "who waited at it is woken");
+	cr_expect_eq(poll(&p, 1, 0), 1, "a waiting poll() returns");
 	close(still);
 }
 

@@ -295,7 +295,7 @@ Test(evd_wait, a_signal_ends_it)
 	waiter_start(&w, 1);
 	thread_pester(w.thread);
 	expect_ret(w.ret, DOFI_RET(DAT_INTERRUPTED_CALL, 0));
-	cr_expect_eq(w.more, -1, "nothing is told");
+	cr_expect_eq(w.more, -1, "nmore is not written");
 	cr_expect(event_none(evd), "dequeue is allowed again");
 	succeed(post_number(evd, 1));
 	succeed(wait_for(0, 1));

@@ -296,10 +296,10 @@ Test(perf_run, both_ends_use_one_buffer_or_rotate, .timeout = 60)
 	cr_expect(buffers_move(true));
 }
 
-static void corrupt_one(enum perf_test test, struct fake *who)
+static void corrupt_one(enum perf_test test, struct fake *side)
 {
 	begin(512, 4);
-	who->corrupt_at = 3;
+	side->corrupt_at = 3;
 	cr_assert_eq(run(test, PERF_VERIFY, 100, 4), -1);
 	cr_assert(strstr(client.x.err, "wrong data in 1 of 4"), "%s", client.x.err);
 	end();

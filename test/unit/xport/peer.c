@@ -550,6 +550,6 @@ void peer_sees_break(struct peer *p)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect(event_none(evd));
 	cr_expect_eq(peer_recv_cm(p), DOFI_CM_BYE);
-	cr_expect_eq(p->received.reason, 1, "it is told that it broke");
+	cr_expect_eq(p->received.reason, 1, "the BYE reports a break");
 	cr_expect_eq(peer_recv_cm(p), 0);
 }

@@ -135,7 +135,7 @@ Test(cm_address, the_kernel_reports_the_user)
 
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	cr_expect(dofi_cm_is_same_user(fd[0]));
-	cr_expect(!dofi_cm_is_same_user(tcp), "nobody is there");
+	cr_expect(!dofi_cm_is_same_user(tcp), "the socket has no peer");
 	cr_expect(!dofi_cm_is_same_user(-1));
 	close(tcp);
 	close(fd[0]);

@@ -202,7 +202,7 @@ Test(msg_mail, is_offered_in_an_acceptance, .init = init_unconnected)
 	cm_event(FI_CONNECTED, fake_eps.last, NO_BYTES);
 	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
 	succeed(fetch_add(1));
-	cr_expect_eq(fake_eps.remote_key, theirs.key, "the request told of it");
+	cr_expect_eq(fake_eps.remote_key, theirs.key, "the key of the request");
 	succeed(dofi_psp_free(psp));
 }
 
@@ -280,7 +280,7 @@ Test(msg_mail, a_reply_to_nothing_is_ignored)
 	*reply_slot(1) = (struct reply){ .number = htobe32(1) };
 	ring(ours.id + 1000000);
 	ring((uint64_t)ours.id | 1ull << 32);
-	cr_expect(event_none(evd), "nobody rang for it");
+	cr_expect(event_none(evd), "the ids are of no connection");
 	ring(ours.id);
 	cr_expect_eq(completed(1), DAT_DTO_SUCCESS);
 	cr_expect(event_none(evd), "the second was never asked");

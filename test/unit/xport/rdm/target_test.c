@@ -44,7 +44,7 @@ Test(rdm_target, writes_go_where_they_say)
 	peer_send(&peer, &f, NULL, 0);
 	answered(99, RDM_OK);
 	cr_expect(!memcmp(big + 10000, theirs + 5, 30000) && all_zero(big + 3000, 7000));
-	cr_expect(event_none(evd), "nobody is told");
+	cr_expect(event_none(evd), "no event reports it");
 }
 
 static bool owes(void)
