@@ -65,7 +65,7 @@ make_in_build()
 if [ $# -eq 0 ]; then
 	mkdir "$build" || exit 99
 	(cd "$build" && "$src/configure" -q --prefix="$prefix" --libdir="$prefix/lib" \
-		--disable-tests ${CC:+CC="$CC"} CFLAGS=-O1) >"$tmp/out" 2>&1 ||
+		--disable-tests ${CC:+CC="$CC"} CFLAGS=-O0) >"$tmp/out" 2>&1 ||
 		{ fail "configure"; exit 1; }
 	make_in_build -j2
 fi
