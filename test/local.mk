@@ -11,6 +11,7 @@ SLOW_TESTS += test/bench.sh test/install.sh
 EXTRA_DIST += \
 	contrib/check-layers \
 	contrib/check-words \
+	test/alternate \
 	test/abi/symbols.sh \
 	test/bench.sh \
 	test/bench_runs_test.py \
@@ -73,20 +74,22 @@ SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS) $(PAIR_TEST
 check-sanitized:
 	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SANITIZED_TESTS)'
 
-# The two-process tests and the conformance suite under valgrind. What it calls possibly lost is
-# libfabric's lists, which point into the middle of their elements, in the cases that end a
-# process with all open. Its threads run one at a time; fairly, or a polling thread keeps the
-# progress thread from running.
+# The two-process tests, each with one API version, and the conformance suite under valgrind. What it
+# calls possibly lost is libfabric's lists, which point into the middle of their elements, in the
+# cases that end a process with all open. Its threads run one at a time; fairly, or a polling thread
+# keeps the progress thread from running.
 VALGRIND_COMMAND = $(VALGRIND) --quiet --fair-sched=yes --error-exitcode=99 --leak-check=full \
 	--show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect \
 	--suppressions=$(abs_top_srcdir)/test/valgrind.supp
 
 check-valgrind:
 	test -n '$(VALGRIND)' || { echo 'valgrind was not found by configure'; exit 1; }
-	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS)' \
+	tests=`$(SHELL) $(top_srcdir)/test/alternate $(PAIR_TESTS) $(ROBUST_TESTS)` && \
+		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` $(CONFORM_TESTS)" \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
-# On another libfabric than that of Debian 12: all that reaches it, the longest first, and Debian's programs.
+# On another libfabric than that of Debian 12: all that reaches it, the longest first, and Debian's
+# programs.
 CHECK_LIBFABRIC_TESTS = $(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) $(PAIR_TESTS) \
 	$(ROBUST_TESTS) $(CONFORM_TESTS) $(REGISTRY_TESTS) $(UTIL_TESTS)
 
