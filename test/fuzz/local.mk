@@ -7,8 +7,12 @@ FUZZ_CC = clang
 fuzz_run = top_srcdir='$(top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_CC='$(FUZZ_CC)' \
 	$(SHELL) $(top_srcdir)/test/fuzz/run
 
-# A target: its line here, its program below, and its seeds.
-fuzz: fuzz-rdm_frame fuzz-cm_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
+# A target: its name and its line here, its program below, and its seeds.
+fuzz_parsers = fuzz-rdm_frame fuzz-cm_wire fuzz-wire
+fuzz_live = fuzz-live-shm fuzz-live-rxm fuzz-live-local
+fuzz: fuzz-parsers fuzz-live
+fuzz-parsers: $(fuzz_parsers)
+fuzz-live: $(fuzz_live)
 fuzz-rdm_frame:
 	$(fuzz_run) rdm_frame prov/ofi/xport/rdm/frame.c
 fuzz-cm_wire:
@@ -16,11 +20,11 @@ fuzz-cm_wire:
 fuzz-wire:
 	$(fuzz_run) wire prov/ofi/xport/wire.c
 
-fuzz-live-shm fuzz-live-rxm fuzz-live-local: all test/fuzz/live2
+$(fuzz_live): all test/fuzz/live2
 	$(AM_TESTS_ENVIRONMENT) FUZZ_SECONDS='$(FUZZ_SECONDS)' \
 		$(SHELL) $(top_srcdir)/test/fuzz/live.sh $(@:fuzz-live-%=%)
 
-.PHONY: fuzz fuzz-rdm_frame fuzz-cm_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
+.PHONY: fuzz fuzz-parsers fuzz-live $(fuzz_parsers) $(fuzz_live)
 
 fuzz_replays = \
 	test/fuzz/rdm_frame_replay \
