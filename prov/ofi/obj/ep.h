@@ -87,6 +87,8 @@ struct dofi_ep {
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
+	bool datagrams;			/* a datagram EP, see datagram.h; never changes */
+	TAILQ_HEAD(dofi_exchanges, dofi_exchange) exchanges; /* of a datagram EP, oldest first */
 	struct dofi_fast fast;
 	struct dofi_queue sq, rq;	/* requests and receives */
 	/* events of sq and rq that are not dequeued; no lock */

@@ -13,6 +13,7 @@
 
 #include <sys/socket.h>
 
+struct dofi_datagrams;
 struct dofi_evd;
 struct dofi_xport;
 struct dofi_xports;
@@ -31,6 +32,10 @@ struct dofi_ia {
 	 */
 	struct dofi_fabric_choice local;
 	void *local_ia;
+	/* the datagram service; NULL if the IA has none */
+	const struct dofi_datagrams *datagrams;
+	void *datagrams_ia;		/* its state of this IA */
+	uint32_t datagram_size;		/* most bytes of a datagram; 0 without the service */
 	struct dofi_limits limits;
 	DAT_COUNT max_private_data;
 	struct dofi_progress progress;

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 struct dofi_cr;
+struct dofi_datagrams;
 struct dofi_dto;
 struct dofi_ep;
 struct dofi_ia;
@@ -202,6 +203,8 @@ struct dofi_xports {
 	 * or a negative errno, and the IA has none. Progress thread. NULL: there is no such fabric.
 	 */
 	int (*add_local)(struct dofi_ia *ia);
+	/* The datagram service; NULL in a provider of 1.2. */
+	const struct dofi_datagrams *datagrams;
 };
 
 #endif

@@ -31,10 +31,14 @@ enum dofi_dto_kind {
 	DOFI_DTO_WRITE_IMMED,
 	DOFI_DTO_FETCH_ADD,
 	DOFI_DTO_CMP_SWAP,
+	DOFI_DTO_SEND_UD,		/* remote_addr is the address handle, remote_key the number */
+	DOFI_DTO_SEND_UD_IMMED,
 	/* what a receive becomes if the message, or write, that ends it has such data */
 	DOFI_DTO_RECV_INVALIDATE,
 	DOFI_DTO_RECV_IMMED,
 	DOFI_DTO_RECV_WRITE_IMMED,
+	DOFI_DTO_RECV_UD,
+	DOFI_DTO_RECV_UD_IMMED,
 	DOFI_DTO_KINDS,
 };
 
@@ -47,11 +51,15 @@ enum dofi_dto_kind {
 	(1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
 #define DOFI_DTO_RECVS                                                                      \
 	(1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_INVALIDATE | 1u << DOFI_DTO_RECV_IMMED |   \
-	 1u << DOFI_DTO_RECV_WRITE_IMMED)
+	 1u << DOFI_DTO_RECV_WRITE_IMMED | 1u << DOFI_DTO_RECV_UD |                          \
+	 1u << DOFI_DTO_RECV_UD_IMMED)
+/* Sends of datagrams. */
+#define DOFI_DTO_DATAGRAMS (1u << DOFI_DTO_SEND_UD | 1u << DOFI_DTO_SEND_UD_IMMED)
 /* Kinds that complete with an event of the extension. */
 #define DOFI_DTO_EXTENDED                                                                   \
 	(1u << DOFI_DTO_WRITE_IMMED | DOFI_DTO_ATOMICS | 1u << DOFI_DTO_RECV_IMMED |         \
-	 1u << DOFI_DTO_RECV_WRITE_IMMED)
+	 1u << DOFI_DTO_RECV_WRITE_IMMED | DOFI_DTO_DATAGRAMS | 1u << DOFI_DTO_RECV_UD |      \
+	 1u << DOFI_DTO_RECV_UD_IMMED)
 #define DOFI_DTO_ATOMICS (1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
 
 /* How far the transport is with an operation that takes several steps. */
