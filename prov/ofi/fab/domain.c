@@ -37,7 +37,8 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	}
 	domain->mr_style = choice->mr_style;
 	domain->target_rdma = choice->target_rdma;
-	domain->registers = choice->target_rdma && choice->info->domain_attr->mr_mode & FI_MR_LOCAL;
+	domain->mr_local = choice->info->domain_attr->mr_mode & FI_MR_LOCAL;
+	domain->registers = choice->target_rdma && domain->mr_local;
 	domain->also_granted = choice->also_granted;
 	domain->n_more = 0;
 	domain->cq.wc_errors = choice->quirk && choice->quirk->wc_errors;
@@ -259,4 +260,24 @@ int dofi_mr_close(struct dofi_mr *mr)
 	if (!ret)
 		mr->fid = NULL;
 	return ret;
+}
+
+int dofi_local_mr_open(const struct dofi_domain *domain, const void *memory, size_t size,
+		       uint64_t access, struct fid_mr **mr)
+{
+	uint64_t key;
+
+	*mr = NULL;
+	if (!domain->mr_local)
+		return 0;
+	key = dofi_random();
+	if (!key)
+		return -EIO;
+	return fi_mr_reg(domain->fid, memory, size, access, 0, key, 0, mr, NULL);
+}
+
+void dofi_local_mr_close(struct fid_mr *mr)
+{
+	if (mr)
+		fi_close(&mr->fid);
 }

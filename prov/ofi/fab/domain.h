@@ -18,7 +18,8 @@ struct dofi_domain {
 	/* dofi_fabric_choice.target_rdma: the target checks keys and moves bytes */
 	bool target_rdma;
 	struct dofi_grants grants;	/* the keys of peers where the fabric does not check them */
-	/* target_rdma: the fabric needs registrations for local use */
+	bool mr_local;			/* the fabric needs registrations for local use */
+	/* with target_rdma: mr_local */
 	bool registers;
 	/* see dofi_fabric_choice: remote registrations also have a grant */
 	bool also_granted;
@@ -81,5 +82,20 @@ int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *reque
  * a forked child the fabric's part stays: a device would close the parent's.
  */
 int dofi_mr_close(struct dofi_mr *mr);
+
+/*
+ * Registers memory of the provider itself for @access, FI_SEND or FI_RECV, if the fabric needs that
+ * (FI_MR_LOCAL); otherwise *@mr is NULL. Returns 0 or a negative errno. Any thread.
+ */
+int dofi_local_mr_open(const struct dofi_domain *domain, const void *memory, size_t size,
+		       uint64_t access, struct fid_mr **mr);
+/* Closes the registration. NULL is ignored. Any thread. */
+void dofi_local_mr_close(struct fid_mr *mr);
+
+/* Returns the descriptor for operations with the memory. */
+static inline void *dofi_local_mr_desc(struct fid_mr *mr)
+{
+	return mr ? fi_mr_desc(mr) : NULL;
+}
 
 #endif

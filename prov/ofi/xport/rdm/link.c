@@ -81,7 +81,7 @@ static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct 
 
 	if (!op)
 		return -FI_EAGAIN;
-	desc = conn->rpz->copies_mr ? fi_mr_desc(conn->rpz->copies_mr) : NULL;
+	desc = dofi_local_mr_desc(conn->rpz->copies_mr);
 	iov = (struct iovec){ op->copy, rdm_frame_pack(op->copy, f) };
 	iov.iov_len += dofi_iov_gather(op->copy + iov.iov_len, from, n, offset, size);
 	ret = fi_sendmsg(conn->ep->fid, &msg, FI_COMPLETION);
@@ -298,7 +298,7 @@ int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct r
 	}
 	address(conn, f);
 	iov[0] = (struct iovec){ op->header, rdm_frame_pack(op->header, f) };
-	desc[0] = conn->rpz->ops_mr ? fi_mr_desc(conn->rpz->ops_mr) : NULL;
+	desc[0] = dofi_local_mr_desc(conn->rpz->ops_mr);
 	for (i = 0; i < dto->n_iov; i++) {
 		iov[1 + i] = dto->iov[i];
 		desc[1 + i] = dto->desc[i];

@@ -20,18 +20,6 @@
 #define SPARES 64
 #define CACHE_LINE 64
 
-static int sent_register(struct rdm_pz *rpz, const void *memory, size_t size, struct fid_mr **mr)
-{
-	const struct fi_info *info = rdm_fabric_of(rpz->pz->obj.ia)->info;
-	const uint64_t key = dofi_random();
-
-	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
-		return 0;
-	if (!key)
-		return -EIO;
-	return fi_mr_reg(rpz->domain->fid, memory, size, FI_SEND, 0, key, 0, mr, NULL);
-}
-
 /* Copies of frames that are too long to be injected. A ring takes frames of any size. */
 static int copies_open(struct rdm_pz *rpz)
 {
@@ -48,7 +36,7 @@ static int copies_open(struct rdm_pz *rpz)
 		rpz->op[OPS + i].copy = rpz->copy + i * size;
 		SLIST_INSERT_HEAD(&rpz->copies, &rpz->op[OPS + i], free);
 	}
-	return sent_register(rpz, rpz->copy, COPIES * size, &rpz->copies_mr);
+	return dofi_local_mr_open(rpz->domain, rpz->copy, COPIES * size, FI_SEND, &rpz->copies_mr);
 }
 
 static int ops_open(struct rdm_pz *rpz)
@@ -63,7 +51,8 @@ static int ops_open(struct rdm_pz *rpz)
 		rpz->op[i].rpz = rpz;
 	for (i = 0; i < OPS; i++)
 		SLIST_INSERT_HEAD(&rpz->ops, &rpz->op[i], free);
-	ret = sent_register(rpz, rpz->op, OPS * sizeof(*rpz->op), &rpz->ops_mr);
+	ret = dofi_local_mr_open(rpz->domain, rpz->op, OPS * sizeof(*rpz->op), FI_SEND,
+				 &rpz->ops_mr);
 	return ret ? ret : copies_open(rpz);
 }
 
@@ -105,10 +94,8 @@ int rdm_ops_open(struct rdm_pz *rpz)
 
 void rdm_ops_close(struct rdm_pz *rpz)
 {
-	if (rpz->copies_mr)
-		fi_close(&rpz->copies_mr->fid);
-	if (rpz->ops_mr)
-		fi_close(&rpz->ops_mr->fid);
+	dofi_local_mr_close(rpz->copies_mr);
+	dofi_local_mr_close(rpz->ops_mr);
 	free(rpz->copy);
 	free(rpz->op);
 	free(rpz->spares);
