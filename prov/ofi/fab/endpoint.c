@@ -29,51 +29,47 @@ struct dofi_rdm_peer {
 	_Alignas(struct sockaddr_storage) unsigned char address[DOFI_RDM_ADDRESS];
 };
 
-static void *context_of(const struct dofi_rdm_buffer *buffer)
+static size_t buffer_size(const struct dofi_rdm *rdm)
 {
-	return (void *)((uintptr_t)buffer | DOFI_RDM_BUFFER_BIT);
+	return rdm->prefix + rdm->frame_size;
 }
 
-static int memory_register(struct dofi_rdm *rdm, struct fid_domain *domain, size_t size)
+static void buffers_close(struct dofi_rdm *rdm)
 {
-	uint64_t key = dofi_random();
-
-	if (!key)
-		return -EIO;
-	return fi_mr_reg(domain, rdm->memory, size, FI_RECV, 0, key, 0, &rdm->mr, NULL);
+	dofi_local_mr_close(rdm->mr);
+	rdm->mr = NULL;
+	free(rdm->memory);
+	rdm->memory = NULL;
 }
 
-static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain,
-			const struct fi_info *info)
+static size_t round_up(size_t size)
 {
-	size_t stride = (rdm->frame_size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	return (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain)
+{
+	const size_t stride = round_up(buffer_size(rdm)), size = stride * rdm->n_buffers;
 	unsigned i;
 	int ret;
 
 	if (!rdm->n_buffers)
 		return 0;
-	rdm->memory = aligned_alloc(CACHE_LINE, stride * rdm->n_buffers);
+	rdm->memory = aligned_alloc(CACHE_LINE,
+				    size + round_up(rdm->n_buffers * sizeof(*rdm->buffer)));
 	if (!rdm->memory)
 		return -ENOMEM;
+	ret = dofi_local_mr_open(domain, rdm->memory, size, FI_RECV, &rdm->mr);
+	if (ret) {
+		buffers_close(rdm);
+		return ret;
+	}
+	rdm->buffer = (struct dofi_rdm_buffer *)(rdm->memory + size);
 	for (i = 0; i < rdm->n_buffers; i++)
 		rdm->buffer[i] = (struct dofi_rdm_buffer){
 			.rdm = rdm, .data = rdm->memory + i * stride,
 		};
-	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
-		return 0;
-	ret = memory_register(rdm, domain->fid, stride * rdm->n_buffers);
-	if (ret)
-		free(rdm->memory);
-	return ret;
-}
-
-static void buffers_close(struct dofi_rdm *rdm)
-{
-	if (rdm->mr)
-		fi_close(&rdm->mr->fid);
-	rdm->mr = NULL;
-	free(rdm->memory);
-	rdm->memory = NULL;
+	return 0;
 }
 
 /* Sets the endpoint's name, unless the fabric chooses it. */
@@ -151,10 +147,8 @@ static int address_read(struct dofi_rdm *rdm, const struct fi_info *info, const 
 
 static ssize_t post(const struct dofi_rdm *rdm, struct dofi_rdm_buffer *buffer)
 {
-	void *desc = rdm->mr ? fi_mr_desc(rdm->mr) : NULL;
-
-	return fi_recv(rdm->fid, buffer->data, rdm->frame_size, desc, FI_ADDR_UNSPEC,
-		       context_of(buffer));
+	return fi_recv(rdm->fid, buffer->data, buffer_size(rdm), dofi_local_mr_desc(rdm->mr),
+		       FI_ADDR_UNSPEC, dofi_rdm_context_of(buffer));
 }
 
 static int buffers_post(struct dofi_rdm *rdm)
@@ -185,7 +179,7 @@ static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 		return;
 	}
 	for (i = 0; i < rdm->n_buffers; i++)
-		fi_cancel(&fid->fid, context_of(&rdm->buffer[i]));
+		fi_cancel(&fid->fid, dofi_rdm_context_of(&rdm->buffer[i]));
 	dofi_cq_guard_leave(rdm->cq);
 }
 
@@ -206,22 +200,41 @@ void dofi_rdm_shut(struct dofi_rdm *rdm)
 		dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint: %s", fi_strerror(-ret));
 }
 
-int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		  const struct dofi_fabric_choice *choice, const char *shm_address,
-		  unsigned n_buffers)
+/* As many buffers as were requested and the fabric takes. */
+static unsigned buffers_count(const struct fi_info *info, unsigned wanted)
 {
-	struct fi_av_attr attr = { .type = FI_AV_TABLE };
-	int ret;
+	const size_t most = info->rx_attr->size;
+
+	return most && most < wanted ? (unsigned)most : wanted;
+}
+
+static void rdm_init(struct dofi_rdm *rdm, struct dofi_domain *domain,
+		     const struct dofi_fabric_choice *choice,
+		     const struct dofi_rdm_options *options)
+{
+	const struct fi_info *info = choice->info;
 
 	*rdm = (struct dofi_rdm){
 		.cq = &domain->cq,
+		.arrived = options->arrived,
 		.frame_size = choice->frame_size,
+		.prefix = info->mode & FI_MSG_PREFIX ? info->ep_attr->msg_prefix_size : 0,
 		.max_peers = choice->quirk->max_peers,
-		.n_buffers = n_buffers,
+		.n_buffers = buffers_count(info, options->n_buffers),
 	};
 	STAILQ_INIT(&rdm->unposted);
 	LIST_INIT(&rdm->peers);
-	ret = buffers_open(rdm, domain, choice->info);
+}
+
+int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
+		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options)
+{
+	const char *shm_address = options->shm_address;
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	int ret;
+
+	rdm_init(rdm, domain, choice, options);
+	ret = buffers_open(rdm, domain);
 	if (ret)
 		goto log;
 	ret = fi_av_open(domain->fid, &attr, &rdm->av, NULL);

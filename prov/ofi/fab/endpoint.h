@@ -13,9 +13,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* How many frames can arrive before the first is handled. */
-#define DOFI_RDM_BUFFERS 64
-
 /* How many buffers are posted again at a time: posting locks the guard of the CQ. */
 #define DOFI_RDM_TOGETHER 8
 
@@ -27,9 +24,19 @@ struct dofi_rdm;
 /* A buffer that a frame arrives in. */
 struct dofi_rdm_buffer {
 	struct dofi_rdm *rdm;
-	unsigned char *data;		/* of rdm->frame_size bytes; a frame is at the start */
+	/* of rdm->prefix + rdm->frame_size bytes; the frame follows the prefix */
+	unsigned char *data;
 	STAILQ_ENTRY(dofi_rdm_buffer) link; /* in rdm->unposted */
 };
+
+/*
+ * An operation with the context of @buffer completed: @entry->len includes the prefix, @err is 0 or
+ * a positive libfabric error, FI_ECANCELED if the endpoint was closed. The owner passes a received
+ * buffer to dofi_rdm_repost(), with an error as well. Any thread, CQ lock held; rules as for
+ * dofi_completed.
+ */
+typedef void dofi_rdm_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
+			      int err, struct dofi_sink *sink);
 
 struct dofi_rdm_peer;
 
@@ -37,16 +44,23 @@ struct dofi_rdm {
 	struct fid_ep *fid;		/* NULL when closed */
 	struct fid_av *av;
 	struct dofi_cq *cq;
-	size_t frame_size;
+	dofi_rdm_arrived *arrived;
+	size_t frame_size;		/* the longest frame, without its prefix */
+	/*
+	 * FI_MSG_PREFIX: this many bytes, which the fabric writes, come before the frame in each
+	 * buffer. They count in the length of a completion. Messages that are sent have no prefix:
+	 * verbs is the only fabric with this mode, and needs it for receives alone.
+	 */
+	size_t prefix;
 	unsigned char address[DOFI_RDM_ADDRESS]; /* its address for peers, padded with zeros */
 	size_t address_len;
 	uint32_t address_format;	/* FI_SOCKADDR_IN, FI_ADDR_STR, ... */
 
 	unsigned n_buffers;
-	unsigned char *memory;		/* of all buffers */
+	unsigned char *memory;		/* of all buffers, and behind that buffer[] */
 	/* registration of memory where the fabric needs one, or NULL */
 	struct fid_mr *mr;
-	struct dofi_rdm_buffer buffer[DOFI_RDM_BUFFERS];
+	struct dofi_rdm_buffer *buffer;	/* of n_buffers */
 	STAILQ_HEAD(, dofi_rdm_buffer) unposted; /* buffers to be posted; CQ lock */
 	unsigned n_unposted;			/* how many those are; CQ lock */
 
@@ -57,19 +71,29 @@ struct dofi_rdm {
 	unsigned used_peers;		/* how many of them were added */
 };
 
+/* How an endpoint is opened. */
+struct dofi_rdm_options {
+	/* on shared memory the endpoint's name, "fi_shm://..."; elsewhere NULL */
+	const char *shm_address;
+	/* how many frames can arrive before the first is handled; the fabric may limit it */
+	unsigned n_buffers;
+	dofi_rdm_arrived *arrived;	/* unused without buffers */
+};
+
 /*
- * Opens the endpoint, on @domain's CQ, and posts @n_buffers, none or up to DOFI_RDM_BUFFERS. An
- * operation completes there if it failed, or was posted with FI_COMPLETION. On shared memory its
- * name is @shm_address, "fi_shm://..."; elsewhere that is NULL. The caller saves and restores
+ * Opens an endpoint of type FI_EP_RDM or FI_EP_DGRAM, on @domain's CQ, and posts its buffers. An
+ * operation completes there if it failed, or was posted with FI_COMPLETION; udp ignores that flag,
+ * and completes each one that was not injected. The owner of the CQ passes a completion to
+ * arrived() if its context is a buffer's: dofi_rdm_is_buffer(). The caller saves and restores
  * signals around the call where the fabric takes some, as shm does. Progress thread only.
  */
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		  const struct dofi_fabric_choice *choice, const char *shm_address,
-		  unsigned n_buffers);
+		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options);
 
 /*
  * Closes the endpoint but keeps its memory: nothing is received any more, and posted buffers
- * complete as cancelled. All connections that use it must have ended. Progress thread only.
+ * complete as cancelled, or on udp not at all. All connections that use it must have ended.
+ * Progress thread only.
  */
 void dofi_rdm_shut(struct dofi_rdm *rdm);
 
@@ -114,9 +138,27 @@ static inline bool dofi_rdm_is_buffer(const void *context)
 	return (uintptr_t)context & DOFI_RDM_BUFFER_BIT;
 }
 
+/*
+ * The context of operations with a buffer. The endpoint's owner may send a buffer of its own with
+ * it, whose member rdm is set.
+ */
+static inline void *dofi_rdm_context_of(const struct dofi_rdm_buffer *buffer)
+{
+	return (void *)((uintptr_t)buffer | DOFI_RDM_BUFFER_BIT);
+}
+
 static inline struct dofi_rdm_buffer *dofi_rdm_buffer_of(const void *context)
 {
 	return (struct dofi_rdm_buffer *)((uintptr_t)context & ~DOFI_RDM_BUFFER_BIT);
+}
+
+/* Passes a completion, whose context is a buffer's, to the owner of its endpoint. CQ lock held. */
+static inline void dofi_rdm_completed(const struct fi_cq_data_entry *entry, int err,
+				      struct dofi_sink *sink)
+{
+	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
+
+	buffer->rdm->arrived(buffer, entry, err, sink);
 }
 
 /*

@@ -21,6 +21,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define BUFFERS 64
+
 /* The fake endpoint and its addresses */
 
 static struct {
@@ -34,6 +36,7 @@ static struct dofi_domain domain;
 static unsigned posted, cancelled, inserted, removed;
 static void *context[1024];		/* of receives, in order */
 static void *desc;
+static size_t received_size;		/* of the last receive */
 static const char *own_name;
 static struct sockaddr_in own_address;
 static char source[DOFI_RDM_ADDRESS];	/* the source address that the endpoint was opened with */
@@ -112,6 +115,7 @@ static ssize_t recv_into(struct fid_ep *ep, void *buf, size_t len, void *d, fi_a
 		fault.recv_after--;
 	context[posted++ % 1024] = c;
 	desc = d;
+	received_size = len;
 	return 0;
 }
 
@@ -188,14 +192,23 @@ static struct dofi_fabric_choice choice = { .rdm = true, .frame_size = 1000 };
 static unsigned seen, seen_failed;
 
 /* Posts each buffer again, as the owner of the endpoint does. */
-static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+static void arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
+		    struct dofi_sink *sink)
 {
 	(void)sink;
-	cr_assert(dofi_rdm_is_buffer(entry->op_context));
-	cr_assert(dofi_rdm_buffer_of(entry->op_context)->rdm == &rdm);
+	cr_assert(dofi_rdm_buffer_of(entry->op_context) == buffer);
+	cr_assert(buffer->rdm == &rdm);
 	seen++;
 	seen_failed += err != 0;
-	dofi_rdm_repost(dofi_rdm_buffer_of(entry->op_context));
+	dofi_rdm_repost(buffer);
+}
+
+static struct dofi_rdm_options options = { .n_buffers = BUFFERS, .arrived = arrived };
+
+static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	cr_assert(dofi_rdm_is_buffer(entry->op_context));
+	dofi_rdm_completed(entry, err, sink);
 }
 
 static void swept(struct dofi_cq *cq)
@@ -237,7 +250,8 @@ TestSuite(rdm, .init = init, .fini = fini);
 
 static void open_rdm(void)
 {
-	cr_assert_eq(dofi_rdm_open(&rdm, &domain, &choice, own_name, DOFI_RDM_BUFFERS), 0);
+	options.shm_address = own_name;
+	cr_assert_eq(dofi_rdm_open(&rdm, &domain, &choice, &options), 0);
 }
 
 Test(rdm, all_buffers_are_posted_and_come_back)
@@ -245,7 +259,7 @@ Test(rdm, all_buffers_are_posted_and_come_back)
 	unsigned i;
 
 	open_rdm();
-	cr_expect_eq(posted, DOFI_RDM_BUFFERS);
+	cr_expect_eq(posted, BUFFERS);
 	cr_expect(!fault.no_selection);
 	for (i = 0; i < posted; i++)
 		cr_expect(dofi_rdm_is_buffer(context[i]));
@@ -254,8 +268,8 @@ Test(rdm, all_buffers_are_posted_and_come_back)
 	cr_expect(!memcmp(rdm.address, &own_address, sizeof(own_address)));
 	cr_expect(!desc && !rdm.mr);
 	dofi_rdm_close(&rdm);
-	cr_expect_eq(seen_failed, DOFI_RDM_BUFFERS);
-	cr_expect_eq(posted, DOFI_RDM_BUFFERS);
+	cr_expect_eq(seen_failed, BUFFERS);
+	cr_expect_eq(posted, BUFFERS);
 	cr_expect_eq(fake_unread(), 0);
 }
 
@@ -264,8 +278,8 @@ Test(rdm, a_frame_at_the_end_is_seen_before_the_close_returns)
 	open_rdm();
 	fake_complete(context[3], 0);
 	dofi_rdm_close(&rdm);
-	cr_expect_eq(seen, DOFI_RDM_BUFFERS + 1);
-	cr_expect_eq(posted, DOFI_RDM_BUFFERS);
+	cr_expect_eq(seen, BUFFERS + 1);
+	cr_expect_eq(posted, BUFFERS);
 }
 
 Test(rdm, what_is_no_buffer_is_none)
@@ -288,9 +302,9 @@ static void expect_reposted(unsigned n)
 {
 	unsigned i;
 
-	cr_expect_eq(posted, DOFI_RDM_BUFFERS + n);
+	cr_expect_eq(posted, BUFFERS + n);
 	for (i = 0; i < n; i++)
-		cr_expect_eq(context[DOFI_RDM_BUFFERS + i], context[i]);
+		cr_expect_eq(context[BUFFERS + i], context[i]);
 }
 
 Test(rdm, buffers_are_posted_again_together)
@@ -333,18 +347,68 @@ Test(rdm, a_buffer_that_is_refused_is_the_end)
 	dofi_rdm_close(&rdm);
 }
 
+/* Some programs want one buffer, some hundreds, and the fabric may take fewer. */
+Test(rdm, any_number_of_buffers_is_posted)
+{
+	options.n_buffers = 1000;
+	open_rdm();
+	cr_expect_eq(posted, 1000);
+	cr_expect_eq(rdm.n_buffers, 1000);
+	dofi_rdm_close(&rdm);
+	cr_expect_eq(seen_failed, 1000);
+
+	posted = 0;
+	choice.info->rx_attr->size = 384;
+	open_rdm();
+	cr_expect_eq(posted, 384);
+	dofi_rdm_close(&rdm);
+}
+
+Test(rdm, without_buffers_nothing_is_posted)
+{
+	options.n_buffers = 0;
+	open_rdm();
+	cr_expect_eq(posted, 0);
+	cr_expect(!rdm.memory && !rdm.buffer);
+	dofi_rdm_close(&rdm);
+}
+
+/* The prefix belongs to the fabric: a frame of full size fits behind it. */
+Test(rdm, buffers_have_room_for_a_prefix)
+{
+	choice.info->ep_attr->msg_prefix_size = 40;
+	open_rdm();
+	cr_expect_eq(rdm.prefix, 0);
+	cr_expect_eq(received_size, choice.frame_size);
+	dofi_rdm_close(&rdm);
+
+	choice.info->mode |= FI_MSG_PREFIX;
+	open_rdm();
+	cr_expect_eq(rdm.prefix, 40);
+	cr_expect_eq(rdm.frame_size, choice.frame_size);
+	cr_expect_eq(received_size, choice.frame_size + 40);
+	dofi_rdm_close(&rdm);
+}
+
+static void domain_needs_local(void)
+{
+	dofi_domain_close(&domain);
+	choice.info->domain_attr->mr_mode = FI_MR_LOCAL;
+	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
+}
+
 Test(rdm, buffers_are_registered_where_the_fabric_wants_it)
 {
-	choice.info->domain_attr->mr_mode = FI_MR_LOCAL;
+	domain_needs_local();
 	open_rdm();
 	cr_expect_eq(fake.mrs, 1);
 	cr_expect_eq(fake.mr_access, FI_RECV);
 	cr_expect_eq(fake.mr_addr, rdm.memory);
-	cr_expect(fake.mr_len >= DOFI_RDM_BUFFERS * choice.frame_size);
+	cr_expect(fake.mr_len >= BUFFERS * choice.frame_size);
 	dofi_rdm_close(&rdm);
 	fake.fault.mr_times = 1;
 	fake.fault.mr = -FI_ENOMEM;
-	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, NULL, DOFI_RDM_BUFFERS), -FI_ENOMEM);
+	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, &options), -FI_ENOMEM);
 }
 
 Test(rdm, frames_begin_at_a_cache_line)
@@ -352,7 +416,7 @@ Test(rdm, frames_begin_at_a_cache_line)
 	int i;
 
 	open_rdm();
-	for (i = 0; i < DOFI_RDM_BUFFERS; i++)
+	for (i = 0; i < BUFFERS; i++)
 		cr_expect_eq((uintptr_t)rdm.buffer[i].data % 64, 0);
 	dofi_rdm_close(&rdm);
 }
@@ -360,7 +424,7 @@ Test(rdm, frames_begin_at_a_cache_line)
 static void fails(int *step)
 {
 	*step = -FI_EIO;
-	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, NULL, DOFI_RDM_BUFFERS), -FI_EIO);
+	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, &options), -FI_EIO);
 	cr_expect(!rdm.fid);
 	cr_expect_eq(fake.open, 2);	/* the domain and its queue */
 	cr_expect_eq(fake_unread(), 0);
@@ -579,12 +643,12 @@ Test(rdm, an_endpoint_that_is_shut_receives_nothing_more_and_keeps_its_buffers)
 {
 	open_rdm();
 	dofi_rdm_shut(&rdm);
-	cr_expect_eq(cancelled, DOFI_RDM_BUFFERS);
+	cr_expect_eq(cancelled, BUFFERS);
 	cr_expect(rdm.memory && !rdm.fid);
 	dofi_rdm_shut(&rdm);
 	dofi_cq_drain(&domain.cq);
-	cr_expect_eq(seen_failed, DOFI_RDM_BUFFERS);
-	cr_expect_eq(posted, DOFI_RDM_BUFFERS);
+	cr_expect_eq(seen_failed, BUFFERS);
+	cr_expect_eq(posted, BUFFERS);
 	dofi_rdm_close(&rdm);
 	cr_expect(!rdm.memory);
 }
@@ -639,23 +703,26 @@ static void frame_came(struct side *s, const unsigned char *data, size_t len)
 		sem_post(&s->enough);
 }
 
-static void side_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+static void side_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
+			 int err, struct dofi_sink *sink)
 {
-	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
-	struct side *s;
+	struct side *s = (struct side *)((char *)buffer->rdm - offsetof(struct side, rdm));
 
 	(void)sink;
-	if (!dofi_rdm_is_buffer(entry->op_context)) {
-		cr_assert(!entry->op_context);	/* net reports sends that requested no completion */
-		return;
-	}
-	s = (struct side *)((char *)buffer->rdm - offsetof(struct side, rdm));
 	cr_expect(!s->closed);
 	if (err)
 		s->cancelled++;
 	else
 		frame_came(s, buffer->data, entry->len);
 	dofi_rdm_repost(buffer);
+}
+
+static void side_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (dofi_rdm_is_buffer(entry->op_context))
+		dofi_rdm_completed(entry, err, sink);
+	else
+		cr_assert(!entry->op_context);	/* net reports sends that requested no completion */
 }
 
 static void side_swept(struct dofi_cq *cq)
@@ -678,18 +745,21 @@ static const struct dofi_progress_ops side_ops = {
 static void side_open(void *arg)
 {
 	struct side *s = arg;
+	const struct dofi_rdm_options side_options = {
+		.shm_address = s->choice.shared_memory ? s->name : NULL,
+		.n_buffers = BUFFERS, .arrived = side_arrived,
+	};
 
 	dofi_cq_init(&s->domain.cq);
 	s->ret = dofi_domain_open(&s->domain, &s->progress, &s->choice);
 	if (!s->ret)
-		s->ret = dofi_rdm_open(&s->rdm, &s->domain, &s->choice,
-				       s->choice.shared_memory ? s->name : NULL, DOFI_RDM_BUFFERS);
+		s->ret = dofi_rdm_open(&s->rdm, &s->domain, &s->choice, &side_options);
 }
 
 static void side_close(void *arg)
 {
 	struct side *s = arg;
-	unsigned posted_now = DOFI_RDM_BUFFERS - s->rdm.n_unposted;
+	unsigned posted_now = BUFFERS - s->rdm.n_unposted;
 
 	dofi_rdm_close(&s->rdm);
 	cr_expect_eq(s->cancelled, posted_now);

@@ -83,18 +83,21 @@ static void bare_came(uint64_t bits, const void *data, size_t len)
 	frame_keep(p, &f);
 }
 
-static void hub_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+static void hub_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
+			int err, struct dofi_sink *sink)
 {
-	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
-
 	(void)sink;
-	if (!dofi_rdm_is_buffer(entry->op_context))
-		return;
 	if (!err && entry->flags & FI_REMOTE_CQ_DATA)
 		bare_came(entry->data, buffer->data, entry->len);
 	else if (!err)
 		frame_came(buffer->data, entry->len);
 	dofi_rdm_repost(buffer);
+}
+
+static void hub_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (dofi_rdm_is_buffer(entry->op_context))
+		dofi_rdm_completed(entry, err, sink);
 }
 
 static void hub_swept(struct dofi_cq *cq)
@@ -115,6 +118,7 @@ static const struct dofi_progress_ops hub_ops = {
 
 static void hub_open(void *arg)
 {
+	struct dofi_rdm_options options = { .n_buffers = 64, .arrived = hub_arrived };
 	struct dofi_signals signals;
 	char name[DOFI_RDM_ADDRESS];
 
@@ -127,10 +131,11 @@ static void hub_open(void *arg)
 	dofi_cq_init(&hub.domain.cq);
 	if (!hub.ret)
 		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, &hub.choice);
+	if (hub.shm.page)
+		options.shm_address = name;
 	dofi_signals_save(&signals);
 	if (!hub.ret)
-		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice,
-					hub.shm.page ? name : NULL, DOFI_RDM_BUFFERS);
+		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, &options);
 	dofi_signals_restore(&signals);
 }
 

@@ -62,6 +62,7 @@ static void lost_fire(struct dofi_timer *timer)
 
 void rdm_direct_open(struct rdm_conn *conn)
 {
+	const struct dofi_rdm_options no_buffers = { .n_buffers = 0 };
 	struct rdm_pz *rpz = conn->rpz;
 	struct rdm_direct *direct;
 
@@ -71,7 +72,8 @@ void rdm_direct_open(struct rdm_conn *conn)
 	if (!direct)
 		return;
 	direct->tags = dofi_random();
-	if (!direct->tags || dofi_rdm_open(&direct->rdm, rpz->domain, rdm_fabric(conn), NULL, 0)) {
+	if (!direct->tags ||
+	    dofi_rdm_open(&direct->rdm, rpz->domain, rdm_fabric(conn), &no_buffers)) {
 		free(direct);
 		return;
 	}

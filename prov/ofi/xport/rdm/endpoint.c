@@ -17,10 +17,16 @@
  */
 #define REPAIRS_MAX 64
 
+/* How many frames can arrive before the first is handled. */
+#define BUFFERS 64
+
 static int endpoint_open(struct rdm_pz *rpz, struct rdm_endpoint *e)
 {
 	struct dofi_ia *ia = rpz->pz->obj.ia;
 	struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
+	struct dofi_rdm_options options = {
+		.n_buffers = BUFFERS, .arrived = rdm_ia_of(ia)->arrived,
+	};
 	struct dofi_signals signals;
 	char name[DOFI_RDM_ADDRESS];
 	int ret = 0;
@@ -32,9 +38,10 @@ static int endpoint_open(struct rdm_pz *rpz, struct rdm_endpoint *e)
 		ret = dofi_shm_endpoint(shm, name, sizeof(name));
 	if (ret)
 		return ret;
+	if (shm->page)
+		options.shm_address = name;
 	dofi_signals_save(&signals);
-	ret = dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), shm->page ? name : NULL,
-			    DOFI_RDM_BUFFERS);
+	ret = dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), &options);
 	dofi_signals_restore(&signals);
 	return ret;
 }

@@ -38,6 +38,7 @@
 #define DOFI_XPORT_RDM_RDM_H
 
 #include "base/mutex.h"
+#include "fab/endpoint.h"
 #include "xport/rdm/shm/host.h"
 #include "xport/rdm/shm/peer_mem.h"
 #include "xport/rdm/shm/page.h"
@@ -84,6 +85,7 @@ struct rdm_ia {
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
 	struct dofi_progress *progress;
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
+	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */
 	struct dofi_work renewal;	/* scheduled by rdm_endpoints_damaged() */
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };

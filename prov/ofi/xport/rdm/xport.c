@@ -38,6 +38,7 @@ static int host_open(struct rdm_ia *ria, const struct dofi_ia *ia,
 }
 
 static const struct dofi_progress_ops ring_progress_ops;
+static dofi_rdm_arrived buffer_arrived;
 
 static int rdm_ia_init(struct dofi_ia *ia)
 {
@@ -54,6 +55,7 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	LIST_INIT(&ria->pzs);
 	ria->progress = &ia->progress;
 	ria->ring_ops = &ring_progress_ops;
+	ria->arrived = buffer_arrived;
 	ria->renewal.run = rdm_endpoints_renew;
 	ria->shm.robust.damaged = rdm_endpoints_damaged;
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
@@ -184,10 +186,9 @@ static struct rdm_pz *rpz_of(const struct dofi_rdm_buffer *buffer)
 	return DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm)->rpz;
 }
 
-static void buffer_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+static void buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
+			   int err, struct dofi_sink *sink)
 {
-	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
-
 	if (!err && entry->flags & FI_REMOTE_CQ_DATA)
 		bare_take(rpz_of(buffer), entry, buffer->data, sink);
 	else if (!err)
@@ -200,7 +201,7 @@ static void buffer_completed(const struct fi_cq_data_entry *entry, int err, stru
 static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	if (dofi_rdm_is_buffer(entry->op_context))
-		buffer_completed(entry, err, sink);
+		dofi_rdm_completed(entry, err, sink);
 	else if (entry->op_context)
 		rdm_op_completed(entry, err, sink);
 }
