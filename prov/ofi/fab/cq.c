@@ -80,11 +80,11 @@ static int fid_open(struct dofi_cq *cq, struct fid_domain *domain, struct fid_cq
 
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
 {
-	return dofi_cq_open_for(cq, progress, domain, progress->ops);
+	return dofi_cq_open_for(cq, progress, progress->fabric, domain, progress->ops);
 }
 
-int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain,
-		     const struct dofi_progress_ops *ops)
+int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_fabric *fabric,
+		     struct fid_domain *domain, const struct dofi_progress_ops *ops)
 {
 	struct fid_cq *fid;
 	int ret;
@@ -100,12 +100,14 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	cq->fid = cq->first.fid = fid;
 	cq->first.fd = cq->fd;
 	cq->first.endpoints = 0;
+	cq->fabric = fabric;
 	cq->domain = domain;
 	cq->guard = NULL;
 	cq->ops = ops;
 	cq->completed = ops->completed;
 	cq->mixed = ops->mixed;
 	cq->owner = NULL;
+	LIST_INIT(&cq->sweepers);
 	cq->left = 0;
 	cq->most = 1;
 	atomic_store(&cq->mode, DOFI_CQ_ARMED);

@@ -87,6 +87,15 @@ static inline void dofi_cq_guard_unlock(struct dofi_cq_guard *guard)
 	atomic_store_explicit(guard->holder, 0, memory_order_release);
 }
 
+/*
+ * Has its own sweep of a CQ, besides ops->swept(): swept() is called with it, under the rules of
+ * that. It may remove the sweeper.
+ */
+struct dofi_sweeper {
+	void (*swept)(struct dofi_sweeper *sweeper);
+	LIST_ENTRY(dofi_sweeper) link;	/* in cq->sweepers; CQ lock */
+};
+
 struct dofi_cq {
 	/* held while a thread reads and delivers; keeps completions in order */
 	struct dofi_mutex lock;
@@ -104,6 +113,7 @@ struct dofi_cq {
 	dofi_completed *completed;	/* ops->completed, one pointer nearer */
 	bool mixed;			/* ops->mixed */
 	void *owner;			/* for the user of ops; NULL at first */
+	LIST_HEAD(, dofi_sweeper) sweepers;
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */
 	/* the first entry that dofi_cq_next() has not returned yet */
 	const struct fi_cq_data_entry *next;
@@ -117,6 +127,7 @@ struct dofi_cq {
 	struct dofi_shard first;	/* the shard of fid */
 	_Atomic(struct dofi_shards *) shards; /* allocated with the second shard, and never freed */
 	bool several;			/* the CQ has more than one shard; written with the lock */
+	struct fid_fabric *fabric;	/* of domain; another provider fails in fi_trywait() */
 	struct fid_domain *domain;
 	/* a read of fid checks each of its endpoints: shards pay off */
 	bool reads_each;
@@ -190,9 +201,12 @@ static inline void dofi_cq_guard_leave(struct dofi_cq *cq)
 /* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
 void dofi_cq_init(struct dofi_cq *cq);
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
-/* Like dofi_cq_open(), but delivers to @ops in place of progress->ops. */
-int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain,
-		     const struct dofi_progress_ops *ops);
+/*
+ * Like dofi_cq_open(), but of a @domain of @fabric, in place of progress->fabric, and delivers to
+ * @ops in place of progress->ops.
+ */
+int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_fabric *fabric,
+		     struct fid_domain *domain, const struct dofi_progress_ops *ops);
 void dofi_cq_close(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
@@ -415,11 +429,26 @@ static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 }
 
 /*
- * Call after the fabric refused something with FI_EAGAIN and it was queued for ops->swept(). The
- * progress thread and the program's reads call ops->swept(), at least once per tick, until it does
- * not call this again. Any thread, any lock.
+ * Call after the fabric refused something with FI_EAGAIN and it was queued for ops->swept() or a
+ * sweeper. The progress thread and the program's reads call all of them, at least once per tick,
+ * until none calls this again. Any thread, any lock.
  */
 void dofi_cq_want_sweep(struct dofi_cq *cq);
+
+/* A CQ forgets its sweepers when it is opened. */
+static inline void dofi_cq_add_sweeper(struct dofi_cq *cq, struct dofi_sweeper *sweeper)
+	DOFI_NEEDS(cq->lock)
+{
+	dofi_mutex_assert_held(&cq->lock);
+	LIST_INSERT_HEAD(&cq->sweepers, sweeper, link);
+}
+
+static inline void dofi_cq_remove_sweeper(struct dofi_cq *cq, struct dofi_sweeper *sweeper)
+	DOFI_NEEDS(cq->lock)
+{
+	dofi_mutex_assert_held(&cq->lock);
+	LIST_REMOVE(sweeper, link);
+}
 
 /*
  * Call around the sleep of a thread that waits for an event, and while a CNO waits for one: the

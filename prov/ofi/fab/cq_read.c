@@ -53,7 +53,7 @@ static ssize_t read_shards(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	if (cq->left)
 		return take_left(cq);
-	return dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
+	return dofi_shards_read(cq->shards, cq->fabric, cq->entry, DOFI_CQ_BATCH);
 }
 
 /*
@@ -196,6 +196,16 @@ static bool left_behind(const struct dofi_cq *cq, ssize_t n)
 	return n == DOFI_CQ_BATCH || (n > 0 && read_takes_all(cq));
 }
 
+static void sweepers_call(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
+{
+	struct dofi_sweeper *s, *next;
+
+	for (s = LIST_FIRST(&cq->sweepers); s; s = next) {
+		next = LIST_NEXT(s, link);
+		s->swept(s);
+	}
+}
+
 /*
  * Call with the lock held. A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep.
  */
@@ -206,7 +216,9 @@ static void sweep(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 	if (!dofi_cq_wants_sweep(cq) || !cq->fid)
 		return;
 	wanted = atomic_load(&cq->sweeps_wanted);
-	cq->ops->swept(cq);
+	if (cq->ops->swept)
+		cq->ops->swept(cq);
+	sweepers_call(cq);
 	atomic_store(&cq->sweeps_done, wanted);
 }
 
@@ -347,7 +359,7 @@ static bool shards_can_sleep(struct dofi_cq *cq)
 	bool rest;
 
 	dofi_mutex_lock(&cq->lock);
-	rest = dofi_shards_rest(cq->shards, cq->progress->fabric);
+	rest = dofi_shards_rest(cq->shards, cq->fabric);
 	dofi_mutex_unlock(&cq->lock);
 	return rest;
 }
@@ -363,7 +375,7 @@ bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 	if (cq->several)
 		return shards_can_sleep(cq);
 	dofi_cq_enter(cq);
-	ret = fi_trywait(cq->progress->fabric, &fid, 1);
+	ret = fi_trywait(cq->fabric, &fid, 1);
 	dofi_cq_exit(cq);
 	return ret == FI_SUCCESS;
 }

@@ -49,7 +49,7 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->cq.trywait_reads = choice->quirk && choice->quirk->trywait_reads;
 	domain->cq.silent_errors = choice->quirk && choice->quirk->silent_errors;
 	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
-	ret = dofi_cq_open_for(&domain->cq, progress, domain->fid, ops);
+	ret = dofi_cq_open_for(&domain->cq, progress, fabric, domain->fid, ops);
 	if (ret)
 		fi_close(&domain->fid->fid);
 	else
@@ -98,7 +98,8 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 	cq->serial = domain->cq.serial;
 	cq->fixed = true;
 	cq->unreserved = FURTHER_CQ;
-	if (dofi_cq_open_for(cq, domain->cq.progress, domain->fid, domain->cq.ops))
+	if (dofi_cq_open_for(cq, domain->cq.progress, domain->cq.fabric, domain->fid,
+			     domain->cq.ops))
 		return NULL;
 	domain->n_more++;
 	return cq;

@@ -43,7 +43,10 @@ void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n);
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice);
 
-/* Like dofi_domain_open(), on another @fabric than the thread's own; the CQ delivers to @ops. */
+/*
+ * Like dofi_domain_open(), on another @fabric than the thread's own; the CQs deliver to @ops, which
+ * has the member completed at least.
+ */
 int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progress,
 			struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
 			const struct dofi_fabric_choice *choice);

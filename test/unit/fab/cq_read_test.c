@@ -421,6 +421,68 @@ Test(cq_read, a_sweep_that_fails_is_repeated)
 	cr_expect_eq(sweeps, 3);
 }
 
+/* A further user of the CQ, which removes itself if it wants no more sweeps. */
+struct user {
+	struct dofi_sweeper sweeper;
+	unsigned sweeps, wanted;
+};
+
+static void user_swept(struct dofi_sweeper *s)
+{
+	struct user *u = (struct user *)s;
+
+	cr_assert(!dofi_mutex_try(&cq.lock));
+	if (++u->sweeps < u->wanted)
+		dofi_cq_want_sweep(&cq);
+	else
+		dofi_cq_remove_sweeper(&cq, s);
+}
+
+static void user_add(struct user *u)
+{
+	dofi_mutex_lock(&cq.lock);
+	dofi_cq_add_sweeper(&cq, &u->sweeper);
+	dofi_mutex_unlock(&cq.lock);
+}
+
+Test(cq_read, each_sweeper_is_called)
+{
+	struct user one = { .sweeper.swept = user_swept, .wanted = 1 };
+	struct user three = { .sweeper.swept = user_swept, .wanted = 3 };
+
+	user_add(&one);
+	user_add(&three);
+	poll_once();
+	cr_expect_eq(three.sweeps, 0, "no sweep was wanted");
+	dofi_cq_want_sweep(&cq);
+	poll_once();
+	cr_expect(one.sweeps == 1 && three.sweeps == 1 && sweeps == 1);
+	dofi_cq_drain(&cq);
+	poll_once();
+	poll_once();
+	cr_expect(one.sweeps == 1 && three.sweeps == 3 && sweeps == 3);
+	cr_expect(LIST_EMPTY(&cq.sweepers));
+}
+
+/* The transport of datagrams has nothing to sweep but its endpoints. */
+Test(cq_read, a_queue_without_a_sweep_of_its_own_has_sweepers)
+{
+	static const struct dofi_progress_ops none = { .completed = completed };
+	struct user one = { .sweeper.swept = user_swept, .wanted = 1 };
+
+	dofi_mutex_lock(&cq.lock);
+	cq.ops = &none;
+	dofi_mutex_unlock(&cq.lock);
+	dofi_cq_want_sweep(&cq);
+	poll_once();
+	cr_expect(!dofi_cq_wants_sweep(&cq));
+	user_add(&one);
+	dofi_cq_want_sweep(&cq);
+	dofi_cq_drain(&cq);
+	cr_expect_eq(one.sweeps, 1);
+	cr_expect_eq(sweeps, 0);
+}
+
 /*
  * A wakeup is a system call, so a request for a sweep makes one only if the progress thread sleeps,
  * and not again until the sweep has succeeded.

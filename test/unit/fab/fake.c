@@ -266,12 +266,12 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	int ret = 0;
 
-	(void)fabric;
 	(void)count;
 	fake.trywaits++;
 	if (fids[0] == &fake.cq.fid)
 		fake_guarded();
 	pthread_mutex_lock(&fake.lock);
+	fake.trywait_fabric = fabric;
 	if (fids[0] == &fake.cq.fid && fake.fault.trywait > 0) {
 		fake.fault.trywait--;
 		ret = -FI_EAGAIN;

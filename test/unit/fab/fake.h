@@ -58,6 +58,7 @@ struct fake {
 	unsigned eq_head, eq_tail;
 	_Atomic int eq_errno;		/* all values of errno at reads of the event queue, ORed */
 	_Atomic unsigned cq_reads, cq_sreads, eq_reads, eq_sreads, trywaits;
+	struct fid_fabric *trywait_fabric; /* of the last fi_trywait() */
 
 	/* registrations */
 	uint64_t mr_key[256];		/* as requested */
