@@ -167,7 +167,7 @@ static void message_take(struct dofi_cm_conn *s, struct dofi_cm_msg *msg)
 	s->may_request = false;
 	msg->n_fds = takes ? s->in_fds.n : 0;
 	memcpy(msg->fd, s->in_fds.fd, sizeof(msg->fd));
-	if (msg->kind == DOFI_CM_REQUEST && !may_request)
+	if (dofi_cm_is_request(msg->kind) && !may_request)
 		conn_end(s, -EPROTO);
 	else
 		s->ops->message(s, msg);

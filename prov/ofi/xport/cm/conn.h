@@ -32,8 +32,8 @@ struct dofi_cm_listener;
  */
 struct dofi_cm_ops {
 	/*
-	 * A stranger sent a request. The connection is the owner's from now on, to answer or to
-	 * close at any time.
+	 * A stranger sent a request, of the kind @first. The connection is the owner's from now on,
+	 * to answer or to close at any time.
 	 */
 	void (*request)(struct dofi_cm_listener *listener, struct dofi_cm_conn *conn,
 			const struct dofi_cm_msg *msg);
@@ -48,6 +48,11 @@ struct dofi_cm_ops {
 	 * -EPROTONOSUPPORT for a malformed message; -ENOBUFS for a peer that reads nothing.
 	 */
 	void (*ended)(struct dofi_cm_conn *conn, int err);
+	/*
+	 * Which kind of request a listener takes; 0 is DOFI_CM_REQUEST. A stranger with a request
+	 * of another kind is closed.
+	 */
+	enum dofi_cm_kind first;
 	/* of strangers; 0 is DOFI_CM_PATIENCE_MS; others for tests */
 	uint32_t patience_ms;
 };

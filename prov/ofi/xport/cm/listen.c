@@ -133,12 +133,17 @@ static void stranger_expel(struct stranger *s, enum offence offence)
 	stranger_remove(s);
 }
 
+static enum dofi_cm_kind first_of(const struct dofi_cm_listener *l)
+{
+	return l->ops->first ? l->ops->first : DOFI_CM_REQUEST;
+}
+
 static void stranger_speaks(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct stranger *s = dofi_cm_owner(conn);
 	struct dofi_cm_listener *l = s->listener;
 
-	if (msg->kind != DOFI_CM_REQUEST) {
+	if (msg->kind != first_of(l)) {
 		stranger_expel(s, FOREIGN);
 		return;
 	}

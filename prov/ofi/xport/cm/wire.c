@@ -35,6 +35,8 @@ enum tag {
 	PAGE,
 	PAGE_COOKIE,
 	DATA,
+	EP_NUMBER,
+	KEY,
 	TAGS,
 };
 
@@ -85,14 +87,17 @@ static const struct field fields[TAGS] = {
 	[PAGE] = LETTERS(page),
 	[PAGE_COOKIE] = EXACT(page_cookie),
 	[DATA] = POINTER(data, data_size, DOFI_CM_MAX_DATA),
+	[EP_NUMBER] = RANGE(number, 1, UINT32_MAX),
+	[KEY] = RANGE(key, 1, UINT64_MAX),
 };
 
 #define BIT(tag) (1u << (tag))
 #define HOST (BIT(BOOT_ID) | BIT(SHM_DEV) | BIT(SHM_INO) | BIT(PID_NS) | BIT(UID) | BIT(PID))
-#define SENDER (BIT(CONN_ID) | BIT(WINDOW) | BIT(FRAME_SIZE) | BIT(ADDR_FORMAT) | BIT(ADDR) | \
-		BIT(FABRIC) | HOST)
-#define PERHAPS (BIT(SECRET) | BIT(SRQ) | BIT(ALIVE_ADDR) | BIT(PAGE) | BIT(PAGE_COOKIE) | \
-		 BIT(DATA))
+#define ENDPOINT (BIT(FRAME_SIZE) | BIT(ADDR_FORMAT) | BIT(ADDR) | BIT(FABRIC) | HOST)
+#define SENDER (ENDPOINT | BIT(CONN_ID) | BIT(WINDOW))
+#define DATAGRAM_SENDER (ENDPOINT | BIT(EP_NUMBER) | BIT(KEY))
+#define DATAGRAM_PERHAPS (BIT(PAGE) | BIT(PAGE_COOKIE) | BIT(DATA))
+#define PERHAPS (DATAGRAM_PERHAPS | BIT(SECRET) | BIT(SRQ) | BIT(ALIVE_ADDR))
 
 static const struct kind {
 	bool known;
@@ -105,6 +110,8 @@ static const struct kind {
 	[DOFI_CM_READY] = { true, 0, 0 },
 	[DOFI_CM_WAKEUP] = { true, 0, 0 },
 	[DOFI_CM_BYE] = { true, BIT(LAST_FRAME), BIT(REASON) },
+	[DOFI_CM_DATAGRAM_REQUEST] = { true, BIT(CONN_QUAL) | DATAGRAM_SENDER, DATAGRAM_PERHAPS },
+	[DOFI_CM_DATAGRAM_ACCEPT] = { true, DATAGRAM_SENDER, DATAGRAM_PERHAPS },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

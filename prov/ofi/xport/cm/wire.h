@@ -31,14 +31,23 @@
 #define DOFI_CM_FDS 2			/* most descriptors of a message */
 
 enum dofi_cm_kind {
-	DOFI_CM_REQUEST = 1,		/* the first message of the active side, and no other */
+	DOFI_CM_REQUEST = 1,		/* the first message of a connection's active side */
 	DOFI_CM_ACCEPT = 2,
 	DOFI_CM_REJECT = 3,		/* the consumer rejected the request */
 	DOFI_CM_REFUSE = 4,		/* the provider refused the request, for a reason */
 	DOFI_CM_READY = 5,
 	DOFI_CM_WAKEUP = 6,		/* a header without fields: poll your queue */
 	DOFI_CM_BYE = 7,
+	/* addresses of datagram EPs: a first message, and its answer, or REJECT or REFUSE */
+	DOFI_CM_DATAGRAM_REQUEST = 8,
+	DOFI_CM_DATAGRAM_ACCEPT = 9,
 };
+
+/* Returns whether the kind is a first message of the active side. It is no later message. */
+static inline bool dofi_cm_is_request(enum dofi_cm_kind kind)
+{
+	return kind == DOFI_CM_REQUEST || kind == DOFI_CM_DATAGRAM_REQUEST;
+}
 
 /* Why a provider refuses a request. Other values are reasons of newer versions. */
 enum dofi_cm_reason {
@@ -65,6 +74,8 @@ struct dofi_cm_msg {
 	uint32_t last_frame;
 	bool srq;			/* the sender receives from an SRQ */
 	uint64_t alive_addr;		/* address of a word: conn_id while the connection exists */
+	uint32_t number;		/* of the sender's datagram EP; never 0 */
+	uint64_t key;			/* secret of the sender's PZ, in datagrams to it; never 0 */
 	uint32_t addr_format;		/* as in fi_info */
 	uint16_t addr_len;
 	const void *addr;		/* address of the sender's fabric endpoint */

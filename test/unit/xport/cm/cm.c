@@ -144,7 +144,7 @@ static bool is_passive(const struct dofi_cm_conn *s)
 
 static void heard(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
-	char c = "?qarfybg"[msg->kind];
+	char c = "?qarfybgqd"[msg->kind];
 
 	cr_expect(dofi_progress_on_thread(&cm.progress));
 	keep(msg);
@@ -262,6 +262,7 @@ static void do_listen(void *arg)
 	struct call *c = arg;
 
 	ops.patience_ms = cm.patience_ms;
+	ops.first = cm.first;
 	c->ret = dofi_cm_listen(&cm.progress, (struct sockaddr *)&cm.address, &ops, &cm,
 				&cm.listener);
 }
@@ -346,6 +347,7 @@ struct dofi_cm_msg cm_msg(enum dofi_cm_kind kind)
 	return (struct dofi_cm_msg){
 		.kind = kind, .reason = 1, .conn_qual = 77, .conn_id = 1,
 		.frame_size = DOFI_CM_MIN_FRAME, .addr_len = 4, .addr = "addr", .fabric = "shm",
+		.number = 1, .key = 1,
 	};
 }
 

@@ -23,6 +23,7 @@ struct cm_fixture {
 	void (*on_ended)(struct dofi_cm_conn *cm);
 	/* to be set before cm_listen() */
 	uint32_t patience_ms;
+	enum dofi_cm_kind first;
 	bool wildcard;
 };
 
@@ -44,8 +45,8 @@ extern int cm_connecting, cm_accepted; /* the last sockets, while they are open 
 
 /*
  * Notifications of owners, a letter each: "q" is a request; messages by kind are "a" accept, "r"
- * reject, "f" refuse, "y" ready, "b" WAKEUP, "g" BYE; "e" is the end. Capitals are notifications of
- * the passive CM socket.
+ * reject, "f" refuse, "y" ready, "b" WAKEUP, "g" BYE, "d" DATAGRAM_ACCEPT; "e" is the end. Capitals
+ * are notifications of the passive CM socket.
  */
 const char *cm_trace(void);
 

@@ -584,6 +584,40 @@ Test(cm, a_second_request_ends_it)
 	ends(fd, -EPROTO, "qYE");
 }
 
+Test(cm, a_second_request_of_another_kind_ends_it)
+{
+	int fd;
+
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_put_msg(fd, DOFI_CM_DATAGRAM_REQUEST);
+	ends(fd, -EPROTO, "qE");
+}
+
+/* Addresses are exchanged in one message each way. */
+Test(cm, a_datagram_request_is_answered)
+{
+	const struct dofi_cm_msg request = cm_msg(DOFI_CM_DATAGRAM_REQUEST);
+	struct dofi_cm_msg accept = cm_msg(DOFI_CM_DATAGRAM_ACCEPT);
+
+	cm.first = DOFI_CM_DATAGRAM_REQUEST;
+	accept.number = 4711;
+	accept.data = "yes";
+	accept.data_size = 3;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cr_assert_eq(cm_connect(&request), 0);
+	cm_await(1);
+	cm_send(cm.passive, &accept);
+	cm_await(1);
+	cr_expect_str_eq(cm_trace(), "qd");
+	cr_expect_eq(cm.msg.number, 4711);
+	cr_expect(cm.msg.data_size == 3 && !memcmp(cm.msg.data, "yes", 3));
+	cm_close(cm.active);
+	cm_await(1);
+	cm_close(cm.passive);
+	cm_unlisten();
+}
+
 /* The errno of a failed write is reported, after the messages that the peer sent before. */
 static void failed_write(void *arg)
 {

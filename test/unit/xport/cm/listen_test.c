@@ -181,6 +181,48 @@ Test(cm_listen, offenders_are_closed_and_reported_once)
 	close(fd);
 }
 
+static void expelled(enum dofi_cm_kind kind)
+{
+	int fd = cm_stranger();
+
+	cm_put_msg(fd, kind);
+	cm_end_of(fd);
+	close(fd);
+	cr_expect_str_eq(cm_trace(), "");
+	cr_expect_eq(logged("other than a request"), 1);
+}
+
+/* An IA has listeners for connections, and others for addresses of datagram EPs. */
+Test(cm_listen, a_listener_takes_no_request_of_another_kind)
+{
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	expelled(DOFI_CM_DATAGRAM_REQUEST);
+	expelled(DOFI_CM_DATAGRAM_ACCEPT);
+	close(cm_stranger_in());
+	cm_await(1);
+	cm_close(cm.passive);
+	cm_unlisten();
+}
+
+Test(cm_listen, one_for_datagrams_takes_their_requests_only)
+{
+	int fd;
+
+	cm.first = DOFI_CM_DATAGRAM_REQUEST;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	expelled(DOFI_CM_REQUEST);
+	expelled(DOFI_CM_READY);
+	fd = cm_stranger();
+	cm_put_msg(fd, DOFI_CM_DATAGRAM_REQUEST);
+	cm_await(1);
+	cr_expect_str_eq(cm_trace(), "q");
+	cr_expect_eq(cm.msg.kind, DOFI_CM_DATAGRAM_REQUEST);
+	cr_expect(cm.msg.number == 1 && cm.msg.key == 1 && cm.msg.conn_qual == 77);
+	cm_close(cm.passive);
+	cm_unlisten();
+	close(fd);
+}
+
 Test(cm_listen, random_bytes_are_nothing)
 {
 	unsigned char bytes[600];

@@ -20,6 +20,7 @@ static struct dofi_cm_msg full(enum dofi_cm_kind kind)
 		.conn_id = 0xd1d2d3d4d5d6d7d8, .secret = 0xc1c2c3c4, .window = 0xb1b2b3b4,
 		.frame_size = 0xa1a2a3a4, .last_frame = 0x91929394, .srq = true,
 		.alive_addr = 0x8182838485868788, .addr_format = 0x71727374,
+		.number = 0x11121314, .key = 0x0102030405060708,
 		.addr_len = DOFI_CM_MAX_ADDR, .addr = address,
 		.host = {
 			.shm_device = 0x6162636465666768, .shm_inode = 0x5152535455565758,
@@ -45,7 +46,7 @@ static struct dofi_cm_msg least(enum dofi_cm_kind kind)
 {
 	return (struct dofi_cm_msg){
 		.kind = kind, .reason = 1, .conn_id = 1, .frame_size = DOFI_CM_MIN_FRAME,
-		.addr_len = 1, .addr = address, .fabric = "x",
+		.addr_len = 1, .addr = address, .fabric = "x", .number = 1, .key = 1,
 	};
 }
 
@@ -124,7 +125,8 @@ static size_t raw(enum dofi_cm_kind kind, const void *body, size_t n)
 
 static const enum dofi_cm_kind kinds[] = {
 	DOFI_CM_REQUEST, DOFI_CM_ACCEPT, DOFI_CM_REJECT, DOFI_CM_REFUSE,
-	DOFI_CM_READY, DOFI_CM_WAKEUP, DOFI_CM_BYE,
+	DOFI_CM_READY, DOFI_CM_WAKEUP, DOFI_CM_BYE, DOFI_CM_DATAGRAM_REQUEST,
+	DOFI_CM_DATAGRAM_ACCEPT,
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -142,14 +144,23 @@ Test(cm_wire, every_truncation_needs_more)
 	}
 }
 
+static bool of_datagrams(enum dofi_cm_kind kind)
+{
+	return kind == DOFI_CM_DATAGRAM_REQUEST || kind == DOFI_CM_DATAGRAM_ACCEPT;
+}
+
 static void same_sender(const struct dofi_cm_msg *got, const struct dofi_cm_msg *msg)
 {
-	cr_expect_eq(got->conn_id, msg->conn_id);
-	cr_expect_eq(got->secret, msg->secret);
-	cr_expect_eq(got->window, msg->window);
+	const bool connects = !of_datagrams(msg->kind);
+
+	cr_expect_eq(got->conn_id, connects ? msg->conn_id : 0);
+	cr_expect_eq(got->secret, connects ? msg->secret : 0);
+	cr_expect_eq(got->window, connects ? msg->window : 0);
+	cr_expect_eq(got->srq, connects && msg->srq);
+	cr_expect_eq(got->alive_addr, connects ? msg->alive_addr : 0);
+	cr_expect_eq(got->number, connects ? 0 : msg->number);
+	cr_expect_eq(got->key, connects ? 0 : msg->key);
 	cr_expect_eq(got->frame_size, msg->frame_size);
-	cr_expect_eq(got->srq, msg->srq);
-	cr_expect_eq(got->alive_addr, msg->alive_addr);
 	cr_expect_eq(got->addr_format, msg->addr_format);
 	cr_expect_eq(got->addr_len, msg->addr_len);
 	cr_expect(!memcmp(got->addr, msg->addr, msg->addr_len));
@@ -171,14 +182,15 @@ static void same_data(const struct dofi_cm_msg *got, const struct dofi_cm_msg *m
  */
 static void arrives(const struct dofi_cm_msg *msg)
 {
-	bool bears_sender = msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT;
+	bool bears_sender = msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT ||
+			    of_datagrams(msg->kind);
 	size_t len = dofi_cm_pack(buf, msg);
 	struct dofi_cm_msg got;
 
 	cr_assert(len <= DOFI_CM_MAX);
 	cr_assert_eq(unpack(buf, len, &got), (ssize_t)len);
 	cr_expect_eq(got.kind, msg->kind);
-	cr_expect_eq(got.conn_qual, msg->kind == DOFI_CM_REQUEST ? msg->conn_qual : 0);
+	cr_expect_eq(got.conn_qual, dofi_cm_is_request(msg->kind) ? msg->conn_qual : 0);
 	cr_expect_eq(got.reason, msg->kind == DOFI_CM_REFUSE || msg->kind == DOFI_CM_BYE ?
 				 msg->reason : 0);
 	cr_expect_eq(got.last_frame, msg->kind == DOFI_CM_BYE ? msg->last_frame : 0);
@@ -186,7 +198,7 @@ static void arrives(const struct dofi_cm_msg *msg)
 		same_sender(&got, msg);
 	else
 		cr_expect(!got.conn_id && !got.addr && !got.addr_len && !got.fabric[0] &&
-			  !got.page[0]);
+			  !got.page[0] && !got.number && !got.key);
 	if (bears_sender || msg->kind == DOFI_CM_REJECT)
 		same_data(&got, msg);
 	else
@@ -240,6 +252,22 @@ Test(cm_wire, bytes_stay_what_they_are)
 		18, 0, 4, 0, 0, 0, 0,
 		21, 0, 1, 9,
 	};
+	static const unsigned char datagram[] = {
+		'D', 'A', 'T', 'S', 0x20, 8, 0, 117,
+		1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7,
+		5, 0, 4, 0, 0, 0, DOFI_CM_MIN_FRAME,
+		10, 0, 4, 0, 0, 0, 0,
+		11, 0, 1, 3,
+		12, 0, 1, 'x',
+		13, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		14, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
+		15, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
+		16, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
+		17, 0, 4, 0, 0, 0, 0,
+		18, 0, 4, 0, 0, 0, 0,
+		22, 0, 4, 0x11, 0x12, 0x13, 0x14,
+		23, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8,
+	};
 	struct dofi_cm_msg msg = { .kind = DOFI_CM_WAKEUP };
 
 	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(wakeup));
@@ -258,6 +286,12 @@ Test(cm_wire, bytes_stay_what_they_are)
 	msg.data_size = 1;
 	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(accept));
 	cr_expect(!memcmp(buf, accept, sizeof(accept)));
+	msg = least(DOFI_CM_DATAGRAM_REQUEST);
+	msg.conn_qual = 7;
+	msg.number = 0x11121314;
+	msg.key = 0x0102030405060708;
+	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(datagram));
+	cr_expect(!memcmp(buf, datagram, sizeof(datagram)));
 }
 
 Test(cm_wire, strangers_are_known_by_their_first_byte_that_is_wrong)
@@ -302,7 +336,7 @@ Test(cm_wire, unknown_kinds_are_refused)
 	raw(DOFI_CM_WAKEUP, NULL, 0);
 	for (kind = 0; kind < 256; kind++) {
 		buf[5] = (unsigned char)kind;
-		if (!kind || kind > DOFI_CM_BYE)
+		if (!kind || kind > DOFI_CM_DATAGRAM_ACCEPT)
 			is(buf, 6, -EPROTO, "a kind");
 	}
 }
@@ -347,7 +381,7 @@ static size_t add_field(size_t len, unsigned tag, const void *value, size_t n)
 
 Test(cm_wire, what_a_kind_must_have_is_asked_for)
 {
-	static const unsigned must[KINDS] = { 13, 12, 0, 1, 0, 0, 1 };
+	static const unsigned must[KINDS] = { 13, 12, 0, 1, 0, 0, 1, 13, 12 };
 	size_t i, len;
 	unsigned tag, n;
 
@@ -425,6 +459,10 @@ Test(cm_wire, a_field_of_another_kind_is_refused)
 	is(buf, with_field(DOFI_CM_READY, 21, number, 4), -EPROTO, "data when ready");
 	is(buf, with_field(DOFI_CM_ACCEPT, 1, number, 8), -EPROTO, "an acceptance's qualifier");
 	is(buf, with_field(DOFI_CM_REJECT, 8, number + 7, 1), -EPROTO, "a consumer's reason");
+	is(buf, with_field(DOFI_CM_REQUEST, 22, number + 4, 4), -EPROTO, "an EP's number");
+	is(buf, with_field(DOFI_CM_ACCEPT, 23, number, 8), -EPROTO, "a PZ's key");
+	is(buf, with_field(DOFI_CM_DATAGRAM_REQUEST, 2, number, 8), -EPROTO, "a connection's id");
+	is(buf, with_field(DOFI_CM_DATAGRAM_ACCEPT, 1, number, 8), -EPROTO, "a qualifier");
 }
 
 Test(cm_wire, fields_that_are_not_known_are_a_newer_peers)
@@ -432,7 +470,7 @@ Test(cm_wire, fields_that_are_not_known_are_a_newer_peers)
 	unsigned tag;
 	size_t len;
 
-	for (tag = 22; tag < 256; tag++) {
+	for (tag = 24; tag < 256; tag++) {
 		len = with_field(DOFI_CM_REQUEST, tag, address, tag);
 		is(buf, len, -EPROTO, "an unknown field");
 		buf[4] = 0x21;
@@ -468,13 +506,14 @@ Test(cm_wire, a_field_has_its_length)
 		{ 9, 8, 8 }, { 10, 4, 4 }, { 11, 1, DOFI_CM_MAX_ADDR },
 		{ 12, 1, DOFI_CM_NAME - 1 }, { 13, 16, 16 }, { 14, 8, 8 }, { 15, 8, 8 },
 		{ 16, 8, 8 }, { 17, 4, 4 }, { 18, 4, 4 }, { 19, 1, DOFI_CM_NAME - 1 },
-		{ 20, 16, 16 }, { 21, 1, DOFI_CM_MAX_DATA },
+		{ 20, 16, 16 }, { 21, 1, DOFI_CM_MAX_DATA }, { 22, 4, 4 }, { 23, 8, 8 },
 	};
 	size_t i, n;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (n = 0; n <= 300; n++) {
-			const struct dofi_cm_msg msg = least(DOFI_CM_REQUEST);
+			const struct dofi_cm_msg msg = least(sizes[i].tag < 22 ? DOFI_CM_REQUEST :
+								 DOFI_CM_DATAGRAM_ACCEPT);
 			bool good = n >= sizes[i].from && n <= sizes[i].to;
 			size_t len = cut_field(dofi_cm_pack(buf, &msg), sizes[i].tag);
 			unsigned char value[300];
@@ -500,6 +539,7 @@ Test(cm_wire, values_are_within_their_limits)
 {
 	const struct dofi_cm_msg few = least(DOFI_CM_REQUEST), most = full(DOFI_CM_REQUEST);
 	const struct dofi_cm_msg refuse = least(DOFI_CM_REFUSE);
+	const struct dofi_cm_msg datagram = least(DOFI_CM_DATAGRAM_REQUEST);
 
 	value_is(&few, 2, 1, true);
 	value_is(&few, 2, 0, false);
@@ -509,6 +549,11 @@ Test(cm_wire, values_are_within_their_limits)
 	value_is(&most, 7, 2, false);
 	value_is(&refuse, 8, 255, true);
 	value_is(&refuse, 8, 0, false);
+	value_is(&datagram, 5, DOFI_CM_MIN_FRAME - 1, false);
+	value_is(&datagram, 22, 1, true);
+	value_is(&datagram, 22, 0, false);
+	value_is(&datagram, 23, 1, true);
+	value_is(&datagram, 23, 0, false);
 }
 
 /* The names become parts of paths and are logged. */
