@@ -166,3 +166,19 @@ uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt)
 		return (uint16_t)conn_qual;
 	return MAPPED_FIRST + mix(conn_qual + attempt * 0x9e3779b97f4a7c15ULL) % MAPPED_COUNT;
 }
+
+/* Continues the series of dofi_wire_port(), behind its last attempt, and skips its ports. */
+uint16_t dofi_wire_datagram_port(uint64_t conn_qual, unsigned attempt)
+{
+	const unsigned others = dofi_wire_ports(conn_qual);
+	unsigned i, n, step = MAPPED_TRIES + 1;
+	uint16_t port;
+
+	for (n = 0;; step++) {
+		port = dofi_wire_port(conn_qual, step);
+		for (i = 0; i < others && dofi_wire_port(conn_qual, i) != port; i++)
+			;
+		if (i == others && n++ == attempt)
+			return port;
+	}
+}

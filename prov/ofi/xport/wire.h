@@ -69,6 +69,13 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
 unsigned dofi_wire_ports(uint64_t conn_qual);	/* number of ports */
 uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt);
 
+/*
+ * The ports at which addresses of datagram EPs are exchanged for a qualifier: a few outside the
+ * ephemeral range, none of them one of dofi_wire_port(). Both ends try them in order.
+ */
+#define DOFI_WIRE_DATAGRAM_PORTS 4
+uint16_t dofi_wire_datagram_port(uint64_t conn_qual, unsigned attempt);
+
 /* The bytes of DOFI_WIRE_QUAL that a request for @conn_qual needs, at any of its ports. */
 size_t dofi_wire_qual_size(uint64_t conn_qual);
 

@@ -440,6 +440,51 @@ Test(ports, mapped_ones_are_neither_privileged_nor_ephemeral)
 				  dofi_wire_port(qual, n) < 32768);
 }
 
+/* Peers of other releases use these ports, too. */
+Test(ports, the_mapping_of_datagrams_stays_as_it_was)
+{
+	static const struct {
+		uint64_t qual;
+		uint16_t port[DOFI_WIRE_DATAGRAM_PORTS];
+	} rows[] = {
+		{ 1, { 28201, 32400, 23701, 11733 } },
+		{ 1023, { 23474, 26807, 15719, 23493 } },
+		{ 19374, { 32480, 27784, 19070, 18779 } },
+		{ 45248, { 18990, 24673, 27963, 15728 } },
+		{ 70000, { 11661, 27118, 14126, 21356 } },
+		{ UINT64_MAX, { 11966, 20243, 25077, 23172 } },
+	};
+	unsigned i, n;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (n = 0; n < DOFI_WIRE_DATAGRAM_PORTS; n++)
+			cr_expect_eq(dofi_wire_datagram_port(rows[i].qual, n), rows[i].port[n]);
+}
+
+static void expect_apart(uint64_t qual)
+{
+	unsigned n, i;
+
+	for (n = 0; n < DOFI_WIRE_DATAGRAM_PORTS; n++) {
+		const uint16_t port = dofi_wire_datagram_port(qual, n);
+
+		cr_assert(port >= 10000 && port < 32768);
+		for (i = 0; i < dofi_wire_ports(qual); i++)
+			cr_assert(port != dofi_wire_port(qual, i));
+	}
+}
+
+/* A service point listens at both. A qualifier of 10000 to 32767 is one of the mapped ports. */
+Test(ports, those_of_datagrams_are_others)
+{
+	uint64_t qual;
+
+	for (qual = 1; qual < 40000; qual++)
+		expect_apart(qual);
+	for (qual = 1ULL << 20; qual < (1ULL << 20) + 20000; qual++)
+		expect_apart(qual);
+}
+
 /* By chance 5 of 20,000 consecutive qualifiers have a port twice. */
 Test(ports, the_tries_differ)
 {
