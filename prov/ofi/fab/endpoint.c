@@ -419,11 +419,16 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 	return ret;
 }
 
+static unsigned together(const struct dofi_rdm *rdm)
+{
+	return rdm->n_buffers < 2 * DOFI_RDM_TOGETHER ? 1 : DOFI_RDM_TOGETHER;
+}
+
 void dofi_rdm_sweep(struct dofi_rdm *rdm)
 {
 	ssize_t ret;
 
-	if (!rdm->fid || rdm->n_unposted < DOFI_RDM_TOGETHER)
+	if (!rdm->fid || rdm->n_unposted < together(rdm))
 		return;
 	ret = unposted_post(rdm);
 	if (ret == -FI_EAGAIN)

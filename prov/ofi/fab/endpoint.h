@@ -13,7 +13,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* How many buffers are posted again at a time: posting locks the guard of the CQ. */
+/*
+ * How many buffers are posted again at a time: posting locks the guard of the CQ. Each alone if the
+ * endpoint has few.
+ */
 #define DOFI_RDM_TOGETHER 8
 
 /* No fabric's address is longer. */

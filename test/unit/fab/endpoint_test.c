@@ -364,6 +364,18 @@ Test(rdm, any_number_of_buffers_is_posted)
 	dofi_rdm_close(&rdm);
 }
 
+/* Otherwise all would be unposted before enough of them are. */
+Test(rdm, few_buffers_are_posted_again_at_once)
+{
+	options.n_buffers = DOFI_RDM_TOGETHER - 1;
+	open_rdm();
+	fake_complete(context[0], 0);
+	dofi_cq_drain(&domain.cq);
+	cr_expect_eq(posted, DOFI_RDM_TOGETHER);
+	cr_expect_eq(context[DOFI_RDM_TOGETHER - 1], context[0]);
+	dofi_rdm_close(&rdm);
+}
+
 Test(rdm, without_buffers_nothing_is_posted)
 {
 	options.n_buffers = 0;
