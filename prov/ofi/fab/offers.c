@@ -9,6 +9,7 @@
 #include "fab/quirks.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -101,6 +102,35 @@ int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *
 		ret = fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, list);
 	fi_freeinfo(hints);
 	return ret;
+}
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+
+	if (a->sa_family != b->sa_family)
+		return false;
+	return a->sa_family == AF_INET6 ? IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) :
+					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+/* libfabric may offer a device that has another address than the wanted one. */
+bool dofi_offer_has_address(const struct fi_info *info, const char *text)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	const struct sockaddr *own = info->src_addr;
+	struct addrinfo *a;
+	bool same;
+
+	if (!text[0] || !own || (own->sa_family != AF_INET && own->sa_family != AF_INET6) ||
+	    info->addr_format == FI_ADDR_STR || getaddrinfo(text, NULL, &hints, &a))
+		return true;
+	same = same_address(own, a->ai_addr);
+	freeaddrinfo(a);
+	return same;
 }
 
 /*

@@ -38,6 +38,8 @@ int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *
 bool dofi_offer_usable(const struct fi_info *info);
 /* Returns whether the fabric is a layer over another fabric. */
 bool dofi_offer_layered(const struct fi_info *info);
+/* Returns whether the fabric is at the numeric address @text; true if it has no IP address. */
+bool dofi_offer_has_address(const struct fi_info *info, const char *text);
 /* Returns whether messages stay in order. */
 bool dofi_offer_keeps_order(const struct fi_info *info);
 

@@ -11,7 +11,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -45,35 +44,6 @@ static bool names_a_layer(const struct dofi_params *params)
 	return strchr(params->provider, ';') || (filter && filter[0] != '^' && strchr(filter, ';'));
 }
 
-static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
-{
-	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
-	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
-	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
-	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
-
-	if (a->sa_family != b->sa_family)
-		return false;
-	return a->sa_family == AF_INET6 ? IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) :
-					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
-
-/* libfabric may offer a device that has another address than the wanted one. */
-static bool has_address(const struct fi_info *info, const char *text)
-{
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
-	const struct sockaddr *own = info->src_addr;
-	struct addrinfo *a;
-	bool same;
-
-	if (!text[0] || !own || (own->sa_family != AF_INET && own->sa_family != AF_INET6) ||
-	    info->addr_format == FI_ADDR_STR || getaddrinfo(text, NULL, &hints, &a))
-		return true;
-	same = same_address(own, a->ai_addr);
-	freeaddrinfo(a);
-	return same;
-}
-
 /* Lower is better; 0 means unusable. */
 static int info_rank(const struct fi_info *info, const struct dofi_params *params)
 {
@@ -81,7 +51,7 @@ static int info_rank(const struct fi_info *info, const struct dofi_params *param
 
 	if (!dofi_offer_usable(info) || (dofi_offer_layered(info) && !names_a_layer(params)))
 		return 0;
-	if (!has_address(info, params->address))
+	if (!dofi_offer_has_address(info, params->address))
 		return 0;
 	if (params->domain[0] && strcmp(info->domain_attr->name, params->domain))
 		return 0;
