@@ -25,6 +25,7 @@ dofi_core_sources = \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/cq_read.c \
 	prov/ofi/fab/cq_serve.c \
+	prov/ofi/fab/datagram.c \
 	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
 	prov/ofi/fab/endpoint.c \
@@ -193,6 +194,7 @@ noinst_HEADERS += \
 	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/cq_serve.h \
+	prov/ofi/fab/datagram.h \
 	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/endpoint.h \

@@ -82,6 +82,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/cq_read_test.c \
 	test/unit/fab/cq_serve_test.c \
 	test/unit/fab/cq_test.c \
+	test/unit/fab/datagram_test.c \
 	test/unit/fab/device_test.c \
 	test/unit/fab/domain_test.c \
 	test/unit/fab/draw.c \

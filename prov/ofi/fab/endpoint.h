@@ -142,8 +142,8 @@ static inline bool dofi_rdm_is_buffer(const void *context)
 }
 
 /*
- * The context of operations with a buffer. The endpoint's owner may send a buffer of its own with
- * it, whose member rdm is set.
+ * The context of operations with a buffer. The endpoint's owner may send with the context of a
+ * buffer of its own, in which the member rdm is set.
  */
 static inline void *dofi_rdm_context_of(const struct dofi_rdm_buffer *buffer)
 {
@@ -155,7 +155,7 @@ static inline struct dofi_rdm_buffer *dofi_rdm_buffer_of(const void *context)
 	return (struct dofi_rdm_buffer *)((uintptr_t)context & ~DOFI_RDM_BUFFER_BIT);
 }
 
-/* Passes a completion, whose context is a buffer's, to the owner of its endpoint. CQ lock held. */
+/* Passes a completion with the context of a buffer to the owner of its endpoint. CQ lock held. */
 static inline void dofi_rdm_completed(const struct fi_cq_data_entry *entry, int err,
 				      struct dofi_sink *sink)
 {

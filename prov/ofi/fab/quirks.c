@@ -89,6 +89,19 @@ static const struct dofi_quirk quirks[] = {
 		    "what was lost; a message longer than its buffer is overtaken; lets peers read "
 		    "all that may be sent; leaves a closed endpoint in the wait set of its CQ, and "
 		    "reads it there (2.1)" },
+	{ .provider = "udp", .datagrams = true, .trywait_reads = true,
+	  .reason = "cuts off a datagram that is longer than its receive, and reports no error; "
+		    "completes each message that was not injected; a read or fi_trywait of a CQ "
+		    "takes one datagram from the socket, and overwrites the oldest completion if "
+		    "the CQ is full; the descriptor of a CQ stays readable while a datagram has "
+		    "no receive; receives end without a completion (1.17, 2.1)" },
+	{ .provider = "verbs", .datagrams = true, .wc_errors = true, .fixed_queues = true,
+	  .trywait_reads = true,
+	  .reason = "RDMA hardware; a peer's datagrams wait in buffers until the CQ is read, so "
+		    "it is read as often as that of software; needs a prefix in receives, and "
+		    "none in sends; loses a datagram that is longer than the MTU, and an endpoint "
+		    "fails when one is longer than its receive; its AV has no lock (1.17, 2.1); "
+		    "uses the first port of the device (1.17)" },
 	{ .provider = ";ofi_rxd", .rank = 9, .refused = true,
 	  .reason = "a refused RDMA operation never ends, and its completion queue has no "
 		    "descriptor though it says so (1.17, 2.6)" },
@@ -111,7 +124,7 @@ static bool holds(const struct dofi_quirk *q)
 	return true;
 }
 
-const struct dofi_quirk *dofi_quirk_of(const char *provider)
+static const struct dofi_quirk *find(const char *provider, bool datagrams)
 {
 	const char *layer = strchr(provider, ';');
 	size_t i;
@@ -120,8 +133,18 @@ const struct dofi_quirk *dofi_quirk_of(const char *provider)
 		const char *name = quirks[i].provider;
 
 		if ((!strcmp(name, provider) || (layer && !strcmp(name, layer))) &&
-		    holds(&quirks[i]))
+		    quirks[i].datagrams == datagrams && holds(&quirks[i]))
 			return &quirks[i];
 	}
 	return &unmeasured;
+}
+
+const struct dofi_quirk *dofi_quirk_of(const char *provider)
+{
+	return find(provider, false);
+}
+
+const struct dofi_quirk *dofi_quirk_of_datagrams(const char *provider)
+{
+	return find(provider, true);
 }

@@ -56,6 +56,8 @@ struct dofi_quirk {
 	bool wc_errors;		/* prov_errno of a failed completion is a verbs status: fab/wc.h */
 	const char *reason;	/* for the log and for readers: what was seen, in which version */
 
+	bool datagrams;		/* the row is of endpoints of type FI_EP_DGRAM, not of others */
+
 	/* connectionless endpoints */
 	bool rdm;		/* they can be used */
 	bool refused;		/* never chosen, even by name */
@@ -74,6 +76,8 @@ struct dofi_quirk {
 
 /* Returns the row of @provider, or a row of defaults for an unknown fabric. */
 const struct dofi_quirk *dofi_quirk_of(const char *provider);
+/* Like dofi_quirk_of(), for endpoints of type FI_EP_DGRAM. */
+const struct dofi_quirk *dofi_quirk_of_datagrams(const char *provider);
 
 /*
  * Returns whether the target carries out RDMA operations itself, because the fabric does not check

@@ -47,6 +47,18 @@ Test(quirks, every_row_has_a_reason)
 	for (i = 0; i < MEASURED; i++)
 		cr_expect(*dofi_quirk_of(measured[i])->reason, "%s", measured[i]);
 	cr_expect(*dofi_quirk_of("nosuch")->reason);
+	cr_expect(*dofi_quirk_of_datagrams("udp")->reason);
+	cr_expect(*dofi_quirk_of_datagrams("verbs")->reason);
+}
+
+/* A fabric may have connections and datagrams, which have different quirks. */
+Test(quirks, datagrams_have_rows_of_their_own)
+{
+	cr_expect_eq(dofi_quirk_of("udp"), dofi_quirk_of("nosuch"));
+	cr_expect_eq(dofi_quirk_of_datagrams("tcp"), dofi_quirk_of("nosuch"));
+	cr_expect(dofi_quirk_of_datagrams("udp")->datagrams);
+	cr_expect(dofi_quirk_of_datagrams("verbs")->datagrams);
+	cr_expect(!dofi_quirk_of("verbs")->datagrams);
 }
 
 Test(quirks, a_layer_is_the_same_over_any_fabric)
