@@ -367,6 +367,8 @@ Test(env, what_libfabric_needs_is_given_where_the_user_gave_nothing)
 	cr_expect_str_eq(getenv("FI_TCP_PREFETCH_RBUF_SIZE"), "128");
 	cr_assert(getenv("FI_MR_CACHE_MAX_COUNT"));
 	cr_expect_str_eq(getenv("FI_MR_CACHE_MAX_COUNT"), "0");
+	cr_assert(getenv("FI_VERBS_DGRAM_USE_NAME_SERVER"));
+	cr_expect_str_eq(getenv("FI_VERBS_DGRAM_USE_NAME_SERVER"), "0");
 	cr_expect_str_eq(getenv("FI_NET_PREFETCH_RBUF_SIZE"), "7");
 	cr_expect(!getenv("FI_PROVIDER"));
 }
