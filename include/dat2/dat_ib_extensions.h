@@ -84,6 +84,7 @@ typedef enum dat_ib_op {
 	DAT_IB_UD_AH_FREE_OP			= 29,
 	/* specific to this implementation */
 	DAT_IB_SEND_IMMED_OP			= 0x100,
+	DAT_IB_UD_SEND_IMMED_OP			= 0x101,
 	DAT_IB_OPEN_QUERY_OP			= 0x1000,	/* opens an IA for a query only */
 	DAT_IB_CLOSE_QUERY_OP			= 0x2000	/* closes it */
 } DAT_IB_OP;
@@ -503,6 +504,13 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_COUNT)(segments), (DAT_LMR_TRIPLET *)(lbuf), \
 			 (DAT_IB_ADDR_HANDLE *)(ah_ptr), (cookie), \
 			 (DAT_COMPLETION_FLAGS)(flgs))
+
+/* A datagram with immediate data: the receive completes as DAT_IB_DTO_RECV_UD_IMMED, with idata. */
+#define dat_ib_post_send_ud_immed(ep, segments, lbuf, ah_ptr, cookie, idata, flgs) \
+	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_SEND_IMMED_OP, \
+			 (DAT_COUNT)(segments), (DAT_LMR_TRIPLET *)(lbuf), \
+			 (DAT_IB_ADDR_HANDLE *)(ah_ptr), (cookie), \
+			 (DAT_UINT32)(idata), (DAT_COMPLETION_FLAGS)(flgs))
 
 /* Frees the state left from a datagram endpoint's connection exchange. */
 #define dat_ib_ud_cm_free(ep, cm) \

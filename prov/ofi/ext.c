@@ -5,6 +5,7 @@
 
 #include "obj/caps.h"
 #include "obj/counters.h"
+#include "obj/datagram.h"
 #include "obj/ep_ext.h"
 #include "obj/ep_post.h"
 
@@ -61,6 +62,48 @@ static DAT_RETURN cmp_swap(DAT_HANDLE handle, va_list *args)
 	p.operand = va_arg(*args, DAT_UINT64);
 	take_atomic(&p, args);
 	return dofi_ep_post_cmp_swap(handle, &p);
+}
+
+/* The segments and the peer of a datagram; the program's structure is read once. */
+static void take_datagram(struct dofi_post *p, va_list *args)
+{
+	const DAT_IB_ADDR_HANDLE *ah;
+
+	p->n = va_arg(*args, DAT_COUNT);
+	p->iov = va_arg(*args, DAT_LMR_TRIPLET *);
+	ah = va_arg(*args, DAT_IB_ADDR_HANDLE *);
+	p->cookie = va_arg(*args, DAT_DTO_COOKIE);
+	p->ah = ah ? ah->ah : NULL;
+	p->number = ah ? ah->qpn : 0;
+}
+
+/* dat_ib_post_send_ud(): segments, lbuf, ah_ptr, cookie, flags */
+static DAT_RETURN send_ud(DAT_HANDLE handle, va_list *args)
+{
+	struct dofi_post p = { .n = 0 };
+	struct dofi_ep *ep;
+	DAT_RETURN ret = dofi_datagram_ep(handle, &ep);
+
+	if (ret)
+		return ret;
+	take_datagram(&p, args);
+	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+	return dofi_ep_post_send_ud(handle, &p);
+}
+
+/* dat_ib_post_send_ud_immed(): segments, lbuf, ah_ptr, cookie, idata, flags */
+static DAT_RETURN send_ud_immed(DAT_HANDLE handle, va_list *args)
+{
+	struct dofi_post p = { .n = 0 };
+	struct dofi_ep *ep;
+	DAT_RETURN ret = dofi_datagram_ep(handle, &ep);
+
+	if (ret)
+		return ret;
+	take_datagram(&p, args);
+	p.immed = va_arg(*args, DAT_UINT32);
+	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+	return dofi_ep_post_send_ud_immed(handle, &p);
 }
 
 /* What dat_ib_open_query() requests. */
@@ -154,6 +197,14 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *a
 		return write_immed(handle, args);
 	case DAT_IB_SEND_IMMED_OP:
 		return send_immed(handle, args);
+	case DAT_IB_UD_SEND_OP:
+		return send_ud(handle, args);
+	case DAT_IB_UD_SEND_IMMED_OP:
+		return send_ud_immed(handle, args);
+	case DAT_IB_UD_CM_FREE_OP:
+		return dofi_ud_cm_free(handle, va_arg(*args, void *));
+	case DAT_IB_UD_AH_FREE_OP:
+		return dofi_ud_ah_free(handle, va_arg(*args, DAT_IB_ADDR_HANDLE *));
 	case DAT_IB_QUERY_COUNTERS_OP:
 		return query_counters(handle, args);
 	case DAT_IB_PRINT_COUNTERS_OP:

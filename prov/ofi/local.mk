@@ -78,6 +78,7 @@ dofi_api_sources = \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/csp.c \
 	prov/ofi/obj/dat.c \
+	prov/ofi/obj/datagram.c \
 	prov/ofi/obj/dequeue.c \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
@@ -97,6 +98,7 @@ dofi_api_sources = \
 	prov/ofi/obj/evd_feed.c \
 	prov/ofi/obj/evd_queue.c \
 	prov/ofi/obj/evd_wait.c \
+	prov/ofi/obj/exchange.c \
 	prov/ofi/obj/fast.c \
 	prov/ofi/obj/handle.c \
 	prov/ofi/obj/ia.c \
@@ -232,6 +234,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/cr.h \
 	prov/ofi/obj/csp.h \
 	prov/ofi/obj/dat.h \
+	prov/ofi/obj/datagram.h \
 	prov/ofi/obj/dequeue.h \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \
@@ -250,6 +253,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/evd.h \
 	prov/ofi/obj/evd_queue.h \
 	prov/ofi/obj/evd_wait.h \
+	prov/ofi/obj/exchange.h \
 	prov/ofi/obj/fast.h \
 	prov/ofi/obj/handle.h \
 	prov/ofi/obj/ia.h \
@@ -259,6 +263,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/psp.h \
 	prov/ofi/obj/pz.h \
+	prov/ofi/obj/request.h \
 	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/segments.h \

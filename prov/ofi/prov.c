@@ -106,7 +106,7 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 
 static const struct dofi_xports xports = {
 	.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
-	.add_local = dofi_both_add_local,
+	.add_local = dofi_both_add_local, .datagrams = NULL,
 };
 
 static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)

@@ -4,6 +4,7 @@
 #include "ext.h"
 
 #include "obj/fixture.h"
+#include "obj/service.h"
 #include "registry.h"
 
 #if DAT_VERSION_MAJOR >= 2
@@ -100,11 +101,78 @@ Test(ext, compare_and_swap)
 	cr_expect_eq(posted(DOFI_DTO_CMP_SWAP)->operand, 9);
 }
 
+/* The datagrams of an IA that has the service. */
+static void datagrams_init(void)
+{
+	service_init();
+	DAT_PROVIDER_INIT_FUNC_NAME(&info, "");
+	ep = datagram_ep();
+}
+
+TestSuite(ext_datagrams, .init = datagrams_init, .fini = fini);
+
+static struct dofi_dto *sent(uint8_t kind)
+{
+	struct dofi_dto *dto = service.dto[0];
+
+	cr_assert_eq(service.n, 1);
+	cr_expect_eq(dto->kind, kind);
+	cr_expect_eq(dto->cookie, cookie.as_64);
+	cr_expect_eq(dto->flags, DAT_COMPLETION_SUPPRESS_FLAG);
+	cr_expect_eq(dto->remote_addr, (uintptr_t)&service.ah[1]);
+	cr_expect_eq(dto->remote_key, 0xabcdef);
+	cr_expect_eq(dto->length, 16);
+	return dto;
+}
+
+Test(ext_datagrams, send)
+{
+	DAT_IB_ADDR_HANDLE ah = { .ah = ah_make(1), .qpn = 0xabcdef };
+	DAT_LMR_TRIPLET s = segment(8, 16);
+
+	succeed(dat_ib_post_send_ud(ep, 1, &s, &ah, cookie, DAT_COMPLETION_SUPPRESS_FLAG));
+	sent(DOFI_DTO_SEND_UD);
+	expect_arg(dat_ib_post_send_ud(ep, 1, &s, NULL, cookie, DAT_COMPLETION_SUPPRESS_FLAG), 5);
+}
+
+Test(ext_datagrams, send_with_immediate_data)
+{
+	DAT_IB_ADDR_HANDLE ah = { .ah = ah_make(1), .qpn = 0xabcdef };
+	DAT_LMR_TRIPLET s = segment(8, 16);
+
+	succeed(dat_ib_post_send_ud_immed(ep, 1, &s, &ah, cookie, 0xfedcba98,
+					  DAT_COMPLETION_SUPPRESS_FLAG));
+	cr_expect_eq(sent(DOFI_DTO_SEND_UD_IMMED)->immed, 0xfedcba98);
+	expect_arg(dat_ib_post_send_ud_immed(ep, 1, &s, NULL, cookie, 0,
+					     DAT_COMPLETION_SUPPRESS_FLAG), 5);
+}
+
+Test(ext_datagrams, free_what_an_event_brought)
+{
+	const struct dofi_exchanged how = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, .ah = ah_make(1),
+	};
+	DAT_IB_EXTENSION_EVENT_DATA x;
+	DAT_EVENT event;
+
+	service.answer = &how;
+	succeed(dofi_ep_connect(ep, some_address(), 7, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	settle();
+	event = event_take(evd, how.event);
+	memcpy(&x, event.event_extension_data, sizeof(x));
+	succeed(dat_ib_ud_ah_free(ep, &x.remote_ah));
+	cr_expect_eq(service.ah[1].references, 0);
+	expect_arg(dat_ib_ud_ah_free(ep, &x.remote_ah), 3);
+	succeed(dat_ib_ud_cm_free(ep, x.context.as_ptr));
+	expect_arg(dat_ib_ud_cm_free(ep, x.context.as_ptr), 3);
+}
+
 Test(ext, what_there_is_not)
 {
 	static const int absent[] = {
 		DAT_IB_UD_SEND_OP, DAT_IB_COLLECTIVE_CREATE_MEMBER_OP, DAT_IB_COLLECTIVE_BARRIER_OP,
-		DAT_IB_UD_CM_FREE_OP, DAT_IB_UD_AH_FREE_OP,
+		DAT_IB_UD_CM_FREE_OP, DAT_IB_UD_AH_FREE_OP, DAT_IB_UD_SEND_IMMED_OP,
 	};
 	static const int unknown[] = { 30, 99, 0xfff, -1 };
 	size_t i;

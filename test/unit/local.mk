@@ -34,7 +34,9 @@ fake_sources = \
 	test/unit/fab/fake_ep.c \
 	test/unit/fab/fake_ep.h \
 	test/unit/obj/fixture.c \
-	test/unit/obj/fixture.h
+	test/unit/obj/fixture.h \
+	test/unit/obj/service.c \
+	test/unit/obj/service.h
 test_unit_libfake1_la_SOURCES = $(fake_sources)
 test_unit_libfake1_la_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
 test_unit_libfake2_la_SOURCES = $(fake_sources)
@@ -161,6 +163,7 @@ obj_test_sources = \
 	test/unit/obj/cr_test.c \
 	test/unit/obj/csp_test.c \
 	test/unit/obj/dat_test.c \
+	test/unit/obj/datagram_test.c \
 	test/unit/obj/dequeue_test.c \
 	test/unit/obj/ep_attr_test.c \
 	test/unit/obj/ep_bind_test.c \
@@ -182,6 +185,7 @@ obj_test_sources = \
 	test/unit/obj/evd_queue_test.c \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
+	test/unit/obj/exchange_test.c \
 	test/unit/obj/fast_test.c \
 	test/unit/obj/handle_test.c \
 	test/unit/obj/ia_test.c \

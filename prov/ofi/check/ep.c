@@ -156,14 +156,45 @@ static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	CHECK_EP(ep, !ep->graceful || ep->state == DAT_EP_STATE_DISCONNECT_PENDING, "graceful %d",
 		 OF_EP(ep), ep->graceful);
 	CHECK_EP(ep, !ep->todo || ep->work.queued, "work %#x is not queued", OF_EP(ep), ep->todo);
-	CHECK_EP(ep, ep->pz ? ep->cq && is_cq_of(ep->pz, ep->cq) : !ep->cq, "PZ %p, CQ %p",
-		 OF_EP(ep), (void *)ep->pz, (void *)ep->cq);
+	CHECK_EP(ep,
+		 ep->pz ? ep->cq && (ep->datagrams || is_cq_of(ep->pz, ep->cq)) : !ep->cq,
+		 "PZ %p, CQ %p", OF_EP(ep), (void *)ep->pz, (void *)ep->cq);
 	CHECK_EP(ep, ep->state != DAT_EP_STATE_CONNECTED || ep->fid || ep->closing, "transport %s",
 		 OF_EP(ep), ep->xport->name);
 	CHECK_EP(ep, !ep->srq_user.waiting || ep->srq, "waits for no SRQ: %d", OF_EP(ep),
 		 ep->srq_user.waiting);
 	if (!dofi_ep_is_live(ep))
 		rest_check(ep);
+}
+
+/* Returns the length of @list. */
+static unsigned list_check(const struct dofi_ep *ep, const struct dofi_exchanges *list,
+			   bool reported) DOFI_NEEDS(ep->lock)
+{
+	const struct dofi_exchange *x;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(x, list, link) {
+		CHECK("exchange", x, x->ep == ep && x->list == list, "%p, %p", (void *)x->ep,
+		      (void *)x->list);
+		CHECK("exchange", x, x->reported == reported, "%d", x->reported);
+		CHECK("exchange", x, dofi_pool_tag(x) == DOFI_EXCHANGE_LIVE, "%u",
+		      dofi_pool_tag(x));
+		n++;
+	}
+	return n;
+}
+
+static void datagrams_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	unsigned n = list_check(ep, &ep->exchanges_failed, true);
+
+	CHECK_EP(ep, ep->n_failed == n, "%u, %u failed exchanges", OF_EP(ep), ep->n_failed, n);
+	n += list_check(ep, &ep->exchanges, false) + list_check(ep, &ep->exchanges_new, false) +
+	     list_check(ep, &ep->exchanges_kept, true);
+	CHECK_EP(ep, ep->datagrams || !n, "%u exchanges", OF_EP(ep), n);
+	CHECK_EP(ep, !ep->datagrams || (ep->state == DAT_EP_STATE_CONNECTED && !ep->fast.send),
+		 "datagrams %d", OF_EP(ep), ep->datagrams);
 }
 
 static void ep_check(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock)
@@ -177,6 +208,7 @@ static void ep_check(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock)
 	queue_check(&sq);
 	queue_check(&rq);
 	requests_check(ep);
+	datagrams_check(ep);
 	dofi_ep_unlock(ep);
 }
 

@@ -101,10 +101,13 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 /*
  * The attributes that an endpoint gets when the consumer requests @wanted (NULL: the defaults).
  * DAT_INVALID_PARAMETER if one exceeds the IA's limits, or DAT_MODEL_NOT_SUPPORTED for a quality of
- * service.
+ * service. A datagram EP has its own maximum message size: programs may request more.
  */
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted,
 			     DAT_EP_ATTR *attr);
+
+/* Whether @attr, which may be NULL, is of a datagram EP, and @ia has datagrams. */
+bool dofi_caps_is_datagram(const struct dofi_ia *ia, const DAT_EP_ATTR *attr);
 
 /*
  * Sets the attribute of @row in @attr. Returns false, and @attr is unchanged, if the value wanted

@@ -128,7 +128,7 @@ static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Which parts of the extension are supported; datagrams are not, on connected endpoints. */
+/* Which parts of the extension are supported. */
 static void named_extension(struct dofi_ia *ia)
 {
 	const char *immed = dofi_fabric_has_immed(&ia->fabric) ? "TRUE" : "FALSE";
@@ -139,7 +139,9 @@ static void named_extension(struct dofi_ia *ia)
 	named_add(ia, DAT_IB_ATTR_IMMED_DATA, immed);
 	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, atomics);
 	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, atomics);
-	named_add(ia, DAT_IB_ATTR_UD, "FALSE");
+	named_add(ia, DAT_IB_ATTR_UD, ia->datagrams ? "TRUE" : "FALSE");
+	if (ia->datagrams)
+		named_add(ia, "OFI_DATAGRAM_SIZE", ia->datagram_text);
 }
 #else
 static void named_extension(struct dofi_ia *ia)
@@ -273,7 +275,19 @@ bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 	return true;
 }
 
-DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
+bool dofi_caps_is_datagram(const struct dofi_ia *ia, const DAT_EP_ATTR *attr)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return ia->datagrams && attr &&
+	       attr->service_type == (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+#else
+	(void)ia;
+	(void)attr;
+	return false;
+#endif
+}
+
+static DAT_RETURN rows_take(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
 	size_t i;
 
@@ -287,4 +301,28 @@ DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted
 									DOFI_BAD_ARG(7);
 	}
 	return DAT_SUCCESS;
+}
+
+/*
+ * The rows describe endpoints with connections. Only dat_ep_create() makes a datagram EP, so
+ * dat_ep_modify(), which takes rows one by one, cannot make one of another EP.
+ */
+static DAT_RETURN datagram_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted,
+				DAT_EP_ATTR *attr)
+{
+	DAT_EP_ATTR w = *wanted;
+	DAT_RETURN ret;
+
+	w.service_type = DAT_SERVICE_TYPE_RC;
+	if (!w.max_message_size || w.max_message_size > ia->datagram_size)
+		w.max_message_size = ia->datagram_size;
+	ret = rows_take(ia, &w, attr);
+	attr->service_type = wanted->service_type;
+	return ret;
+}
+
+DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
+{
+	return dofi_caps_is_datagram(ia, wanted) ? datagram_attr(ia, wanted, attr) :
+						   rows_take(ia, wanted, attr);
 }

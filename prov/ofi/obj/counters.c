@@ -48,18 +48,25 @@ static const struct counter ia_counters[DOFI_IA_COUNTERS] = {
 	[19] = IA("cr_rejected", count.cr_rejected),
 	[23] = IA("async_error", count.async_error),
 	[27] = IA("cm_req_tx", count.connect),
-	[28] = MADE("cm_req_rx", CR),
+	[28] = { "cm_req_rx", offsetof(struct dofi_ia, count.ah_request_arrived),
+		 { offsetof(struct dofi_ia, made[DOFI_KIND(DAT_HANDLE_TYPE_CR)]) } },
 	[29] = IA("cm_rep_tx", count.cr_accepted),
 	[30] = IA("cm_rep_rx", count.active),
 	[33] = IA("cm_user_rej_tx", count.cr_rejected),
 	[34] = IA("cm_user_rej_rx", count.rejected),
 	[35] = IA("cm_active_est", count.active),
 	[36] = IA("cm_passive_est", count.passive),
+	[37] = IA("cm_ah_req_tx", count.ah_requested),
+	[38] = IA("cm_ah_req_rx", count.ah_request_arrived),
+	[39] = IA("cm_ah_resolved", count.ah_resolved),
 	[40] = IA("cm_dreq_tx", count.disconnect),
 	[41] = IA("cm_dreq_rx", count.disconnected),
 	[47] = IA("cm_err", count.broken),
 	[55] = IA("cm_err_refused", count.refused),
 	[57] = IA("cm_err_timeout", count.timeout),
+	[69] = IA("lnk_err_rcv_constraint", count.dropped_foreign),
+	[70] = IA("lnk_err_xmt_discards", count.dropped_sends),
+	[79] = IA("diag_err_rq_udsdprd", count.dropped_no_receive),
 };
 
 /* Counters of connections, which can be stopped. */
@@ -73,14 +80,19 @@ static const struct counter ia_counters[DOFI_IA_COUNTERS] = {
 #define RECEIVED(name_, kind)                                                             \
 	EP(name_, receipts[DOFI_DTO_##kind].ops),                                         \
 	EP(name_ "_data", receipts[DOFI_DTO_##kind].bytes)
-#define NO_DATAGRAMS { NULL, 0, { 0 } }, { NULL, 0, { 0 } }
+/* With and without immediate data. */
+#define BOTH(name_, tally, kind)                                                          \
+	{ name_, 0, { offsetof(struct dofi_ep, tally[DOFI_DTO_##kind].ops),               \
+		      offsetof(struct dofi_ep, tally[DOFI_DTO_##kind##_IMMED].ops) } },   \
+	{ name_ "_data", 0, { offsetof(struct dofi_ep, tally[DOFI_DTO_##kind].bytes),     \
+			      offsetof(struct dofi_ep, tally[DOFI_DTO_##kind##_IMMED].bytes) } }
 
 /* In the order of DAT_EP_COUNTERS. */
 static const struct counter ep_counters[DOFI_EP_COUNTERS] = {
 	EP("connect", n_connect),
 	EP("disconnect", n_disconnect),
 	POSTED("post_send", SEND),
-	NO_DATAGRAMS,
+	BOTH("post_send_ud", posted, SEND_UD),
 	POSTED("post_recv", RECV),
 	POSTED("post_write", WRITE),
 	POSTED("post_write_imm", WRITE_IMMED),
@@ -88,7 +100,7 @@ static const struct counter ep_counters[DOFI_EP_COUNTERS] = {
 	POSTS("post_cmp_swap", CMP_SWAP),
 	POSTS("post_fetch_add", FETCH_ADD),
 	RECEIVED("recv", RECV),
-	NO_DATAGRAMS,
+	BOTH("recv_ud", receipts, RECV_UD),
 	RECEIVED("recv_imm", RECV_IMMED),
 	RECEIVED("recv_rdma_imm", RECV_WRITE_IMMED),
 };
@@ -117,6 +129,9 @@ _Static_assert((int)DOFI_IA_COUNTERS == (int)DCNT_IA_ALL_COUNTERS &&
 _Static_assert(DCNT_IA_SP_CR == 17 && DCNT_IA_ASYNC_ERROR == 23 && DCNT_IA_CM_REQ_TX == 27 &&
 	       DCNT_IA_CM_USER_REJ_TX == 33 && DCNT_IA_CM_DREQ_TX == 40 && DCNT_IA_CM_ERR == 47 &&
 	       DCNT_IA_CM_ERR_REFUSED == 55 && DCNT_IA_CM_ERR_TIMEOUT == 57, "and numbers them");
+_Static_assert(DCNT_IA_CM_AH_REQ_TX == 37 && DCNT_IA_CM_AH_RESOLVED == 39 &&
+	       DCNT_IA_LNK_ERR_RCV_CONSTRAINT == 69 && DCNT_IA_LNK_ERR_XMT_DISCARDS == 70 &&
+	       DCNT_IA_DIAG_ERR_RQ_UDSDPRD == 79, "those of datagrams");
 _Static_assert(CM_FIRST == DCNT_IA_CM_LISTEN &&
 	       CM_END == DCNT_IA_CM_ERR_UNEXPECTED + 1, "those of connections");
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "obj/child.h"
+#include "obj/datagram.h"
 #include "obj/ep_create.h"
 
 #include <errno.h>
@@ -66,6 +67,13 @@ static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
 	ep->remote_port = cr->peer_port;
 }
 
+static const struct dofi_xport *xport_of(const struct dofi_ia *ia, const struct dofi_arrival *a)
+{
+	if (a->xport)
+		return a->xport;
+	return a->datagram ? ia->datagrams->xport : ia->xport;
+}
+
 static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, struct dofi_ep *ep)
 {
 	struct dofi_cr *cr =
@@ -76,11 +84,12 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	atomic_store(&cr->obj.provided, true);
 	cr->conn_qual = sp->conn_qual;
 	cr->ep = ep;
-	cr->xport = a->xport ? a->xport : sp->obj.ia->xport;
+	cr->xport = xport_of(sp->obj.ia, a);
 	cr->request = a->request;
 	cr->secret = a->secret;
 	cr->mailbox = a->mailbox;
 	cr->framed = a->framed;
+	cr->datagram = a->datagram;
 	cr->data_size = a->data_size;
 	if (a->data_size)
 		memcpy(cr->data, a->data, a->data_size);
@@ -90,9 +99,20 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	return cr;
 }
 
+static DAT_EVENT_NUMBER number_of(const struct dofi_cr *cr)
+{
+#if DAT_VERSION_MAJOR >= 2
+	if (cr->datagram)
+		return (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
+#else
+	(void)cr;
+#endif
+	return DAT_CONNECTION_REQUEST_EVENT;
+}
+
 static int push_event(struct dofi_sp *sp, struct dofi_cr *cr)
 {
-	struct dofi_event event = { .number = DAT_CONNECTION_REQUEST_EVENT };
+	struct dofi_event event = { .number = number_of(cr) };
 
 	event.data.cr_arrival_event_data = (DAT_CR_ARRIVAL_EVENT_DATA){
 		.sp_handle.psp_handle = sp,
@@ -145,6 +165,9 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 
 	if (sp->spent)
 		return -EBUSY;
+	/* the EPs that come with requests have connections */
+	if (a->datagram && (sp->makes_eps || sp->kind->once))
+		return -ENOTSUP;
 	if (sp->makes_eps) {
 		made = dofi_ep_tentative(sp->obj.ia);
 		if (!made)
@@ -153,6 +176,8 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 	/* an EP is not freed while it is reserved, so that no lock is needed here */
 	ret = cr_make(sp, a, made ? made : sp->reserved);
 	sp->spent = !ret && sp->kind->once;
+	if (!ret && a->datagram)
+		dofi_count_exactly(&sp->obj.ia->count.ah_request_arrived);
 	if (ret && made)
 		dofi_ep_pass_over(made);
 	return ret;
@@ -227,6 +252,57 @@ static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT 
 	return DAT_SUCCESS;
 }
 
+/* Moves the request from the CR, which the caller has claimed, to @x. */
+static void exchange_fill(struct dofi_exchange *x, struct dofi_cr *cr, DAT_COUNT size,
+			  const void *data)
+{
+	x->accepting = cr->request;
+	cr->request = NULL;
+	x->peer = x->request.peer = cr->peer;
+	x->request.conn_qual = cr->conn_qual;
+	x->request.deadline = DOFI_NEVER;
+	x->request.qos = DAT_QOS_BEST_EFFORT;
+	x->request.data_size = size;
+	if (size)
+		memcpy(x->request.data, data, size);
+	x->data_size = cr->data_size;
+	memcpy(x->data, cr->data, cr->data_size);
+}
+
+/* Accepts @cr, of a datagram EP, with @ep, which is one too. */
+static DAT_RETURN accept_exchange(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
+				  const void *data)
+{
+	struct dofi_exchange *x = dofi_exchange_new(ep, false);
+	DAT_RETURN ret;
+
+	if (!x)
+		return DOFI_NO_RESOURCE(MEMORY);
+	dofi_ep_lock(ep);
+	ret = dofi_exchange_admit(ep);
+	if (!ret && !dofi_obj_claim(&cr->obj))
+		ret = DOFI_BAD_HANDLE(CR);
+	if (!ret) {
+		exchange_fill(x, cr, size, data);
+		dofi_exchange_begin(ep, x);
+	}
+	dofi_ep_unlock(ep);
+	if (ret)
+		dofi_exchange_discard(x);
+	return ret;
+}
+
+static DAT_RETURN accept_connection(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
+				    const void *data)
+{
+	DAT_RETURN ret;
+
+	dofi_ep_lock(ep);
+	ret = accept_with(cr, ep, size, data);
+	dofi_ep_unlock(ep);
+	return ret;
+}
+
 /* The EP to accept @cr with: the request's own, or else the consumer's. */
 static struct dofi_ep *acceptor(const struct dofi_cr *cr, DAT_EP_HANDLE ep_handle)
 {
@@ -234,7 +310,7 @@ static struct dofi_ep *acceptor(const struct dofi_cr *cr, DAT_EP_HANDLE ep_handl
 
 	if (cr->ep)
 		return ep_handle == DAT_HANDLE_NULL ? cr->ep : NULL;
-	return ep && ep->obj.ia == cr->obj.ia ? ep : NULL;
+	return ep && ep->obj.ia == cr->obj.ia && ep->datagrams == cr->datagram ? ep : NULL;
 }
 
 DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT data_size,
@@ -253,9 +329,8 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_
 		return DOFI_BAD_ARG(3);
 	if (data_size && !data)
 		return DOFI_BAD_ARG(4);
-	dofi_ep_lock(ep);
-	ret = accept_with(cr, ep, data_size, data);
-	dofi_ep_unlock(ep);
+	ret = cr->datagram ? accept_exchange(cr, ep, data_size, data) :
+			     accept_connection(cr, ep, data_size, data);
 	if (!ret) {
 		dofi_count_exactly(&cr->obj.ia->count.cr_accepted);
 		dofi_obj_unlink(&cr->obj, DOFI_KIND(DAT_HANDLE_TYPE_CR));
@@ -310,7 +385,7 @@ static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
 {
 	const struct dofi_arrival arrival = {
 		.xport = cr->xport, .request = cr->request, .peer = cr->peer, .secret = cr->secret,
-		.mailbox = cr->mailbox, .framed = cr->framed,
+		.mailbox = cr->mailbox, .framed = cr->framed, .datagram = cr->datagram,
 		.data = cr->data, .data_size = cr->data_size,
 	};
 

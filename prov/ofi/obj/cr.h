@@ -18,6 +18,7 @@ struct dofi_cr {
 	uint32_t secret;		/* the peer's */
 	struct dofi_mailbox mailbox;
 	bool framed;			/* the peer receives from an SRQ */
+	bool datagram;			/* of a datagram EP: requests an address */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA]; /* the program may write here (dtest does) */
 };
@@ -29,20 +30,22 @@ static inline struct dofi_cr *dofi_cr_check(DAT_CR_HANDLE handle)
 
 /* An arriving request, from the transport. */
 struct dofi_arrival {
-	const struct dofi_xport *xport;	/* the transport itself; NULL: the IA's */
+	/* the transport itself; NULL: the IA's, or that of its datagrams */
+	const struct dofi_xport *xport;
 	void *request;			/* the transport's part, for dofi_xport.accept and reject */
 	struct sockaddr_storage peer;	/* address and port of the peer, all zero if unknown */
 	uint32_t secret;
 	struct dofi_mailbox mailbox;
 	bool framed;
+	bool datagram;
 	const void *data;
 	size_t data_size;
 };
 
 /*
  * From the transport, on the progress thread: makes the CR, and the EP that the provider makes for
- * it, and queues its event at @sp. Returns a negative errno if memory is short or the request has a
- * CR already: the transport then rejects it.
+ * it, and queues its event at @sp. Returns a negative errno if memory is short, if the request has
+ * a CR already, or if it is for datagrams and @sp is not: the transport then rejects it.
  */
 int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *arrival);
 

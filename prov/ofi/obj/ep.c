@@ -119,6 +119,8 @@ void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 {
 	dofi_ep_assert_locked(ep);
+	if (ep->datagrams)
+		return;
 	/* the peer's disconnect may be seen before the failure that caused it */
 	if (ep->closing && event == DAT_CONNECTION_EVENT_BROKEN &&
 	    ep->state == DAT_EP_STATE_CONNECTED)
@@ -134,7 +136,7 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 void dofi_ep_lost(struct dofi_ep *ep, bool data_lost)
 {
 	dofi_ep_assert_locked(ep);
-	if (dofi_ep_is_live(ep) && !ep->closing) {
+	if (!ep->datagrams && dofi_ep_is_live(ep) && !ep->closing) {
 		ep->lost = true;
 		ep->data_lost = data_lost;
 		ep->peer_data_size = 0;

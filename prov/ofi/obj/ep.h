@@ -7,31 +7,21 @@
 #include "sock/watch.h"
 #include "obj/ep_state.h"
 #include "obj/evd.h"
+#include "obj/exchange.h"
 #include "obj/lmr.h"
+#include "obj/request.h"
 #include "obj/srq.h"
 #include "obj/xport.h"
 #include "wq/queue.h"
 
 struct fid_ep;
 
-/* No fabric carries more private data than this. */
-#define DOFI_PRIVATE_DATA 256
-
-/* The consumer's arguments of dat_ep_connect or dat_cr_accept. */
-struct dofi_request {
-	struct sockaddr_storage peer;
-	DAT_CONN_QUAL conn_qual;
-	int64_t deadline;		/* of the connection attempt */
-	DAT_QOS qos;			/* replaces the attribute, unless it is BEST_EFFORT */
-	DAT_COUNT data_size;
-	unsigned char data[DOFI_PRIVATE_DATA];
-};
-
 /* Work of an EP for the progress thread. */
 enum {
 	DOFI_EP_CONNECT = 1 << 0,
 	DOFI_EP_ACCEPT = 1 << 1,
 	DOFI_EP_CLOSE = 1 << 2,
+	DOFI_EP_EXCHANGE = 1 << 3,	/* of a datagram EP */
 };
 
 #define DOFI_EP_COUNTERS 24
@@ -88,7 +78,11 @@ struct dofi_ep {
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
 	bool datagrams;			/* a datagram EP, see datagram.h; never changes */
-	TAILQ_HEAD(dofi_exchanges, dofi_exchange) exchanges; /* of a datagram EP, oldest first */
+	/* exchanges of a datagram EP, oldest first: those that the transport has */
+	struct dofi_exchanges exchanges;
+	/* not yet with the transport; established, or without an event; failed */
+	struct dofi_exchanges exchanges_new, exchanges_kept, exchanges_failed;
+	unsigned n_failed;		/* in exchanges_failed */
 	struct dofi_fast fast;
 	struct dofi_queue sq, rq;	/* requests and receives */
 	/* events of sq and rq that are not dequeued; no lock */
@@ -237,8 +231,8 @@ static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct
 }
 
 /*
- * From any thread: the connection ends, and @event will report that. The first cause wins. EP lock
- * held.
+ * From any thread: the connection ends, and @event will report that. The first cause wins. A
+ * datagram EP has no connection: nothing happens. EP lock held.
  */
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event) DOFI_NEEDS(ep->lock);
 /*

@@ -139,7 +139,8 @@ static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const str
 	struct dofi_bind *bind;
 	DAT_RETURN ret;
 
-	if (!ep)
+	/* without a connection no peer could use the memory */
+	if (!ep || ep->datagrams)
 		return DOFI_BAD_HANDLE(EP);
 	if (!dofi_dto_request_flags(ep, c->flags))
 		return BAD_FLAGS;

@@ -7,6 +7,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "fab/quirks.h"
+#include "obj/datagram.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_done.h"
 #include "obj/ep_queue.h"
@@ -185,6 +186,8 @@ static void count_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
+	if (ep->datagrams)
+		return;
 	switch (ep->end) {
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 		dofi_count_exactly(&ia->count.rejected);
@@ -246,6 +249,8 @@ static bool may_lose_data(struct dofi_ep *ep)
 void dofi_ep_close_now(struct dofi_ep *ep)
 {
 	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
+	if (ep->datagrams)
+		dofi_exchanges_start(ep);
 	if (may_lose_data(ep))
 		dofi_linger_begin(&ep->obj.ia->progress, ep->watch.fd);
 	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
@@ -287,6 +292,8 @@ static void ep_work(struct dofi_work *work)
 		ep->xport->connect(ep);
 	} else if (todo & DOFI_EP_ACCEPT) {
 		ep->xport->accept(ep);
+	} else if (todo & DOFI_EP_EXCHANGE) {
+		dofi_exchanges_start(ep);
 	}
 }
 

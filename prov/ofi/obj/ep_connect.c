@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "obj/caps.h"
+#include "obj/datagram.h"
 #include "obj/ep_cm.h"
 
 #include <netinet/in.h>
@@ -44,13 +45,20 @@ static DAT_COUNT request_data_max(const struct dofi_ia *ia, DAT_CONN_QUAL conn_q
 					 ia->max_private_data;
 }
 
+/* The private data of a datagram EP's request does not pass the fabric. */
+static DAT_COUNT attempt_data_max(const struct dofi_ep *ep, const struct attempt *a)
+{
+	return ep->datagrams ? ep->obj.ia->max_private_data :
+			       request_data_max(ep->obj.ia, a->conn_qual);
+}
+
 /* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data the next. */
 static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *a,
 				DAT_RETURN_SUBTYPE first)
 {
 	if (!a->timeout)
 		return DOFI_RET(DAT_INVALID_PARAMETER, first);
-	if (a->data_size < 0 || a->data_size > request_data_max(ep->obj.ia, a->conn_qual))
+	if (a->data_size < 0 || a->data_size > attempt_data_max(ep, a))
 		return DOFI_RET(DAT_INVALID_PARAMETER, first + 1);
 	if (a->data_size && !a->data)
 		return DOFI_RET(DAT_INVALID_PARAMETER, first + 2);
@@ -59,25 +67,41 @@ static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *
 	return DAT_SUCCESS;
 }
 
+static void request_fill(struct dofi_request *request, const struct attempt *a)
+{
+	request->peer = a->peer;
+	request->conn_qual = a->conn_qual;
+	request->deadline = dofi_deadline(a->timeout);
+	request->qos = a->qos;
+	request->data_size = a->data_size;
+	if (a->data_size)
+		memcpy(request->data, a->data, a->data_size);
+}
+
+static DAT_RETURN exchange_start(struct dofi_ep *ep, const struct attempt *a)
+{
+	struct dofi_request request;
+
+	request_fill(&request, a);
+	return dofi_datagram_connect(ep, &request);
+}
+
 static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
+	if (ep->datagrams)
+		return exchange_start(ep, a);
 	dofi_ep_lock(ep);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	} else if (!ep->pz || !ep->connect_evd) {
 		ret = DOFI_BAD_STATE(EP_NOTREADY);
 	} else {
-		ep->request.peer = a->peer;
-		ep->request.conn_qual = ep->remote_port = a->conn_qual;
+		request_fill(&ep->request, a);
+		ep->remote_port = a->conn_qual;
 		ep->local_port = 0;
-		ep->request.deadline = dofi_deadline(a->timeout);
-		ep->request.qos = a->qos;
 		ep->attempt = 0;
-		ep->request.data_size = a->data_size;
-		if (a->data_size)
-			memcpy(ep->request.data, a->data, a->data_size);
 		ep->n_connect++;
 		dofi_count_exactly(&ep->obj.ia->count.connect);
 		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
@@ -162,7 +186,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 	};
 	DAT_RETURN ret;
 
-	if (!ep || !dup || dup->obj.ia != ep->obj.ia)
+	if (!ep || !dup || dup->obj.ia != ep->obj.ia || ep->datagrams || dup->datagrams)
 		return DOFI_BAD_HANDLE(EP);
 	/* how much the request carries depends on the peer, but arguments are checked first */
 	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
@@ -208,6 +232,9 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_BAD_HANDLE(EP);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_BAD_ARG(2);
+	/* there is nothing to disconnect, but OFED's programs may call this for all EPs */
+	if (ep->datagrams)
+		return DAT_SUCCESS;
 	dofi_ep_lock(ep);
 	ep->n_disconnect++;
 	dofi_count_exactly(&ep->obj.ia->count.disconnect);

@@ -5,6 +5,7 @@
 
 #include "obj/caps.h"
 #include "obj/child.h"
+#include "obj/datagram.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_cm.h"
 #include "obj/ep_srq.h"
@@ -46,13 +47,24 @@ static void ep_destroy(struct dofi_obj *obj)
 	forget_reservation(ep);
 	if (ep->connect_evd)
 		dofi_evd_purge_ep(ep->connect_evd, ep);
-	if (ep->srq && ep->obj.ia->xport->srq_close)
+	if (ep->datagrams)
+		dofi_exchanges_drop(ep);
+	if (ep->inbox)
 		ep->obj.ia->xport->srq_close(ep);
 	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
 }
 
-static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
+static void exchanges_init(struct dofi_ep *ep)
+{
+	TAILQ_INIT(&ep->exchanges);
+	TAILQ_INIT(&ep->exchanges_new);
+	TAILQ_INIT(&ep->exchanges_kept);
+	TAILQ_INIT(&ep->exchanges_failed);
+	ep->n_failed = 0;
+}
+
+static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams)
 {
 	ep->pz = NULL;
 	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
@@ -63,7 +75,9 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->sq = (struct dofi_queue){ .unread = &ep->sq_unread, .lmr = &dofi_lmr_none };
 	ep->rq = (struct dofi_queue){ .unread = &ep->rq_unread, .lmr = &dofi_lmr_none };
 	ep->state = first;
-	ep->xport = ep->obj.ia->xport;
+	ep->datagrams = datagrams;
+	ep->xport = datagrams ? ep->obj.ia->datagrams->xport : ep->obj.ia->xport;
+	exchanges_init(ep);
 	ep->cq = NULL;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
@@ -89,25 +103,62 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	dofi_ep_srq_init(&ep->srq_user);
 }
 
+struct open_call {
+	struct dofi_ep *ep;
+	int ret;
+};
+
+static void datagrams_open_on_thread(void *arg)
+{
+	struct open_call *c = arg;
+	struct dofi_ep *ep = c->ep;
+
+	c->ret = ep->obj.ia->datagrams->open(ep);
+	if (c->ret)
+		return;
+	dofi_ep_lock(ep);
+	dofi_ep_open_queues(ep);
+	dofi_ep_unlock(ep);
+}
+
+static int datagrams_open(struct dofi_ep *ep)
+{
+	struct open_call call = { .ep = ep, .ret = -ENODEV };
+
+	dofi_progress_call(&ep->obj.ia->progress, datagrams_open_on_thread, &call);
+	return call.ret;
+}
+
+static int inbox_open(struct dofi_ep *ep)
+{
+	const struct dofi_xport *xport = ep->obj.ia->xport;
+
+	return ep->srq && xport->srq_open && xport->srq_open(ep) ? -ENOMEM : 0;
+}
+
 /* Makes an EP in state @first, which is not published. */
 static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct dofi_ep_parts *parts,
 			 struct dofi_ep **out)
 {
 	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
+	DAT_RETURN why;
 	int ret;
 
 	if (!ep)
 		return DOFI_NO_RESOURCE(TEP);
-	ep_reinit(ep, first);
+	ep_reinit(ep, first, dofi_caps_is_datagram(ia, &parts->attr));
 	dofi_ep_lock(ep);
 	ret = dofi_ep_parts_set(ep, parts);
 	dofi_ep_unlock(ep);
-	if (ret)
+	if (ret) {
+		why = ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
 		goto free_ep;
+	}
 	if (ep->srq)
 		ep->soft_watermark = ep->attr.srq_soft_hw;
-	if (ep->srq && ia->xport->srq_open && ia->xport->srq_open(ep)) {
-		ret = -ENOMEM;
+	ret = ep->datagrams ? datagrams_open(ep) : inbox_open(ep);
+	if (ret) {
+		why = dofi_ret_short(ret);
 		goto drop_parts;
 	}
 	*out = ep;
@@ -117,7 +168,7 @@ drop_parts:
 	dofi_ep_parts_drop(ep);
 free_ep:
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
-	return ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
+	return why;
 }
 
 struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)
@@ -153,9 +204,13 @@ static DAT_RETURN parts_find(struct dofi_ia *ia, DAT_PZ_HANDLE pz_handle, DAT_EV
 static DAT_RETURN create(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
 			 DAT_EP_HANDLE *ep_handle)
 {
+	const bool datagrams = dofi_caps_is_datagram(ia, &parts->attr);
 	struct dofi_ep *ep;
-	DAT_RETURN ret = ep_new(ia, DAT_EP_STATE_UNCONNECTED, parts, &ep);
+	DAT_RETURN ret;
 
+	if (datagrams && !parts->pz)
+		return DOFI_BAD_HANDLE(PZ);
+	ret = ep_new(ia, datagrams ? DAT_EP_STATE_CONNECTED : DAT_EP_STATE_UNCONNECTED, parts, &ep);
 	if (ret)
 		return ret;
 	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
@@ -331,7 +386,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	if (mask & DAT_EP_FIELD_LOCAL_PORT_QUAL)
 		await_port(ep);
 	dofi_ep_lock(ep);
-	has_peer = dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
+	has_peer = !ep->datagrams && dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
 	param->ia_handle = dofi_ia_export(ep->obj.ia);
 	param->ep_state = ep->state;
 #if DAT_VERSION_MAJOR >= 2

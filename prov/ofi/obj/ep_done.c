@@ -9,6 +9,12 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 
+/* Whether @kind is that of a receive that failed: see receive_name(). */
+static bool is_receive(uint8_t kind)
+{
+	return kind == DOFI_DTO_RECV || kind == DOFI_DTO_RECV_UD || kind == DOFI_DTO_RECV_UD_IMMED;
+}
+
 static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 {
 	if (err && kind == DOFI_DTO_BIND)
@@ -27,14 +33,13 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 	case FI_ETRUNC:
 	case FI_ETOOSMALL:
 	case EREMOTEIO:
-		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH :
-					       DAT_DTO_ERR_REMOTE_RESPONDER;
+		return is_receive(kind) ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_REMOTE_RESPONDER;
 	case EMSGSIZE:
 		return DAT_DTO_ERR_LOCAL_LENGTH;
 	case EBADMSG:
 		return DAT_DTO_ERR_BAD_RESPONSE;
 	case EBADFD:		/* what soft-RoCE reports for a receive that is too short */
-		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
+		return is_receive(kind) ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
 	case EFAULT:		/* also from the provider: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
 	/* of a receive: the write with data that was to end it was refused */
@@ -60,15 +65,29 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
 		DAT_DTO_ERR_LOCAL_PROTECTION : status;
 }
 
+/* A receive of a datagram EP completes with the extension's event even if no datagram came. */
+static void receive_name(const struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	if (ep->datagrams && dto->kind == DOFI_DTO_RECV) {
+		dto->kind = DOFI_DTO_RECV_UD;
+		dto->immed = 0;
+	}
+}
+
 /* An operation failed, and with it the connection. */
 __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
+	bool quiet;
+
 	dofi_ep_assert_locked(ep);
+	receive_name(ep, dto);
 	dto->status = dofi_dto_failure(dto, err);
 	/* the error of an operation that the fabric gave up when the connection ended */
 	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
 		dto->status = DAT_DTO_ERR_FLUSHED;
-	dofi_log(dto->status == DAT_DTO_ERR_FLUSHED ? DOFI_DEBUG : DOFI_WARN, DOFI_EP,
+	/* a peer may send any number of datagrams that are too long */
+	quiet = ep->datagrams || dto->status == DAT_DTO_ERR_FLUSHED;
+	dofi_log(quiet ? DOFI_DEBUG : DOFI_WARN, DOFI_EP,
 		 "ep %p: operation failed: %s", (void *)ep, fi_strerror(err));
 	/*
 	 * FI_ECANCELED comes after the fabric has read to the end, another error if it could not
@@ -98,6 +117,10 @@ static const DAT_DTOS operation[DOFI_DTO_KINDS] = {
 	[DOFI_DTO_RECV_INVALIDATE] = DAT_DTO_RECEIVE_WITH_INVALIDATE,
 	[DOFI_DTO_RECV_IMMED] = (DAT_DTOS)DAT_IB_DTO_RECV_MSG_IMMED,
 	[DOFI_DTO_RECV_WRITE_IMMED] = (DAT_DTOS)DAT_IB_DTO_RECV_IMMED,
+	[DOFI_DTO_SEND_UD] = (DAT_DTOS)DAT_IB_DTO_SEND_UD,
+	[DOFI_DTO_SEND_UD_IMMED] = (DAT_DTOS)DAT_IB_DTO_SEND_UD,
+	[DOFI_DTO_RECV_UD] = (DAT_DTOS)DAT_IB_DTO_RECV_UD,
+	[DOFI_DTO_RECV_UD_IMMED] = (DAT_DTOS)DAT_IB_DTO_RECV_UD_IMMED,
 };
 #endif
 
@@ -271,17 +294,26 @@ static void binds_drop(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	}
 }
 
+static void receives_name(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	uint32_t i;
+
+	for (i = ep->rq.head; ep->datagrams && i != ep->rq.tail; i++)
+		receive_name(ep, dofi_queue_at(&ep->rq, i));
+}
+
 void dofi_dto_flush(struct dofi_ep *ep)
 {
 	dofi_ep_assert_locked(ep);
 	binds_drop(ep);
 	dofi_queue_flush(&ep->sq, DAT_DTO_ERR_FLUSHED);
 	dofi_requests_retire(ep, NULL);
+	receives_name(ep);
 	dofi_queue_flush(&ep->rq, DAT_DTO_ERR_FLUSHED);
 	dofi_receives_retire(ep, NULL);
 	if (ep->srq) {
 		dofi_srq_leave(ep->srq, &ep->srq_user);
-		if (ep->obj.ia->xport->srq_clear)
+		if (ep->inbox && ep->obj.ia->xport->srq_clear)
 			ep->obj.ia->xport->srq_clear(ep);
 	}
 	ep->reads = ep->atomics = 0;

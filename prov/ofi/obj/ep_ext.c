@@ -3,6 +3,8 @@
 
 #include "obj/ep_ext.h"
 
+#include "obj/datagram.h"
+
 static DAT_RETURN bad_arg(int n)
 {
 	return DOFI_RET(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + (n - 1));
@@ -88,4 +90,34 @@ DAT_RETURN dofi_ep_post_fetch_add(DAT_EP_HANDLE ep_handle, const struct dofi_pos
 DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
 {
 	return post_atomic(ep_handle, DOFI_DTO_CMP_SWAP, 5, p);
+}
+
+/* The segments are arguments 3 and 4, the address handle 5, the flags argument @flags_arg. */
+static DAT_RETURN post_datagram(DAT_EP_HANDLE ep_handle, uint8_t kind, int flags_arg,
+				const struct dofi_post *p)
+{
+	struct dofi_ep *ep;
+	DAT_RETURN ret = dofi_datagram_ep(ep_handle, &ep);
+
+	if (ret)
+		return ret;
+	if ((unsigned)p->n > (unsigned)ep->attr.max_request_iov)
+		return bad_arg(3);
+	if (p->n && !p->iov)
+		return bad_arg(4);
+	if (!p->ah || !ep->obj.ia->datagrams->ah_valid(ep, p->ah))
+		return bad_arg(5);
+	if (!dofi_dto_request_flags(ep, p->flags))
+		return bad_arg(flags_arg);
+	return dofi_ep_post_ext(ep, kind, p);
+}
+
+DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
+{
+	return post_datagram(ep_handle, DOFI_DTO_SEND_UD, 7, p);
+}
+
+DAT_RETURN dofi_ep_post_send_ud_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
+{
+	return post_datagram(ep_handle, DOFI_DTO_SEND_UD_IMMED, 8, p);
 }

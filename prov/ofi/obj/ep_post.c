@@ -97,6 +97,10 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 		dto->local_key = p->local->rmr_context;
 	else
 		dto->immed = p->immed;
+	if (dofi_dto_is(dto->kind, DOFI_DTO_DATAGRAMS)) {
+		dto->remote_addr = (uintptr_t)p->ah;
+		dto->remote_key = p->number;
+	}
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS)) {
 		dto->operand = p->operand;
 		dto->compare = p->compare;
@@ -139,12 +143,14 @@ __attribute__((noinline)) void dofi_ep_reclaim_slots(struct dofi_ep *ep)
 	dofi_queue_extend(&ep->sq, ep);
 }
 
-/* Posts a request. The arguments are checked, except the segments. */
+/* Posts a request. The arguments are checked, except the segments and the kind of EP. */
 static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
 	struct dofi_dto *dto;
 	DAT_RETURN ret;
 
+	if (__builtin_expect(ep->datagrams != dofi_dto_is(kind, DOFI_DTO_DATAGRAMS), 0))
+		return DOFI_BAD_HANDLE(EP);
 	dofi_ep_lock(ep);
 	if (__builtin_expect(dofi_queue_full(&ep->sq), 0))
 		dofi_ep_reclaim_slots(ep);

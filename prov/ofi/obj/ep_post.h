@@ -19,6 +19,8 @@ struct dofi_post {
 	const DAT_RMR_TRIPLET *local;	/* of a read to an RMR, instead of iov */
 	uint32_t immed;			/* immediate data, or the context to be invalidated */
 	uint64_t operand, compare;
+	void *ah;			/* of a datagram: the address handle */
+	uint32_t number;		/* of a datagram: the number of the peer's EP */
 };
 
 /* The address in @remote. */
@@ -40,7 +42,7 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 {
 	const struct dofi_limits *limits = &ep->obj.ia->limits;
 
-	if (dofi_dto_is(kind, DOFI_DTO_SENDS))
+	if (dofi_dto_is(kind, DOFI_DTO_SENDS | DOFI_DTO_DATAGRAMS))
 		return ep->attr.max_message_size;
 	return dofi_segment_longest(kind == DOFI_DTO_RECV ? limits->max_message_size :
 							    limits->max_rdma_size);

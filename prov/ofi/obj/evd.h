@@ -16,21 +16,25 @@
 /* A queued DAT_EVENT, without the handle, and without what dofi_event_extend() adds. */
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
-	uint32_t immed;			/* immediate data of the extension's completions */
+	/*
+	 * of the extension's completions: immediate data; of its events of exchanges: the pool
+	 * index
+	 */
+	uint32_t immed;
 	uint32_t life;			/* of unread: dofi_unread_life() */
 	/* of a completion: where it counts as unread; NULL for other events */
 	struct dofi_unread *unread;
 	DAT_EVENT_DATA data;
 };
 
-/* Fills in what the extension adds to its completions. */
+/* Fills in what the extension adds to its events, of which completions have the lowest number. */
 #if DAT_VERSION_MAJOR >= 2
-void dofi_completion_extend(DAT_EVENT *event, uint32_t immed);
+void dofi_extension_fill(DAT_EVENT *event, uint32_t immed);
 
 static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
 {
-	if (__builtin_expect(event->event_number == (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, 0))
-		dofi_completion_extend(event, immed);
+	if (__builtin_expect(event->event_number >= (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, 0))
+		dofi_extension_fill(event, immed);
 }
 #else
 static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)

@@ -4,6 +4,7 @@
 #include "obj/evd_queue.h"
 
 #include "base/log.h"
+#include "obj/exchange.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,11 +50,48 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
 	}
 }
 
-static void count_event(struct dofi_evd *evd, DAT_EVENT_NUMBER number)
+#if DAT_VERSION_MAJOR >= 2
+static bool is_datagram_request(const struct dofi_event *e)
 {
-	if (number >= DAT_CONNECTION_REQUEST_EVENT && number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+	return e->number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
+}
+
+static bool is_exchange(DAT_EVENT_NUMBER number)
+{
+	return number >= (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED &&
+	       number <= (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT;
+}
+#else
+static bool is_datagram_request(const struct dofi_event *e)
+{
+	(void)e;
+	return false;
+}
+
+static bool is_exchange(DAT_EVENT_NUMBER number)
+{
+	(void)number;
+	return false;
+}
+#endif
+
+static bool is_request(const struct dofi_event *e)
+{
+	return e->number == DAT_CONNECTION_REQUEST_EVENT || is_datagram_request(e);
+}
+
+/* Whether @e reports the end of an attempt to connect, or of a connection. */
+static bool is_of_connection(const struct dofi_event *e)
+{
+	return (e->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+		e->number <= DAT_CONNECTION_EVENT_UNREACHABLE) || is_exchange(e->number);
+}
+
+static void count_event(struct dofi_evd *evd, const struct dofi_event *e)
+{
+	if (is_request(e) || is_of_connection(e))
 		dofi_count(&evd->count_of.connection);
-	else if (number != DAT_SOFTWARE_EVENT)
+	else if (e->number != DAT_SOFTWARE_EVENT)
 		dofi_count(&evd->count_of.completion);
 }
 
@@ -66,7 +104,7 @@ static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 	if (__builtin_expect((DAT_COUNT)count >= evd->qlen, 0))
 		return -ENOSPC;
 	*ring_slot(evd, count) = *event;
-	count_event(evd, event->number);
+	count_event(evd, event);
 	/* pairs with the acquire of a thread that reads the count before it locks */
 	dofi_evd_set_count(evd, count + 1);
 	if (wake)
@@ -133,7 +171,7 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 /* Events leave */
 
 #if DAT_VERSION_MAJOR >= 2
-void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
+static void completion_extend(DAT_EVENT *event, uint32_t immed)
 {
 	static const DAT_IB_EXT_TYPE type[] = {
 		[DAT_IB_DTO_RDMA_WRITE_IMMED] = DAT_IB_RDMA_WRITE_IMMED,
@@ -141,6 +179,9 @@ void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
 		[DAT_IB_DTO_FETCH_ADD] = DAT_IB_FETCH_AND_ADD,
 		[DAT_IB_DTO_CMP_SWAP] = DAT_IB_CMP_AND_SWAP,
 		[DAT_IB_DTO_RECV_MSG_IMMED] = DAT_IB_RECV_IMMED_DATA,
+		[DAT_IB_DTO_SEND_UD] = DAT_IB_UD_SEND,
+		[DAT_IB_DTO_RECV_UD] = DAT_IB_UD_RECV,
+		[DAT_IB_DTO_RECV_UD_IMMED] = DAT_IB_UD_RECV,
 	};
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
 	const DAT_IB_EXTENSION_EVENT_DATA extension = {
@@ -150,6 +191,14 @@ void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
 	};
 
 	memcpy(event->event_extension_data, &extension, sizeof(extension));
+}
+
+void dofi_extension_fill(DAT_EVENT *event, uint32_t immed)
+{
+	if (event->event_number == (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT)
+		completion_extend(event, immed);
+	else
+		dofi_exchange_extend(event, immed);
 }
 #endif
 
@@ -174,9 +223,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 
 static bool is_connection_event_of(const struct dofi_event *e, DAT_EP_HANDLE ep)
 {
-	return e->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
-	       e->number <= DAT_CONNECTION_EVENT_UNREACHABLE &&
-	       e->data.connect_event_data.ep_handle == ep;
+	return is_of_connection(e) && e->data.connect_event_data.ep_handle == ep;
 }
 
 void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
@@ -274,7 +321,7 @@ static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 		const struct dofi_event *event = ring_slot(evd, i);
 		struct dofi_obj *cr;
 
-		if (event->number != DAT_CONNECTION_REQUEST_EVENT)
+		if (!is_request(event))
 			continue;
 		cr = dofi_obj_live(event->data.cr_arrival_event_data.cr_handle, DAT_HANDLE_TYPE_CR);
 		if (cr && cr->ia == evd->obj.ia)

@@ -124,6 +124,24 @@ struct init_call {
 	int ret;
 };
 
+/* An IA may lack datagrams: none of its other services needs them. */
+static void datagrams_init(struct dofi_ia *ia, const struct dofi_datagrams *service)
+{
+	int ret;
+
+	ia->datagrams = service;
+	if (!service)
+		return;
+	ret = service->ia_init(ia);
+	if (ret) {
+		dofi_log(DOFI_INFO, DOFI_FAB, "no datagrams: %s", fi_strerror(-ret));
+		ia->datagrams = NULL;
+		ia->datagram_size = 0;
+		return;
+	}
+	snprintf(ia->datagram_text, sizeof(ia->datagram_text), "%u", ia->datagram_size);
+}
+
 static void ia_init_on_thread(void *arg)
 {
 	struct init_call *c = arg;
@@ -132,6 +150,8 @@ static void ia_init_on_thread(void *arg)
 	c->ret = ia->xport->ia_init(ia);
 	if (!c->ret && ia->local.info && c->xports->add_local(ia))
 		local_drop(ia);
+	if (!c->ret)
+		datagrams_init(ia, c->xports->datagrams);
 }
 
 static void ia_reset(struct dofi_ia *ia)
@@ -143,6 +163,9 @@ static void ia_reset(struct dofi_ia *ia)
 	ia->async_evd = NULL;
 	ia->async_evd_owned = ia->async_evd_shared = false;
 	ia->xport_ia = ia->local_ia = NULL;
+	ia->datagrams = NULL;
+	ia->datagrams_ia = NULL;
+	ia->datagram_size = 0;
 	dofi_counter_server_init(&ia->counter_server);
 	ia->log_counters = NULL;
 	memset(&ia->count, 0, sizeof(ia->count));
@@ -289,6 +312,8 @@ static void destroy_children(void *arg)
 	for (i = 0; i < sizeof(close_order) / sizeof(close_order[0]); i++)
 		while ((obj = first_child(ia, close_order[i])))
 			obj->destroy(obj);
+	if (ia->datagrams)
+		ia->datagrams->ia_fini(ia);
 	ia->xport->ia_fini(ia);
 }
 

@@ -36,6 +36,7 @@ struct dofi_ia {
 	const struct dofi_datagrams *datagrams;
 	void *datagrams_ia;		/* its state of this IA */
 	uint32_t datagram_size;		/* most bytes of a datagram; 0 without the service */
+	char datagram_text[12];		/* datagram_size as text */
 	struct dofi_limits limits;
 	DAT_COUNT max_private_data;
 	struct dofi_progress progress;
@@ -64,6 +65,11 @@ struct dofi_ia {
 		uint64_t rejected, refused, timeout;	/* attempts that failed, by cause */
 		uint64_t disconnect;			/* disconnects that the program requested */
 		uint64_t disconnected, broken;		/* ends of connections */
+		/* exchanges of datagram EPs: requested; requests that arrived; established */
+		uint64_t ah_requested, ah_request_arrived, ah_resolved;
+		/* datagrams that found no receive; that are for no EP here, or malformed */
+		uint64_t dropped_no_receive, dropped_foreign;
+		uint64_t dropped_sends;			/* datagrams that the fabric did not take */
 	} count;
 
 	/*

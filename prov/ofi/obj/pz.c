@@ -46,6 +46,8 @@ static void pz_close(void *arg)
 	struct dofi_pz *pz = arg;
 	const struct dofi_xport *xport = pz->obj.ia->xport;
 
+	if (pz->datagrams_pz)
+		pz->obj.ia->datagrams->pz_close(pz);
 	if (xport->pz_close)
 		xport->pz_close(pz);
 	dofi_domain_close(&pz->domain);
@@ -75,6 +77,7 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	if (!call.pz)
 		return DOFI_NO_RESOURCE(MEMORY);
 	call.pz->xport_pz = NULL;
+	call.pz->datagrams_pz = NULL;
 	call.pz->id = atomic_fetch_add(&last_id, 1) + 1;
 	dofi_progress_call(&ia->progress, pz_open, &call);
 	if (call.ret) {

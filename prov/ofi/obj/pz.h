@@ -23,7 +23,7 @@ struct dofi_pz {
 	struct dofi_domain domain;
 	struct dofi_domain local;	/* of the IA's local fabric, after a connection needed it */
 	void *xport_pz;			/* the transport's state of this PZ; NULL at first */
-	void *datagrams_pz;		/* the datagram service's, likewise */
+	void *datagrams_pz;		/* the datagram service's state; NULL at first */
 	struct dofi_mutex atomic_lock;	/* targets of atomics; held during an atomic; a leaf */
 	LIST_HEAD(, dofi_lmr) atomic_lmrs;
 	struct dofi_mutex rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */

@@ -16,17 +16,23 @@ struct listen_call {
 static void sp_listen(void *arg)
 {
 	struct listen_call *c = arg;
+	struct dofi_ia *ia = c->sp->obj.ia;
 
-	c->ret = c->sp->obj.ia->xport->listen(c->sp);
+	c->ret = ia->xport->listen(c->sp);
 	c->sp->listening = !c->ret;
+	if (!c->ret && ia->datagrams)
+		ia->datagrams->listen(c->sp);
 }
 
 static void sp_unlisten(void *arg)
 {
 	struct dofi_sp *sp = arg;
+	struct dofi_ia *ia = sp->obj.ia;
 
 	sp->listening = false;
-	sp->obj.ia->xport->unlisten(sp);
+	if (ia->datagrams)
+		ia->datagrams->unlisten(sp);
+	ia->xport->unlisten(sp);
 }
 
 /* Moves the stream of requests from @from to @to; either may be NULL. */

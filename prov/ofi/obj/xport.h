@@ -15,6 +15,7 @@ struct dofi_cr;
 struct dofi_datagrams;
 struct dofi_dto;
 struct dofi_ep;
+struct dofi_exchange;
 struct dofi_ia;
 struct dofi_progress_ops;
 struct dofi_pz;
@@ -193,6 +194,58 @@ struct dofi_xport {
 	 * transport is called. EP lock held.
 	 */
 	void (*srq_clear)(struct dofi_ep *ep);
+};
+
+/*
+ * The service as a transport implements it. All functions run on the progress thread with no lock
+ * held, unless a comment says otherwise.
+ */
+struct dofi_datagrams {
+	/*
+	 * The transport of its EPs and of requests for them. Of its members only name, reject,
+	 * close, submit, holds (which is false for all operations), resume, srq_fed and matches
+	 * (which is true) are used. close() also gives up the exchanges in ep->exchanges, with
+	 * dofi_exchange_end() or without: no event comes.
+	 */
+	const struct dofi_xport *xport;
+
+	/*
+	 * Finds the fabric of @ia's datagrams, and sets ia->datagram_size. Returns 0 or a negative
+	 * errno if there is none. Called once @ia has its transport; ia_fini() ends that.
+	 */
+	int (*ia_init)(struct dofi_ia *ia);
+	void (*ia_fini)(struct dofi_ia *ia);
+	/*
+	 * Ends the state of a PZ, and its address handles, before its domain closes. Called if
+	 * pz->datagrams_pz is not NULL.
+	 */
+	void (*pz_close)(struct dofi_pz *pz);
+
+	/*
+	 * Opens @ep, which has its parts and is not published: sets ep->conn, ep->fid and the CQ.
+	 * The caller opens the queues. Returns 0 or a negative errno. ep->xport->close() ends that.
+	 */
+	int (*open)(struct dofi_ep *ep);
+
+	/* @sp listens, or ends; also called while the IA has no datagram EP. */
+	void (*listen)(struct dofi_sp *sp);
+	void (*unlisten)(struct dofi_sp *sp);
+
+	/* Requests the peer's address as x->request says; ends in dofi_exchange_end(). */
+	void (*connect)(struct dofi_exchange *x);
+	/*
+	 * Accepts @request, of a CR, with x->ep, and takes @request over; ends in
+	 * dofi_exchange_end().
+	 */
+	void (*accept)(struct dofi_exchange *x, void *request);
+
+	/* Whether @ah, any value but NULL, is an address handle of the PZ of @ep. Any thread. */
+	bool (*ah_valid)(const struct dofi_ep *ep, const void *ah);
+	/*
+	 * Gives up a reference to @ah, any value but NULL. Returns false if it is no address handle
+	 * of the PZ of @ep.
+	 */
+	bool (*ah_free)(struct dofi_ep *ep, void *ah);
 };
 
 /* The transports of the kinds of endpoints that fabrics have. */

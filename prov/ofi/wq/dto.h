@@ -31,7 +31,8 @@ enum dofi_dto_kind {
 	DOFI_DTO_WRITE_IMMED,
 	DOFI_DTO_FETCH_ADD,
 	DOFI_DTO_CMP_SWAP,
-	DOFI_DTO_SEND_UD,		/* remote_addr is the address handle, remote_key the number */
+	/* remote_addr is the address handle, remote_key the number of the peer's EP */
+	DOFI_DTO_SEND_UD,
 	DOFI_DTO_SEND_UD_IMMED,
 	/* what a receive becomes if the message, or write, that ends it has such data */
 	DOFI_DTO_RECV_INVALIDATE,

@@ -2,6 +2,7 @@
 /* The walker of invariants: it aborts for each field that a test falsifies. */
 
 #include "obj/ops.h"
+#include "obj/service.h"
 
 #ifdef DOFI_CHECKS
 
@@ -115,5 +116,59 @@ Test(check, a_grant, .signal = SIGABRT)
 	((struct dofi_rmr *)rmr)->ep = inside();
 	dofi_check_invariants();
 }
+
+#if DAT_VERSION_MAJOR >= 2
+static DAT_EP_HANDLE ud;
+static struct dofi_exchange *failed;
+
+static void datagrams_init(void)
+{
+	static const struct dofi_exchanged how = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+	};
+
+	service_init();
+	service.answer = &how;
+	ud = datagram_ep();
+	succeed(dofi_ep_connect(ud, some_address(), 7, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	settle();
+	failed = service.connect[0];
+}
+
+TestSuite(check_datagrams, .init = datagrams_init, .fini = service_fini);
+
+static struct dofi_ep *datagrams_of(void)
+{
+	return ud;
+}
+
+Test(check_datagrams, at_rest_pass)
+{
+	DAT_LMR_TRIPLET s = segment(0, 64);
+
+	succeed(dofi_ep_post_recv(ud, 1, &s, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
+	service.answer = NULL;
+	succeed(dofi_ep_connect(ud, some_address(), 7, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	settle();
+	dofi_check_invariants();
+}
+
+#define FALSE_DATAGRAMS(name, ...)                     \
+	Test(check_datagrams, name, .signal = SIGABRT) \
+	{                                              \
+		__VA_ARGS__                            \
+		dofi_check_invariants();               \
+	}
+
+FALSE_DATAGRAMS(failed_exchanges, datagrams_of()->n_failed++;)
+FALSE_DATAGRAMS(the_endpoint_of_an_exchange, failed->ep = NULL;)
+FALSE_DATAGRAMS(the_list_of_an_exchange, failed->list = &datagrams_of()->exchanges;)
+FALSE_DATAGRAMS(a_report, failed->reported = false;)
+FALSE_DATAGRAMS(an_exchange_that_was_freed, dofi_pool_tag_set(failed, 0);)
+FALSE_DATAGRAMS(a_connection, datagrams_of()->datagrams = false;)
+FALSE_DATAGRAMS(no_cq, datagrams_of()->cq = NULL;)
+#endif
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 struct transport transport = { .taken = SUBMITS };
+const struct dofi_datagrams *datagrams;
 struct dofi_ia *ia;
 DAT_PZ_HANDLE pz;
 DAT_EVD_HANDLE evd;
@@ -262,7 +263,9 @@ void fabric_init(void)
 int ia_try_open(struct dofi_ia **out)
 {
 	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
-	static const struct dofi_xports xports = { .connected = &transport_ops };
+	const struct dofi_xports xports = {
+		.connected = &transport_ops, .datagrams = datagrams,
+	};
 	const struct dofi_params any = { .provider = "" };
 	int ret = dofi_ia_open(&provider, &any, &xports, true, out);
 
@@ -302,6 +305,7 @@ void ia_fini(void)
 	cr_expect_eq(dofi_csp_pool.used, 0);
 #endif
 	cr_expect_eq(dofi_cr_pool.used, 0);
+	cr_expect_eq(dofi_exchange_pool.used, 0);
 	memset(&request_peer, 0, sizeof(request_peer));
 }
 

@@ -57,6 +57,8 @@ struct transport {
 
 extern struct transport transport;
 extern const struct dofi_xport transport_ops;
+/* The datagram service of IAs that are opened from now on; NULL at first. */
+extern const struct dofi_datagrams *datagrams;
 
 #define EVD_ALL_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
 		       DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG)

@@ -115,7 +115,8 @@ Test(wq_dto, an_operation_that_has_ended_is_not_at_the_fabric)
 
 Test(wq_dto, a_kind_is_a_send_or_a_receive_or_rdma_or_none)
 {
-	static const unsigned sets[] = { DOFI_DTO_SENDS, DOFI_DTO_RECVS, DOFI_DTO_RDMA };
+	static const unsigned sets[] = { DOFI_DTO_SENDS | DOFI_DTO_DATAGRAMS, DOFI_DTO_RECVS,
+					 DOFI_DTO_RDMA };
 	static const unsigned none =
 		1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR | 1u << DOFI_DTO_FRAME;
 	uint8_t kind;
@@ -128,6 +129,7 @@ Test(wq_dto, a_kind_is_a_send_or_a_receive_or_rdma_or_none)
 	}
 	cr_expect_eq(DOFI_DTO_ATOMICS & ~DOFI_DTO_READS, 0, "an atomic returns data");
 	cr_expect_eq(DOFI_DTO_READS & ~DOFI_DTO_RDMA, 0);
+	cr_expect_eq(DOFI_DTO_DATAGRAMS & DOFI_DTO_SENDS, 0);
 }
 
 /* Copies */
