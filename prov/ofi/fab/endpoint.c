@@ -20,7 +20,7 @@
 #define CACHE_LINE 64
 
 struct dofi_rdm_peer {
-	LIST_ENTRY(dofi_rdm_peer) link;
+	LIST_ENTRY(dofi_rdm_peer) by_address, by_addr;
 	unsigned uses;
 	bool stays;			/* the fabric's entry stays after the last use */
 	fi_addr_t addr;
@@ -223,7 +223,6 @@ static void rdm_init(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		.n_buffers = buffers_count(info, options->n_buffers),
 	};
 	STAILQ_INIT(&rdm->unposted);
-	LIST_INIT(&rdm->peers);
 }
 
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
@@ -266,13 +265,15 @@ log:
 void dofi_rdm_close(struct dofi_rdm *rdm)
 {
 	struct dofi_rdm_peer *peer;
+	unsigned i;
 
 	dofi_rdm_shut(rdm);
 	dofi_cq_drain(rdm->cq);
-	while ((peer = LIST_FIRST(&rdm->peers))) {
-		LIST_REMOVE(peer, link);
-		free(peer);
-	}
+	for (i = 0; i < DOFI_RDM_BUCKETS; i++)
+		while ((peer = LIST_FIRST(&rdm->by_address[i]))) {
+			LIST_REMOVE(peer, by_address);
+			free(peer);
+		}
 	fi_close(&rdm->av->fid);
 	buffers_close(rdm);
 }
@@ -312,11 +313,22 @@ static bool is_address(const struct dofi_rdm *rdm, const void *address, size_t l
 	       is_sockaddr_like(rdm->address, address);
 }
 
+/* Peers by their address, and by the fabric's name of it. FNV-1a. */
+static unsigned bucket_of(const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	uint32_t hash = 2166136261u;
+
+	while (len--)
+		hash = (hash ^ *p++) * 16777619u;
+	return (hash ^ hash >> 16) & (DOFI_RDM_BUCKETS - 1);
+}
+
 static struct dofi_rdm_peer *peer_find(const struct dofi_rdm *rdm, const void *address, size_t len)
 {
 	struct dofi_rdm_peer *peer;
 
-	LIST_FOREACH(peer, &rdm->peers, link)
+	LIST_FOREACH(peer, &rdm->by_address[bucket_of(address, len)], by_address)
 		if (peer->len == len && !memcmp(peer->address, address, len))
 			return peer;
 	return NULL;
@@ -346,7 +358,8 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 		free(peer);
 		return n < 0 ? n : -EHOSTUNREACH;
 	}
-	LIST_INSERT_HEAD(&rdm->peers, peer, link);
+	LIST_INSERT_HEAD(&rdm->by_address[bucket_of(address, len)], peer, by_address);
+	LIST_INSERT_HEAD(&rdm->by_addr[bucket_of(&peer->addr, sizeof(peer->addr))], peer, by_addr);
 	rdm->used_peers++;
 	*out = peer;
 	return 0;
@@ -377,7 +390,7 @@ void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
 {
 	struct dofi_rdm_peer *peer;
 
-	LIST_FOREACH(peer, &rdm->peers, link)
+	LIST_FOREACH(peer, &rdm->by_addr[bucket_of(&addr, sizeof(addr))], by_addr)
 		if (peer->addr == addr && peer->uses)
 			break;
 	if (!peer)
@@ -385,7 +398,8 @@ void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
 	peer->stays |= !removable && rdm->max_peers;
 	if (--peer->uses || peer->stays)
 		return;
-	LIST_REMOVE(peer, link);
+	LIST_REMOVE(peer, by_address);
+	LIST_REMOVE(peer, by_addr);
 	fi_av_remove(rdm->av, &peer->addr, 1, 0);
 	free(peer);
 }

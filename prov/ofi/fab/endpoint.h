@@ -43,6 +43,9 @@ typedef void dofi_rdm_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq
 
 struct dofi_rdm_peer;
 
+/* Of the tables of peers; a power of two. */
+#define DOFI_RDM_BUCKETS 256
+
 struct dofi_rdm {
 	struct fid_ep *fid;		/* NULL when closed */
 	struct fid_av *av;
@@ -68,7 +71,8 @@ struct dofi_rdm {
 	unsigned n_unposted;			/* how many those are; CQ lock */
 
 	/* progress thread only; for a direct endpoint of a connection: under the EP's lock */
-	LIST_HEAD(, dofi_rdm_peer) peers;
+	LIST_HEAD(dofi_rdm_peers, dofi_rdm_peer) by_address[DOFI_RDM_BUCKETS];
+	struct dofi_rdm_peers by_addr[DOFI_RDM_BUCKETS];
 	/* how many peers may be added before the endpoint is closed; 0: no limit */
 	unsigned max_peers;
 	unsigned used_peers;		/* how many of them were added */
@@ -111,7 +115,7 @@ void dofi_rdm_close(struct dofi_rdm *rdm);
  * Adds a use of the peer at @address, which may be any bytes that a peer sent. An address that was
  * added several times is one peer, which has to be removed as often. Returns 0; -EINVAL if @address
  * is no address of this fabric; -ENOSPC if the fabric takes no further peer; -EHOSTUNREACH if the
- * fabric cannot reach it. Locking: see the member peers.
+ * fabric cannot reach it. Locking: see the member by_address.
  */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *peer);
 
