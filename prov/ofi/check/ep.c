@@ -148,7 +148,7 @@ static bool is_cq_of(const struct dofi_pz *pz, const struct dofi_cq *cq)
 	for (i = 0; i < pz->domain.n_more; i++)
 		if (pz->domain.more[i] == cq)
 			return true;
-	return cq == &pz->domain.cq || cq == &pz->local.cq;
+	return cq == &pz->domain.cq || cq == &pz->local.cq || cq == &pz->datagram.cq;
 }
 
 static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
@@ -156,9 +156,8 @@ static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	CHECK_EP(ep, !ep->graceful || ep->state == DAT_EP_STATE_DISCONNECT_PENDING, "graceful %d",
 		 OF_EP(ep), ep->graceful);
 	CHECK_EP(ep, !ep->todo || ep->work.queued, "work %#x is not queued", OF_EP(ep), ep->todo);
-	CHECK_EP(ep,
-		 ep->pz ? ep->cq && (ep->datagrams || is_cq_of(ep->pz, ep->cq)) : !ep->cq,
-		 "PZ %p, CQ %p", OF_EP(ep), (void *)ep->pz, (void *)ep->cq);
+	CHECK_EP(ep, ep->pz ? ep->cq && is_cq_of(ep->pz, ep->cq) : !ep->cq, "PZ %p, CQ %p",
+		 OF_EP(ep), (void *)ep->pz, (void *)ep->cq);
 	CHECK_EP(ep, ep->state != DAT_EP_STATE_CONNECTED || ep->fid || ep->closing, "transport %s",
 		 OF_EP(ep), ep->xport->name);
 	CHECK_EP(ep, !ep->srq_user.waiting || ep->srq, "waits for no SRQ: %d", OF_EP(ep),

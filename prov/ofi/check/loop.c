@@ -110,6 +110,8 @@ static void pz_check(struct dofi_ia *ia, struct dofi_pz *pz, FILE *set)
 		cq_check(&ia->progress, pz->domain.more[i], set);
 	if (pz->local.fid && pz->xport_pz)
 		cq_check(&ia->progress, &pz->local.cq, set);
+	if (pz->datagram.fid)
+		cq_check(&ia->progress, &pz->datagram.cq, set);
 }
 
 /* The program changes these lists only in calls, so that they stay while no lock is held. */
