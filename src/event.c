@@ -51,10 +51,20 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	return DAT_SUCCESS;
 }
 
+/* A request for the address of a datagram endpoint comes with a CR as well. */
+static bool is_request(DAT_EVENT_NUMBER number)
+{
+#if DAT_VERSION_MAJOR >= 2
+	if (number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+		return true;
+#endif
+	return number == DAT_CONNECTION_REQUEST_EVENT;
+}
+
 /* Runs before the program sees an event. */
 static DAT_RETURN event_deliver(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT *event)
 {
-	if (ret == DAT_SUCCESS && event->event_number == DAT_CONNECTION_REQUEST_EVENT)
+	if (ret == DAT_SUCCESS && is_request(event->event_number))
 		return cr_arrived(evd, event);
 	return ret;
 }

@@ -152,6 +152,18 @@ dofi_api_sources = \
 	prov/ofi/ext.c \
 	prov/ofi/prov.c
 
+# Datagrams, which 1.2 does not have.
+dofi_datagram_sources = \
+	prov/ofi/xport/ud/bell.c \
+	prov/ofi/xport/ud/call.c \
+	prov/ofi/xport/ud/frame.c \
+	prov/ofi/xport/ud/peer.c \
+	prov/ofi/xport/ud/pz.c \
+	prov/ofi/xport/ud/recv.c \
+	prov/ofi/xport/ud/request.c \
+	prov/ofi/xport/ud/send.c \
+	prov/ofi/xport/ud/service.c
+
 # Verifies all objects, for tests.
 if CHECKS
 dofi_api_sources += \
@@ -313,6 +325,17 @@ noinst_HEADERS += \
 	prov/ofi/xport/cm/listen.h \
 	prov/ofi/xport/cm/local.h \
 	prov/ofi/xport/cm/wire.h \
+	prov/ofi/xport/ud/bell.h \
+	prov/ofi/xport/ud/call.h \
+	prov/ofi/xport/ud/frame.h \
+	prov/ofi/xport/ud/peer.h \
+	prov/ofi/xport/ud/pz.h \
+	prov/ofi/xport/ud/recv.h \
+	prov/ofi/xport/ud/request.h \
+	prov/ofi/xport/ud/send.h \
+	prov/ofi/xport/ud/service.h \
+	prov/ofi/xport/ud/ud.h \
+	prov/ofi/obj/datagram.h \
 	prov/ofi/xport/wire.h
 
 dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) \
@@ -329,7 +352,7 @@ libdofi1_la_SOURCES = $(dofi_api_sources)
 libdofi1_la_CPPFLAGS = $(dofi_cppflags) -DDAT_API=1
 libdofi1_la_LIBADD = libdofi_core.la
 
-libdofi2_la_SOURCES = $(dofi_api_sources)
+libdofi2_la_SOURCES = $(dofi_api_sources) $(dofi_datagram_sources)
 libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDAT_API=2
 libdofi2_la_LIBADD = libdofi_core.la
 

@@ -26,6 +26,7 @@
 #include "xport/both.h"
 #include "xport/msg/msg.h"
 #include "xport/rdm/rdm.h"
+#include "xport/ud/service.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,10 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 
 static const struct dofi_xports xports = {
 	.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
-	.add_local = dofi_both_add_local, .datagrams = NULL,
+	.add_local = dofi_both_add_local,
+#if DAT_VERSION_MAJOR >= 2
+	.datagrams = &dofi_ud_datagrams,
+#endif
 };
 
 static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)

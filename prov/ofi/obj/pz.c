@@ -19,6 +19,7 @@ static void pz_ctor(void *obj)
 	/* outlives the PZ: a thread may poll a CQ that is being closed */
 	dofi_cq_init(&pz->domain.cq);
 	dofi_cq_init(&pz->local.cq);
+	dofi_cq_init(&pz->datagram.cq);
 	dofi_mutex_init(&pz->rmr_lock);
 	for (i = 0; i < DOFI_PZ_GRANTS; i++)
 		LIST_INIT(&pz->grants[i]);

@@ -138,3 +138,17 @@ struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 	dofi_mutex_unlock(&ia->lock);
 	return found;
 }
+
+/* The lock keeps service points from being freed meanwhile. */
+void dofi_sps_each(struct dofi_ia *ia, void (*fn)(struct dofi_sp *sp))
+{
+	struct dofi_obj *obj;
+	size_t i;
+
+	dofi_mutex_lock(&ia->lock);
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(types[i])], sibling)
+			if (((struct dofi_sp *)obj)->listening)
+				fn((struct dofi_sp *)obj);
+	dofi_mutex_unlock(&ia->lock);
+}

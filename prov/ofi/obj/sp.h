@@ -53,5 +53,7 @@ void dofi_sp_destroy(struct dofi_obj *obj);
 
 /* The service point of @ia for requests with @conn_qual, or NULL. Progress thread. */
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
+/* Calls @fn for each service point of @ia that listens. Progress thread. */
+void dofi_sps_each(struct dofi_ia *ia, void (*fn)(struct dofi_sp *sp));
 
 #endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Exchanges of addresses that this end begins. */
+
+#include "xport/ud/call.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "xport/cm/conn.h"
+#include "xport/ports.h"
+#include "xport/ud/peer.h"
+#include "xport/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Most exchanges that this end has begun and that are not answered: each has a descriptor. The
+ * others wait.
+ */
+#define CALLS_MOST 128
+
+/*
+ * How long a request that finds no service point is repeated, and how often: programs that start
+ * together exchange their addresses before both have service points.
+ */
+#define REPEAT_NS (500 * 1000000LL)
+#define REPEAT_EVERY_NS (10 * 1000000LL)
+
+/* An exchange that this end began. */
+struct ud_call {
+	struct dofi_exchange *x;
+	struct ud_ep *uep;
+	struct dofi_cm_conn *cm;	/* NULL while it is delayed */
+	unsigned attempt;		/* which of the qualifier's ports is being tried */
+	bool begun;
+	bool foreign;			/* a port had a peer of another fabric */
+	int64_t repeat_until;
+	struct dofi_timer timer;	/* the deadline of the program */
+	struct dofi_timer repeat;	/* until the next round of attempts */
+	TAILQ_ENTRY(ud_call) delay;	/* in uia->delayed unless begun */
+	LIST_ENTRY(ud_call) link;	/* in uep->calls */
+};
+
+static struct ud_ia *uia_of(const struct ud_call *call)
+{
+	return call->uep->upz->uia;
+}
+
+static struct dofi_progress *progress_of(const struct ud_call *call)
+{
+	return &uia_of(call)->ia->progress;
+}
+
+/* Frees @call; another exchange may begin. */
+static void call_free(struct ud_call *call)
+{
+	struct ud_ia *uia = uia_of(call);
+
+	dofi_timer_stop(&uia->ia->progress, &call->timer);
+	dofi_timer_stop(&uia->ia->progress, &call->repeat);
+	dofi_cm_close(call->cm);
+	LIST_REMOVE(call, link);
+	if (call->begun)
+		uia->n_calls--;
+	else
+		TAILQ_REMOVE(&uia->delayed, call, delay);
+	free(call);
+	if (!TAILQ_EMPTY(&uia->delayed))
+		dofi_progress_post(&uia->ia->progress, &uia->beginning);
+}
+
+static void call_end(struct ud_call *call, const struct dofi_exchanged *how)
+{
+	struct dofi_exchange *x = call->x;
+
+	x->xport = NULL;
+	call_free(call);
+	dofi_exchange_end(x, how);
+}
+
+static void call_fail(struct ud_call *call, DAT_IB_EVENT_NUMBER event, const char *why)
+{
+	const struct dofi_exchanged how = { .event = (DAT_EVENT_NUMBER)event };
+
+	dofi_log(DOFI_WARN, DOFI_CM, "ep %p: no address of a peer for qualifier %llu: %s",
+		 (void *)call->x->ep, (unsigned long long)call->x->request.conn_qual, why);
+	call_end(call, &how);
+}
+
+static void on_timeout(struct dofi_timer *timer)
+{
+	struct ud_call *call = DOFI_CONTAINER_OF(timer, struct ud_call, timer);
+
+	call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, "no answer within the time-out");
+}
+
+/* The peer's IA has the address that the program named, which its datagrams do not show. */
+static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
+{
+	struct dofi_exchanged how = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+		.number = msg->number, .peer = call->x->request.peer, .data = msg->data,
+		.data_size = msg->data_size,
+	};
+	struct ud_peer *peer;
+	struct ud_intro intro;
+	int ret = ud_intro_take(&intro, msg) ? 0 : -EPROTO;
+
+	if (!ret)
+		ret = ud_peer_get(call->uep->upz, &intro, &peer);
+	if (ret) {
+		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
+		return;
+	}
+	how.ah = peer;
+	call_end(call, &how);
+}
+
+static void rejected(struct ud_call *call, const struct dofi_cm_msg *msg)
+{
+	const struct dofi_exchanged how = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REJECT_EVENT,
+		.data = msg->data, .data_size = msg->data_size,
+	};
+
+	call_end(call, &how);
+}
+
+static void attempt_next(struct ud_call *call, const char *why);
+
+/* Another program may have the port, or another IA of this qualifier. */
+static void refused(struct ud_call *call, uint8_t reason)
+{
+	switch (reason) {
+	case DOFI_CM_NO_LISTENER:
+		attempt_next(call, DOFI_NO_LISTENER);
+		break;
+	case DOFI_CM_NO_PATH:
+		call->foreign = true;
+		attempt_next(call, NULL);
+		break;
+	default:
+		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, "the peer has no memory");
+	}
+}
+
+static void on_answer(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
+{
+	struct ud_call *call = dofi_cm_owner(cm);
+
+	switch (msg->kind) {
+	case DOFI_CM_DATAGRAM_ACCEPT:
+		established(call, msg);
+		break;
+	case DOFI_CM_REJECT:
+		rejected(call, msg);
+		break;
+	case DOFI_CM_REFUSE:
+		refused(call, msg->reason);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Whether @err, of a connection without an answer, means that another port may have the peer. */
+static bool is_absence(int err)
+{
+	return err == -ECONNREFUSED || err == -ECONNRESET || err == -EPROTO ||
+	       err == -EPROTONOSUPPORT || !err;
+}
+
+static void on_failure(struct dofi_cm_conn *cm, int err)
+{
+	struct ud_call *call = dofi_cm_owner(cm);
+
+	if (is_absence(err))
+		attempt_next(call, "no datagram endpoint of the peer listens there");
+	else
+		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-err));
+}
+
+static const struct dofi_cm_ops active_ops = { .message = on_answer, .ended = on_failure };
+
+static int attempt(struct ud_call *call)
+{
+	const struct dofi_request *r = &call->x->request;
+	struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_DATAGRAM_REQUEST, .conn_qual = r->conn_qual, .data = r->data,
+		.data_size = (uint16_t)r->data_size,
+	};
+	struct sockaddr_storage address;
+
+	if (dofi_port_address_of_none(&r->peer))
+		return -ENETUNREACH;
+	ud_introduce(call->uep, &msg);
+	dofi_port_address(&address, &r->peer, false,
+			  dofi_wire_datagram_port(r->conn_qual, call->attempt));
+	return dofi_cm_connect(progress_of(call), (struct sockaddr *)&address, &active_ops, call,
+			       &msg, &call->cm);
+}
+
+static void attempt_again(struct ud_call *call)
+{
+	const int ret = attempt(call);
+
+	if (ret)
+		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
+}
+
+static void on_repeat(struct dofi_timer *timer)
+{
+	struct ud_call *call = DOFI_CONTAINER_OF(timer, struct ud_call, repeat);
+
+	call->attempt = 0;
+	attempt_again(call);
+}
+
+/* No port has the peer: @why, unless one had a peer of another fabric. */
+static void attempts_fail(struct ud_call *call, const char *why)
+{
+	if (call->foreign)
+		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, "the peer uses another fabric");
+	else
+		call_fail(call, DAT_IB_UD_CONNECTION_REJECT_EVENT, why);
+}
+
+/* Tries the next of the qualifier's ports, and all of them again a little later. */
+static void attempt_next(struct ud_call *call, const char *why)
+{
+	const int64_t now = dofi_now();
+
+	dofi_cm_close(call->cm);
+	call->cm = NULL;
+	if (++call->attempt < DOFI_WIRE_DATAGRAM_PORTS)
+		attempt_again(call);
+	else if (now < call->repeat_until)
+		dofi_timer_start(progress_of(call), &call->repeat, now + REPEAT_EVERY_NS);
+	else
+		attempts_fail(call, why);
+}
+
+/* Whether there is no descriptor now, and an exchange that ends will free one. */
+static bool is_to_wait(const struct ud_ia *uia, int ret)
+{
+	return (ret == -EMFILE || ret == -ENFILE) && uia->n_calls;
+}
+
+/* Returns false if @call has to wait. */
+static bool call_begin(struct ud_ia *uia, struct ud_call *call)
+{
+	const int ret = attempt(call);
+
+	if (is_to_wait(uia, ret))
+		return false;
+	TAILQ_REMOVE(&uia->delayed, call, delay);
+	call->begun = true;
+	call->repeat_until = dofi_now() + REPEAT_NS;
+	uia->n_calls++;
+	if (ret)
+		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
+	return true;
+}
+
+static void calls_begin(struct ud_ia *uia)
+{
+	struct ud_call *call;
+
+	while (uia->n_calls < CALLS_MOST && (call = TAILQ_FIRST(&uia->delayed)))
+		if (!call_begin(uia, call))
+			return;
+}
+
+void ud_calls_begin(struct dofi_work *work)
+{
+	calls_begin(DOFI_CONTAINER_OF(work, struct ud_ia, beginning));
+}
+
+void ud_connect(struct dofi_exchange *x)
+{
+	static const struct dofi_exchanged failed = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+	};
+	struct ud_ep *uep = ud_ep_of(x->ep);
+	struct ud_ia *uia = uep->upz->uia;
+	struct ud_call *call = calloc(1, sizeof(*call));
+
+	if (!call) {
+		dofi_exchange_end(x, &failed);
+		return;
+	}
+	call->x = x;
+	call->uep = uep;
+	call->timer.fire = on_timeout;
+	call->repeat.fire = on_repeat;
+	x->xport = call;
+	LIST_INSERT_HEAD(&uep->calls, call, link);
+	TAILQ_INSERT_TAIL(&uia->delayed, call, delay);
+	dofi_timer_start(&uia->ia->progress, &call->timer, x->request.deadline);
+	calls_begin(uia);
+}
+
+void ud_calls_drop(struct ud_ep *uep)
+{
+	struct ud_call *call;
+
+	while ((call = LIST_FIRST(&uep->calls)))
+		call_free(call);
+}

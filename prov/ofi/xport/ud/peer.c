@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Address handles: the peers of a PZ. */
+
+#include "xport/ud/peer.h"
+
+#include "base/log.h"
+#include "base/pool.h"
+#include "obj/pz.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The tag of a valid address handle in the pool. */
+#define VALID 1
+
+static struct dofi_pool peers = DOFI_POOL_INIT("ah", struct ud_peer, NULL);
+
+bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg)
+{
+	if (!msg->number || !msg->key || !msg->addr_len || msg->addr_len > sizeof(intro->addr))
+		return false;
+	*intro = (struct ud_intro){
+		.number = msg->number, .key = msg->key, .host = msg->host,
+		.addr_len = msg->addr_len,
+	};
+	memcpy(intro->fabric, msg->fabric, sizeof(intro->fabric));
+	memcpy(intro->page, msg->page, sizeof(intro->page));
+	memcpy(intro->page_cookie, msg->page_cookie, sizeof(intro->page_cookie));
+	memcpy(intro->addr, msg->addr, msg->addr_len);
+	return true;
+}
+
+bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro)
+{
+	return !strcmp(intro->fabric, uia->fabric->info->fabric_attr->prov_name) &&
+	       (!uia->shm || dofi_host_shares_memory(&uia->host, &intro->host));
+}
+
+void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg)
+{
+	const struct ud_pz *upz = uep->upz;
+	const struct dofi_shm *shm = upz->uia->shm;
+
+	msg->number = uep->number;
+	msg->key = upz->key;
+	msg->frame_size = (uint32_t)upz->rdm.frame_size;
+	msg->addr_format = upz->rdm.address_format;
+	msg->addr_len = (uint16_t)upz->rdm.address_len;
+	msg->addr = upz->rdm.address;
+	msg->host = upz->uia->host;
+	strncpy(msg->fabric, upz->uia->fabric->info->fabric_attr->prov_name,
+		sizeof(msg->fabric) - 1);
+	if (!shm)
+		return;
+	memcpy(msg->page, shm->name, sizeof(shm->name));
+	memcpy(msg->page_cookie, shm->page->cookie, sizeof(msg->page_cookie));
+}
+
+/* Peers in this process */
+
+static struct dofi_mutex here_lock;
+static LIST_HEAD(, ud_pz) here DOFI_GUARDED_BY(here_lock) = LIST_HEAD_INITIALIZER(here);
+
+void ud_peers_here_enter(struct ud_pz *upz)
+{
+	atomic_store(&upz->pz->datagram_key, upz->key);
+	dofi_mutex_lock(&here_lock);
+	LIST_INSERT_HEAD(&here, upz, here);
+	dofi_mutex_unlock(&here_lock);
+}
+
+void ud_peers_here_leave(struct ud_pz *upz)
+{
+	dofi_mutex_lock(&here_lock);
+	LIST_REMOVE(upz, here);
+	dofi_mutex_unlock(&here_lock);
+	atomic_store(&upz->pz->datagram_key, 0);
+}
+
+/* The word that has @key while the PZ of that key exists in this process; NULL if there is none. */
+static const _Atomic uint64_t *here_find(uint64_t key)
+{
+	const _Atomic uint64_t *word = NULL;
+	const struct ud_pz *upz;
+
+	dofi_mutex_lock(&here_lock);
+	LIST_FOREACH(upz, &here, here)
+		if (upz->key == key)
+			word = &upz->pz->datagram_key;
+	dofi_mutex_unlock(&here_lock);
+	return word;
+}
+
+/* The table */
+
+static unsigned bucket_of(uint64_t key)
+{
+	return (unsigned)(key ^ key >> 32) & (UD_PEER_BUCKETS - 1);
+}
+
+static struct ud_peer *find(const struct ud_pz *upz, const struct ud_intro *intro)
+{
+	struct ud_peer *peer;
+
+	LIST_FOREACH(peer, &upz->table[bucket_of(intro->key)], in_table)
+		if (peer->key == intro->key && peer->addr_len == intro->addr_len &&
+		    !memcmp(peer->addr, intro->addr, intro->addr_len))
+			return peer;
+	return NULL;
+}
+
+/*
+ * Maps the page of a peer where memory is shared, which proves that both are on one host. See
+ * share_memory() in xport/rdm/peer.c for the check of the endpoint.
+ */
+static int share_memory(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer *peer)
+{
+	struct ud_ia *uia = upz->uia;
+	int ret;
+
+	if (!uia->shm)
+		return 0;
+	ret = dofi_shm_map(uia->shm, intro->page, intro->page_cookie, &peer->page);
+	if (ret)
+		return ret;
+	if (intro->host.pid == (uint32_t)getpid())
+		peer->here = here_find(intro->key);
+	return dofi_shm_endpoint_check(intro->page, intro->addr, intro->addr_len);
+}
+
+static void unmap(struct ud_peer *peer)
+{
+	if (peer->page)
+		dofi_shm_unmap(peer->page);
+	peer->page = NULL;
+}
+
+static int reach(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer *peer)
+{
+	int ret;
+
+	if (!ud_intro_suits(upz->uia, intro))
+		return -EHOSTUNREACH;
+	ret = share_memory(upz, intro, peer);
+	if (!ret) {
+		dofi_mutex_lock(&upz->lock);
+		ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
+		dofi_mutex_unlock(&upz->lock);
+	}
+	if (ret)
+		unmap(peer);
+	return ret;
+}
+
+static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_intro *intro)
+{
+	peer->upz = upz;
+	peer->key = intro->key;
+	peer->page = NULL;
+	peer->here = NULL;
+	peer->taken = false;
+	peer->stuck_since = 0;
+	STAILQ_INIT(&peer->waiting);
+	peer->n_waiting = peer->in_flight = peer->uses = 0;
+	peer->addr_len = intro->addr_len;
+	memcpy(peer->addr, intro->addr, intro->addr_len);
+}
+
+static int peer_new(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer **out)
+{
+	struct ud_peer *peer = dofi_pool_get(&peers);
+	int ret;
+
+	if (!peer)
+		return -ENOMEM;
+	peer_init(peer, upz, intro);
+	ret = reach(upz, intro, peer);
+	if (ret) {
+		dofi_pool_put(&peers, peer);
+		return ret;
+	}
+	LIST_INSERT_HEAD(&upz->table[bucket_of(peer->key)], peer, in_table);
+	*out = peer;
+	return 0;
+}
+
+static void log_unreached(const struct ud_intro *intro, int ret)
+{
+	const char *advice = ret == -ENOSPC ? "; shared memory has places for 256 peers: "
+					      "use a fabric on TCP for more" : "";
+
+	dofi_log(DOFI_WARN, DOFI_CM, "no address handle of a peer over %s: %s%s", intro->fabric,
+		 strerror(-ret), advice);
+}
+
+/* A peer that waits for its removal becomes valid again. */
+int ud_peer_get(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer **out)
+{
+	struct ud_peer *peer = find(upz, intro);
+	int ret = peer ? 0 : peer_new(upz, intro, &peer);
+
+	if (ret) {
+		log_unreached(intro, ret);
+		return ret;
+	}
+	peer->uses++;
+	dofi_pool_tag_set(peer, VALID);
+	*out = peer;
+	return 0;
+}
+
+static bool is_busy(struct ud_peer *peer)
+{
+	struct ud_pz *upz = peer->upz;
+	bool busy;
+
+	dofi_mutex_lock(&upz->lock);
+	busy = peer->n_waiting || peer->in_flight;
+	dofi_mutex_unlock(&upz->lock);
+	return busy;
+}
+
+/*
+ * libfabric's shm can remove a peer that took a message and is not in this process. The lock keeps
+ * other threads from sending: the address vector of verbs has none.
+ */
+static void peer_remove(struct ud_peer *peer)
+{
+	struct ud_pz *upz = peer->upz;
+
+	LIST_REMOVE(peer, in_table);
+	dofi_mutex_lock(&upz->lock);
+	dofi_rdm_peer_remove(&upz->rdm, peer->to, peer->taken && !peer->here);
+	dofi_mutex_unlock(&upz->lock);
+	unmap(peer);
+	dofi_pool_put(&peers, peer);
+}
+
+void ud_peer_put(struct ud_peer *peer)
+{
+	struct ud_pz *upz = peer->upz;
+
+	if (--peer->uses)
+		return;
+	/* the lock waits for a thread that has checked the handle, and sends */
+	dofi_mutex_lock(&upz->lock);
+	dofi_pool_tag_set(peer, 0);
+	dofi_mutex_unlock(&upz->lock);
+	if (!is_busy(peer))
+		peer_remove(peer);
+}
+
+static void reap_bucket(struct ud_pz *upz, unsigned i)
+{
+	struct ud_peer *peer, *next;
+
+	for (peer = LIST_FIRST(&upz->table[i]); peer; peer = next) {
+		next = LIST_NEXT(peer, in_table);
+		if (!peer->uses && !is_busy(peer))
+			peer_remove(peer);
+	}
+}
+
+void ud_peers_reap(struct dofi_work *work)
+{
+	struct ud_pz *upz = DOFI_CONTAINER_OF(work, struct ud_pz, reaping);
+	unsigned i;
+
+	for (i = 0; i < UD_PEER_BUCKETS; i++)
+		reap_bucket(upz, i);
+}
+
+void ud_peers_close(struct ud_pz *upz)
+{
+	struct ud_peer *peer;
+	unsigned i;
+
+	for (i = 0; i < UD_PEER_BUCKETS; i++)
+		while ((peer = LIST_FIRST(&upz->table[i]))) {
+			dofi_pool_tag_set(peer, 0);
+			peer_remove(peer);
+		}
+}
+
+bool ud_peer_is_valid(const struct ud_pz *upz, const void *ah)
+{
+	const struct ud_peer *peer = ah;
+
+	return dofi_pool_owns(&peers, ah) && dofi_pool_tag(ah) == VALID && peer->upz == upz;
+}
+
+struct ud_peer *ud_peer_check(const struct ud_pz *upz, const void *ah)
+{
+	dofi_mutex_assert_held(&upz->lock);
+	return ud_peer_is_valid(upz, ah) ? (struct ud_peer *)(uintptr_t)ah : NULL;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The endpoint of a PZ, and its EPs by number. Progress thread only. */
+#ifndef DOFI_XPORT_UD_PZ_H
+#define DOFI_XPORT_UD_PZ_H
+
+#include "xport/ud/ud.h"
+
+/* Returns the service's part of @pz, made if there is none. 0 or a negative errno. */
+int ud_pz_open(struct dofi_pz *pz, struct ud_pz **upz);
+/* dofi_datagrams.pz_close. Waits up to UD_PATIENCE_NS until the fabric has all copies. */
+void ud_pz_close(struct dofi_pz *pz);
+
+/* Gives @uep a number, by which datagrams find it. 0 or -ENOMEM. */
+int ud_pz_add(struct ud_pz *upz, struct ud_ep *uep);
+/* Hides @uep from datagrams and sweeps. */
+void ud_pz_remove(struct ud_ep *uep);
+
+#endif

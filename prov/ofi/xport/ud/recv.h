@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Datagrams that arrive. */
+#ifndef DOFI_XPORT_UD_RECV_H
+#define DOFI_XPORT_UD_RECV_H
+
+#include "xport/ud/ud.h"
+
+/* dofi_rdm.arrived of the endpoint of a PZ. CQ lock held. */
+void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
+		struct dofi_sink *sink);
+
+#endif

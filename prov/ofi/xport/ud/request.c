@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Requests of peers for an address, and the listeners that they come by. */
+
+#include "xport/ud/request.h"
+
+#include "base/log.h"
+#include "obj/cr.h"
+#include "obj/sp.h"
+#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
+#include "xport/ports.h"
+#include "xport/ud/peer.h"
+#include "xport/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ud_listener {
+	struct dofi_sp *sp;
+	struct dofi_cm_listener *cm;
+	LIST_ENTRY(ud_listener) link;
+};
+
+/* A request until it is answered. */
+struct ud_request {
+	struct dofi_cm_conn *cm;
+	bool gone;			/* the peer ended before the answer */
+	struct ud_intro intro;
+	struct sockaddr_storage peer;
+	size_t data_size;
+	unsigned char data[DOFI_CM_MAX_DATA];
+};
+
+static void request_free(struct ud_request *request)
+{
+	dofi_cm_close(request->cm);
+	free(request);
+}
+
+static void refuse(struct ud_request *request, enum dofi_cm_reason reason)
+{
+	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
+
+	if (!request->gone)
+		dofi_cm_send(request->cm, &msg);
+	request_free(request);
+}
+
+static struct ud_request *request_new(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
+{
+	struct ud_request *request = calloc(1, sizeof(*request));
+
+	if (!request || !ud_intro_take(&request->intro, msg)) {
+		free(request);
+		return NULL;
+	}
+	request->cm = cm;
+	request->peer = *dofi_cm_peer(cm);
+	request->data_size = msg->data_size;
+	if (msg->data_size)
+		memcpy(request->data, msg->data, msg->data_size);
+	return request;
+}
+
+/* A service point with an EP of its own takes connections only. */
+static bool takes_datagrams(const struct dofi_sp *sp, DAT_CONN_QUAL conn_qual)
+{
+	return sp->conn_qual == conn_qual && !sp->makes_eps && !sp->reserved;
+}
+
+static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *cm,
+		       const struct dofi_cm_msg *msg)
+{
+	const struct ud_listener *l = dofi_cm_listener_owner(listener);
+	struct ud_request *request = request_new(cm, msg);
+	struct dofi_arrival arrival;
+
+	if (!request) {
+		dofi_cm_close(cm);
+		return;
+	}
+	dofi_cm_set_owner(cm, request);
+	arrival = (struct dofi_arrival){
+		.xport = l->sp->obj.ia->datagrams->xport, .request = request,
+		.datagram = true, .peer = request->peer, .data = request->data,
+		.data_size = request->data_size,
+	};
+	if (!takes_datagrams(l->sp, msg->conn_qual))
+		refuse(request, DOFI_CM_NO_LISTENER);
+	else if (!ud_intro_suits(ud_ia_of(l->sp->obj.ia), &request->intro))
+		refuse(request, DOFI_CM_NO_PATH);
+	else if (dofi_cr_arrived(l->sp, &arrival))
+		refuse(request, DOFI_CM_BUSY);
+}
+
+static void on_message(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
+{
+	(void)cm;
+	(void)msg;
+}
+
+static void on_end(struct dofi_cm_conn *cm, int err)
+{
+	struct ud_request *request = dofi_cm_owner(cm);
+
+	(void)err;
+	request->gone = true;
+}
+
+static const struct dofi_cm_ops passive_ops = {
+	.request = on_request, .message = on_message, .ended = on_end,
+	.first = DOFI_CM_DATAGRAM_REQUEST,
+};
+
+static int accept_with(struct ud_ep *uep, struct ud_request *request, struct dofi_exchange *x,
+		       struct ud_peer **peer)
+{
+	struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_DATAGRAM_ACCEPT, .data = x->request.data,
+		.data_size = (uint16_t)x->request.data_size,
+	};
+	int ret = request->gone ? -ECONNRESET : ud_peer_get(uep->upz, &request->intro, peer);
+
+	if (ret)
+		return ret;
+	ud_introduce(uep, &msg);
+	dofi_cm_send(request->cm, &msg);
+	return 0;
+}
+
+/* The peer may end the connection as soon as it has the answer. */
+void ud_accept(struct dofi_exchange *x, void *from)
+{
+	struct ud_request *request = from;
+	struct ud_ep *uep = ud_ep_of(x->ep);
+	struct dofi_exchanged how = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+		.number = request->intro.number, .peer = request->peer,
+		.data = request->data, .data_size = request->data_size,
+	};
+	struct ud_peer *peer = NULL;
+	int ret = accept_with(uep, request, x, &peer);
+
+	if (ret)
+		how = (struct dofi_exchanged){
+			.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+		};
+	how.ah = peer;
+	dofi_exchange_end(x, &how);
+	if (ret)
+		refuse(request, DOFI_CM_NO_PATH);
+	else
+		request_free(request);
+}
+
+void ud_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
+{
+	const struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_REJECT, .data = data, .data_size = (uint16_t)size,
+	};
+	struct ud_request *request = cr->request;
+
+	cr->request = NULL;
+	if (why == DOFI_REJECT_PROVIDER) {
+		refuse(request, DOFI_CM_NO_LISTENER);
+		return;
+	}
+	if (!request->gone)
+		dofi_cm_send(request->cm, &msg);
+	request_free(request);
+}
+
+/* Listeners */
+
+static struct ud_listener *listener_of(const struct ud_ia *uia, const struct dofi_sp *sp)
+{
+	struct ud_listener *l;
+
+	LIST_FOREACH(l, &uia->listeners, link)
+		if (l->sp == sp)
+			return l;
+	return NULL;
+}
+
+/* Tries the ports in the order in which a peer tries them. */
+static int listen_at_any(struct ud_listener *l, struct ud_ia *uia)
+{
+	struct dofi_ia *ia = uia->ia;
+	struct sockaddr_storage address;
+	int ret = -EADDRINUSE;
+	unsigned i;
+
+	for (i = 0; i < DOFI_WIRE_DATAGRAM_PORTS && (ret == -EADDRINUSE || ret == -EACCES); i++) {
+		dofi_port_address(&address, &ia->address, ia->fabric.wildcard,
+				  dofi_wire_datagram_port(l->sp->conn_qual, i));
+		ret = dofi_cm_listen(&ia->progress, (struct sockaddr *)&address, &passive_ops, l,
+				     &l->cm);
+	}
+	return ret;
+}
+
+void ud_listen(struct dofi_sp *sp)
+{
+	struct ud_ia *uia = ud_ia_of(sp->obj.ia);
+	struct ud_listener *l;
+	int ret;
+
+	if (!uia->in_use || listener_of(uia, sp))
+		return;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return;
+	l->sp = sp;
+	ret = listen_at_any(l, uia);
+	if (ret) {
+		dofi_log(DOFI_WARN, DOFI_CM, "qualifier %llu: not for datagrams: %s",
+			 (unsigned long long)sp->conn_qual, strerror(-ret));
+		free(l);
+		return;
+	}
+	LIST_INSERT_HEAD(&uia->listeners, l, link);
+}
+
+void ud_unlisten(struct dofi_sp *sp)
+{
+	struct ud_listener *l = listener_of(ud_ia_of(sp->obj.ia), sp);
+
+	if (!l)
+		return;
+	LIST_REMOVE(l, link);
+	dofi_cm_unlisten(l->cm);
+	free(l);
+}
+
+void ud_listen_all(struct ud_ia *uia)
+{
+	dofi_sps_each(uia->ia, ud_listen);
+}
