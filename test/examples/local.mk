@@ -40,6 +40,14 @@ test_examples_hello2_CPPFLAGS = $(pair_cppflags2) -Itest/examples
 test_examples_hello2_CFLAGS = $(examples_cflags)
 test_examples_hello2_LDADD = libdat2.la
 
+# The program to which dat_extension_op(3) refers, which exchanges datagrams.
+check_PROGRAMS += test/examples/datagram
+CONFORM_TESTS += test/examples/datagram.sh
+test_examples_datagram_SOURCES = test/examples/datagram.c
+test_examples_datagram_CPPFLAGS = $(pair_cppflags2)
+test_examples_datagram_CFLAGS = $(examples_cflags)
+test_examples_datagram_LDADD = libdat2.la
+
 # The program in README.md.
 check_PROGRAMS += test/examples/readme
 CONFORM_TESTS += test/examples/readme.sh
@@ -67,6 +75,7 @@ MOSTLYCLEANFILES += test/examples/pages/*
 
 EXTRA_DIST += \
 	test/examples/commands.sh \
+	test/examples/datagram.sh \
 	test/examples/extract \
 	test/examples/hello.sh \
 	test/examples/readme.sh
