@@ -86,12 +86,15 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 /* Kinds that do not go to the fabric, or not yet. */
 #define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
 
-/* @dto failed or is done: no completion comes. */
+/*
+ * @dto failed or is done: no completion comes. A failure ends a connection, which flushes the
+ * operation; a datagram EP goes on.
+ */
 static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto *dto, int ret)
 	DOFI_NEEDS(ep->lock)
 {
 	dofi_dto_finish(ep, dto, ret == DOFI_DONE ? 0 : -ret);
-	if (ret == DOFI_DONE)
+	if (ret == DOFI_DONE || ep->datagrams)
 		dofi_dto_retire(ep, NULL);
 }
 
