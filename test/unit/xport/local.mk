@@ -63,7 +63,19 @@ test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
 test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport1_test_LDADD = $(prov_test_ldadd1) libdofi1.la
 
-test_unit_xport2_test_SOURCES = $(xport_test_sources)
+# Programs of 1.2 have no datagrams.
+test_unit_xport2_test_SOURCES = $(xport_test_sources) \
+	test/unit/xport/ud/bell_test.c \
+	test/unit/xport/ud/call_test.c \
+	test/unit/xport/ud/frame_test.c \
+	test/unit/xport/ud/parts.c \
+	test/unit/xport/ud/parts.h \
+	test/unit/xport/ud/peer_test.c \
+	test/unit/xport/ud/pz_test.c \
+	test/unit/xport/ud/recv_test.c \
+	test/unit/xport/ud/request_test.c \
+	test/unit/xport/ud/send_test.c \
+	test/unit/xport/ud/service_test.c
 test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
