@@ -61,7 +61,8 @@ pair_programs = \
 	test/pair/limits1 \
 	test/pair/limits2 \
 	test/pair/srq1 \
-	test/pair/srq2
+	test/pair/srq2 \
+	test/pair/datagram2
 
 check_PROGRAMS += test/pair/local1 test/pair/local2 $(pair_programs)
 PAIR_TESTS += test/pair/local1 test/pair/local2 $(pair_programs)
@@ -196,6 +197,10 @@ test_pair_invalidate2_CPPFLAGS = $(pair_cppflags2)
 test_pair_invalidate2_LDADD = $(pair_ldadd2)
 
 # 1.2 has no extensions.
+test_pair_datagram2_SOURCES = test/pair/datagram.c test/pair/datagram.h
+test_pair_datagram2_CPPFLAGS = $(pair_cppflags2)
+test_pair_datagram2_LDADD = $(pair_ldadd2)
+
 test_pair_ext2_SOURCES = test/pair/ext.c
 test_pair_ext2_CPPFLAGS = $(pair_cppflags2)
 test_pair_ext2_LDADD = $(pair_ldadd2)
