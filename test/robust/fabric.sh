@@ -13,9 +13,9 @@ export DAT_TEST_ROUNDS DAT_TEST_CYCLES DAT_TEST_MANY IPATH_NO_BACKTRACE=1 DAT_TE
 # running a turn takes from milliseconds to a tenth of a second. When a peer dies while it
 # connects, sockets occasionally reports nothing, or frees memory twice.
 if [ "$fabric" = sockets ]; then
-	tests='cycles peers fork threads waits quiet foreign_client crowd' DAT_TEST_TURNS=100
+	tests='cycles peers fork threads waits quiet foreign_client crowd datagrams' DAT_TEST_TURNS=100
 else
-	tests='death cycles peers fork threads waits quiet foreign_client crowd' DAT_TEST_TURNS=1000
+	tests='death cycles peers fork threads waits quiet foreign_client crowd datagrams' DAT_TEST_TURNS=1000
 fi
 export DAT_TEST_TURNS
 

@@ -19,6 +19,7 @@ ROBUST_TESTS += \
 	test/robust/foreign_client2 \
 	test/robust/crowd1 \
 	test/robust/crowd2 \
+	test/robust/datagrams2 \
 	test/robust/many1 \
 	test/robust/many2
 
@@ -41,6 +42,7 @@ check_PROGRAMS += \
 	test/robust/foreign_client2 \
 	test/robust/crowd1 \
 	test/robust/crowd2 \
+	test/robust/datagrams2 \
 	test/robust/many1 \
 	test/robust/many2
 
@@ -106,6 +108,9 @@ test_robust_crowd1_LDADD = $(pair_ldadd1)
 test_robust_crowd2_SOURCES = test/robust/crowd.c
 test_robust_crowd2_CPPFLAGS = $(pair_cppflags2)
 test_robust_crowd2_LDADD = $(pair_ldadd2)
+test_robust_datagrams2_SOURCES = test/robust/datagrams.c test/pair/datagram.h
+test_robust_datagrams2_CPPFLAGS = $(pair_cppflags2)
+test_robust_datagrams2_LDADD = $(pair_ldadd2)
 test_robust_many1_SOURCES = test/robust/many.c
 test_robust_many1_CPPFLAGS = $(pair_cppflags1)
 test_robust_many1_LDADD = $(pair_ldadd1)
