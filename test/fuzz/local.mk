@@ -19,6 +19,8 @@ fuzz-cm_wire:
 	$(fuzz_run) cm_wire prov/ofi/xport/cm/wire.c
 fuzz-wire:
 	$(fuzz_run) wire prov/ofi/xport/wire.c
+fuzz-ud_frame:
+	$(fuzz_run) ud_frame prov/ofi/xport/ud/frame.c
 
 $(fuzz_live): all test/fuzz/live2
 	$(AM_TESTS_ENVIRONMENT) FUZZ_SECONDS='$(FUZZ_SECONDS)' \
@@ -29,7 +31,8 @@ $(fuzz_live): all test/fuzz/live2
 fuzz_replays = \
 	test/fuzz/rdm_frame_replay \
 	test/fuzz/cm_wire_replay \
-	test/fuzz/wire_replay
+	test/fuzz/wire_replay \
+	test/fuzz/ud_frame_replay
 check_PROGRAMS += $(fuzz_replays)
 PROV_UNIT_TESTS += $(fuzz_replays)
 
@@ -55,6 +58,13 @@ test_fuzz_wire_replay_SOURCES = \
 	test/fuzz/wire_fuzz.c
 test_fuzz_wire_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"wire"'
 test_fuzz_wire_replay_LDADD = libdofi2.la
+
+test_fuzz_ud_frame_replay_SOURCES = \
+	test/fuzz/fuzz.h \
+	test/fuzz/replay.c \
+	test/fuzz/ud_frame_fuzz.c
+test_fuzz_ud_frame_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"ud_frame"'
+test_fuzz_ud_frame_replay_LDADD = libdofi2.la
 
 check_PROGRAMS += test/fuzz/live2
 PAIR_TESTS += test/fuzz/live.sh
