@@ -27,6 +27,7 @@
 static const char *const chapters[] = {
 	"self", "registry", "ia", "handle", "query", "pz", "lmr", "rmr", "evd", "cno", "sp", "cr",
 	"ep", "modify", "connect", "request", "state", "dto", "flags", "srq", "v2",
+	"datagram",
 };
 
 enum outcome { UNTRIED, PASSED, SKIPPED, FAILED, N_OUTCOMES };

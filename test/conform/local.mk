@@ -23,6 +23,7 @@ conform_sources = \
 	test/conform/chapter_cno.c \
 	test/conform/chapter_connect.c \
 	test/conform/chapter_cr.c \
+	test/conform/chapter_datagram.c \
 	test/conform/chapter_dto.c \
 	test/conform/chapter_ep.c \
 	test/conform/chapter_evd.c \
