@@ -7,6 +7,7 @@
 
 #define DATPERF_PORT 62050
 #define DATPERF_SIZES "1-4M"
+#define DATPERF_UD_SIZES "1-64K"
 #define PERF_TIME_MAX 60000
 /* --from: the most files */
 #define PERF_FILES_MAX 8
@@ -61,6 +62,7 @@ struct perf_cell {
 	double bw;   /* MB/s, a megabyte being 10^6 bytes */
 	double rate; /* messages/s */
 	uint64_t lat_iters, bw_iters;
+	uint64_t lat_lost, bw_sent, bw_lost; /* datagrams of all repetitions */
 	/* processor time of each process in us per message */
 	double lat_cpu[PERF_NENDS], bw_cpu[PERF_NENDS];
 	bool lat_scatters, bw_scatters; /* unsteady: see perf_lat_scatters() */

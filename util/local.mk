@@ -30,6 +30,10 @@ util_libutil_la_SOURCES = \
 	util/perf_samples.h \
 	util/perf_stat.c \
 	util/perf_stat.h \
+	util/perf_ud.c \
+	util/perf_ud.h \
+	util/perf_ud_loop.c \
+	util/perf_ud_loop.h \
 	util/perf_wire.c \
 	util/perf_wire.h \
 	util/perf_xport.c
@@ -105,6 +109,7 @@ datperf_files = \
 	util/perf_raw_io.c \
 	util/perf_raw_msg.c \
 	util/perf_raw_rdm.c \
+	util/perf_raw_ud.c \
 	util/perf_server.c
 
 datinfo_cppflags = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/src \
@@ -121,7 +126,7 @@ util_datinfo1_CPPFLAGS = -DDAT_API=1 $(datinfo_cppflags)
 util_datinfo1_LDADD = util/libutil.la libdat.la -lm
 
 # Only --raw needs libfabric.
-util_datperf_SOURCES = $(datperf_files)
+util_datperf_SOURCES = $(datperf_files) util/perf_dat_ud.c
 util_datperf_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 util_datperf_LDADD = util/libutil.la libdat2.la $(LIBFABRIC_LIBS) -lm
 util_datperf1_SOURCES = $(datperf_files)
@@ -163,6 +168,7 @@ util_unit_tests = \
 	test/unit/util/perf_run_test \
 	test/unit/util/perf_samples_test \
 	test/unit/util/perf_stat_test \
+	test/unit/util/perf_ud_test \
 	test/unit/util/perf_wire_test \
 	test/unit/util/perf_xport_test
 
@@ -295,6 +301,10 @@ test_unit_util_perf_stat_test_SOURCES = \
 	test/unit/util/perf_stat_test.c
 test_unit_util_perf_stat_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_stat_test_LDADD = util/libutil.la $(CRITERION_LIBS)
+test_unit_util_perf_ud_test_SOURCES = \
+	test/unit/util/perf_ud_test.c
+test_unit_util_perf_ud_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_ud_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_wire_test_SOURCES = \
 	test/unit/util/perf_wire_test.c
 test_unit_util_perf_wire_test_CPPFLAGS = $(util_test_cppflags)

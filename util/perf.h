@@ -19,6 +19,7 @@ enum perf_test {
 	PERF_SEND,
 	PERF_WRITE,
 	PERF_READ,
+	PERF_UD, /* datagrams */
 	PERF_NTESTS
 };
 enum perf_metric {
@@ -41,13 +42,15 @@ enum perf_side {
 
 /* Number of a phase in a control message. */
 #define PERF_KIND(test, metric) ((test)*PERF_NMETRICS + (metric))
-#define PERF_NKINDS (PERF_NTESTS * PERF_NMETRICS)
+#define PERF_NKINDS (PERF_UD * PERF_NMETRICS) /* of phases without datagrams */
 
 /* Cookies: the kind of operation that a completion belongs to. */
 #define PERF_COOKIE_RX 0x1u  /* a data receive */
 #define PERF_COOKIE_TX 0x2u  /* a data send, write or read */
 #define PERF_COOKIE_CRX 0x4u /* a control receive */
 #define PERF_COOKIE_CTX 0x8u /* a control send */
+/* A datagram receive: its number. */
+#define PERF_COOKIE_SLOT(cookie) ((unsigned int)((cookie) >> 8))
 
 struct perf_comp {
 	uint64_t cookie; /* PERF_COOKIE_* */
@@ -68,6 +71,31 @@ struct perf_layout {
 };
 
 struct perf_xport;
+
+/*
+ * Datagrams. A transport's connections carry the control messages of their phases.
+ * A message of the data area is at an offset into x->ud.mem. Functions that return int return as
+ * those of struct perf_ops.
+ */
+struct perf_ud_ops {
+	/*
+	 * Opens endpoints, sets all of x->ud but the buffers, and writes to @ctl what the peer
+	 * needs to reach them.
+	 */
+	int (*open)(struct perf_xport *x, struct perf_ctl *ctl);
+	/* Client, server: gets the address of the peer, which wrote @ctl. */
+	int (*connect)(struct perf_xport *x, const struct perf_ctl *ctl);
+	int (*accept)(struct perf_xport *x, const struct perf_ctl *ctl);
+	/* @len includes the x->ud.head bytes in front of the data. */
+	int (*post_recv)(struct perf_xport *x, unsigned int lane, size_t off, size_t len,
+			 uint64_t cookie);
+	int (*post_send)(struct perf_xport *x, unsigned int lane, size_t off, size_t len,
+			 uint64_t cookie);
+	/* As poll of struct perf_ops, but sleeps at most PERF_UD_WAIT_MS; len is the data's. */
+	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
+	/* Releases what open opened; close of struct perf_ops calls it. */
+	void (*close)(struct perf_xport *x);
+};
 
 /*
  * A transport. One thread at a time makes all calls. Functions that return int return 0, or a
@@ -103,12 +131,23 @@ struct perf_ops {
 	void (*disconnect)(struct perf_xport *x);
 	/* Releases everything, in any state of x. */
 	void (*close)(struct perf_xport *x);
+	const struct perf_ud_ops *ud; /* NULL: no datagrams */
 };
 
 #define PERF_WAIT_MS 200
+#define PERF_UD_WAIT_MS 5
 #define PERF_WINDOW_MAX 4096
 #define PERF_ENDPOINTS_MAX 64
 #define PERF_THREADS_MAX 64
+
+/* The datagram endpoints of a transport. */
+struct perf_ud {
+	unsigned char *mem; /* memory with the layout of the transport */
+	size_t limit;	    /* most bytes of data of a datagram; 0: there are no endpoints */
+	size_t head;	    /* bytes in front of the data of each receive */
+	size_t stride;	    /* distance of two buffers; 0: all datagrams use one */
+	unsigned int slots; /* buffers, if there are several */
+};
 
 struct perf_xport {
 	const struct perf_ops *ops;
@@ -130,6 +169,7 @@ struct perf_xport {
 	 */
 	unsigned int crx, ctx;
 	unsigned int seed; /* number of phases so far */
+	struct perf_ud ud;
 	char err[512];
 };
 
@@ -139,6 +179,8 @@ struct perf_fabric {
 	char domain[64];
 	char libfabric[16]; /* version */
 	bool rdm; /* its endpoints are connectionless */
+	size_t datagram; /* most bytes of data of a datagram; 0: not asked for */
+	bool dgram; /* raw: its endpoints are for datagrams only */
 	bool has_wait_obj; /* the raw side's CQ has a descriptor */
 	struct sockaddr_storage addr; /* ss_family 0: any */
 };
@@ -153,6 +195,7 @@ struct perf_point {
 	uint64_t expected_ns; /* how long the phase will take; 0: unknown */
 	uint64_t begin_ns; /* result: begin of the phase */
 	uint64_t total_ns; /* result: time of the whole phase */
+	uint64_t sent, lost; /* result of PERF_UD: datagrams; iters is the number that arrived */
 	uint64_t cpu_ns[PERF_NENDS]; /* result: processor time of each process */
 	uint64_t *samples; /* result of PERF_LAT: ns per round trip */
 };

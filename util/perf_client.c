@@ -5,6 +5,7 @@
  */
 #include "perf_measure.h"
 #include "perf_plot.h"
+#include "perf_ud.h"
 
 #include <netdb.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #define VERIFY_BYTES ((size_t)1 << 20)
 
 struct client {
+	struct perf_opts own; /* the caller's options, with sizes that datagrams can have */
 	const struct perf_opts *opts;
 	struct perf_xport *x[PERF_NSIDES];
 	/* connections of each thread; those of the first are of the side that is measured */
@@ -94,6 +96,8 @@ static struct perf_xport *side_new(struct client *c, enum perf_side side,
 	for (i = 0; i < opts->nsizes; i++)
 		if (opts->sizes[i] > max)
 			max = opts->sizes[i];
+	if (opts->test[PERF_UD])
+		max += PERF_UD_EXTRA;
 	x->size_max = (uint32_t)max;
 	x->lanes = opts->endpoints;
 	x->threads = opts->threads;
@@ -180,6 +184,38 @@ static int select_side(struct client *c, enum perf_side side)
 		return -1;
 	c->current = side;
 	return 0;
+}
+
+/* Leaves the sizes that datagrams of each side can have. */
+static int limit_sizes(struct client *c)
+{
+	size_t limit = SIZE_MAX;
+	int i, s, n = 0;
+
+	for (s = 0; s < PERF_NSIDES; s++)
+		if (c->opts->side[s] && c->x[s]->ud.limit < limit)
+			limit = c->x[s]->ud.limit;
+	for (i = 0; i < c->own.nsizes; i++)
+		if (c->own.sizes[i] <= limit)
+			c->own.sizes[n++] = c->own.sizes[i];
+	c->own.nsizes = n;
+	c->fabric.datagram = limit;
+	return n ? 0 : perf_fail(c->x[c->current], "datagrams have at most %zu bytes", limit);
+}
+
+static int open_datagrams(struct client *c)
+{
+	const bool rotate = c->opts->rotate;
+	unsigned int i;
+	int s;
+
+	for (i = 1; i < c->opts->threads; i++)
+		if (perf_ud_open(c->thread[i], rotate))
+			return -1;
+	for (s = 0; s < PERF_NSIDES; s++)
+		if (c->opts->side[s] && (select_side(c, s) || perf_ud_open(c->x[s], rotate)))
+			return -1;
+	return limit_sizes(c);
 }
 
 /* --- measuring ---------------------------------------------------------- */
@@ -322,13 +358,14 @@ static void collect_error(const struct client *c, char *err, size_t errlen)
 
 int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 {
-	struct client c = { .opts = opts };
+	struct client c = { .own = *opts };
 	unsigned int i;
 	int s, rc = -1;
 
+	c.opts = opts = &c.own;
 	c.rows = calloc(opts->nsizes, sizeof(*c.rows));
 	if (!perf_measure_init(&c.measure, opts) && c.rows && !connect_sides(&c) &&
-	    !run_all(&c) && !quit(&c))
+	    (!opts->test[PERF_UD] || !open_datagrams(&c)) && !run_all(&c) && !quit(&c))
 		rc = 0;
 	perf_out_progress_end();
 	if (rc)

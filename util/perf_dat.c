@@ -18,10 +18,12 @@
 #define LMR_CREATE(ia, mem, len, pz, lmr, lctx, rctx)                                 \
 	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz, DAT_MEM_PRIV_ALL_FLAG, \
 		       DAT_VA_TYPE_VA, lmr, lctx, rctx, NULL, NULL)
+#define UD_OPS (&perf_dat_ud_ops)
 #else
 #define LMR_CREATE(ia, mem, len, pz, lmr, lctx, rctx)                                            \
 	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz, DAT_MEM_PRIV_ALL_FLAG, lmr, lctx, \
 		       rctx, NULL, NULL)
+#define UD_OPS NULL
 #endif
 
 int perf_dat_fail(struct perf_dat *dat, const char *what, DAT_RETURN ret)
@@ -138,7 +140,7 @@ static DAT_COUNT at_most(DAT_COUNT want, DAT_COUNT limit)
 	return want < limit ? want : limit;
 }
 
-static void ep_attr_init(struct perf_dat *dat, DAT_EP_ATTR *attr)
+void perf_dat_ep_attr(const struct perf_dat *dat, DAT_EP_ATTR *attr)
 {
 	const DAT_IA_ATTR *ia = &dat->ia_attr;
 
@@ -177,7 +179,7 @@ static int open_ep(struct perf_dat *dat, unsigned int i)
 	DAT_EP_ATTR attr;
 	DAT_RETURN ret;
 
-	ep_attr_init(dat, &attr);
+	perf_dat_ep_attr(dat, &attr);
 	ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd, &attr,
 			    &dat->eps[i]);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_create", ret);
@@ -213,6 +215,8 @@ static void dat_close(struct perf_xport *x)
 	struct perf_dat *dat = perf_to_dat(x);
 	unsigned int i;
 
+	if (x->ops->ud)
+		x->ops->ud->close(x);
 	for (i = 0; i < dat->neps; i++)
 		if (dat->eps[i])
 			dat_ep_free(dat->eps[i]);
@@ -258,6 +262,7 @@ static const struct perf_ops dat_ops = {
 	.check = perf_dat_check,
 	.disconnect = perf_dat_disconnect,
 	.close = dat_close,
+	.ud = UD_OPS,
 };
 
 struct perf_xport *perf_dat_new(const char *device)

@@ -5,6 +5,7 @@
  *	perf_dat.c		opening and closing
  *	perf_dat_cm.c		connections
  *	perf_dat_io.c		data transfers
+ *	perf_dat_ud.c		datagrams
  *	perf_peers_dat.c	the connections of --peers
  */
 #ifndef PERF_DAT_H
@@ -42,6 +43,8 @@ struct perf_dat {
 	DAT_RMR_CONTEXT own;	/* context of the local memory for the peer */
 	DAT_RMR_TRIPLET remote; /* template: context of the peer's memory */
 	uint64_t raddr;
+	struct sockaddr_storage server; /* client: address of the peer */
+	struct perf_dat_ud *ud;		/* datagram EPs, or NULL */
 };
 
 static inline struct perf_dat *perf_to_dat(struct perf_xport *x)
@@ -61,6 +64,8 @@ int perf_dat_open_dtos(struct perf_dat *dat);
 int perf_dat_open_cm_evd(struct perf_dat *dat, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
 /* Creates the EVD for the connection events of the EPs. */
 int perf_dat_open_conns(struct perf_dat *dat);
+/* Attributes of an EP for the layout of x->lay. */
+void perf_dat_ep_attr(const struct perf_dat *dat, DAT_EP_ATTR *attr);
 /* Creates everything up to endpoints that can receive. */
 int perf_dat_open_eps(struct perf_dat *dat);
 
@@ -77,6 +82,9 @@ int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event);
 int perf_dat_wait_cr(struct perf_dat *dat, int timeout_ms, struct perf_dat_request *request);
 /* Writes PERF_HELLO_LEN bytes, for connection number @index. */
 void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf);
+
+/* perf_dat_ud.c: not in datperf1 */
+extern const struct perf_ud_ops perf_dat_ud_ops;
 
 /* perf_dat_io.c */
 int perf_dat_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);

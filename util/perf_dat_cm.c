@@ -276,6 +276,9 @@ int perf_dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned
 
 	if (perf_dat_open_eps(dat))
 		return -1;
+	memcpy(&dat->server, addr,
+	       addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					     sizeof(struct sockaddr_in));
 	for (lane = 0; lane < dat->neps; lane++)
 		if (connect_lane(dat, lane, addr, port))
 			return -1;

@@ -64,6 +64,12 @@ int perf_run_idle(struct perf_run *r);
 int perf_run_refill(struct perf_run *r, uint64_t upto);
 int perf_post_ctl_recv(struct perf_run *r);
 
+/* perf_run.c */
+void perf_run_init(struct perf_run *r, struct perf_xport *x);
+int perf_ctl_send(struct perf_run *r, const struct perf_ctl *ctl);
+/* Takes the next control message, which must be of @type; the caller reposts the receive. */
+int perf_ctl_expect(struct perf_run *r, struct perf_ctl *ctl, int type);
+
 /* Takes at most one completion and counts it. */
 static inline int perf_run_step(struct perf_run *r)
 {

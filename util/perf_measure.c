@@ -17,7 +17,7 @@
 #define SLICE_MS 1000
 
 struct total {
-	uint64_t iters, ns;
+	uint64_t iters, ns, sent, lost;
 	uint64_t cpu_ns[PERF_NENDS];
 };
 
@@ -128,8 +128,11 @@ static int run_phase(struct perf_measure *m, const struct perf_point *what, uint
 		return -1;
 	s->last_ns = span(m);
 	s->last_iters = m->job[0].point.iters;
-	for (i = 0; i < m->njobs; i++)
+	for (i = 0; i < m->njobs; i++) {
 		total->iters += m->job[i].point.iters;
+		total->sent += m->job[i].point.sent;
+		total->lost += m->job[i].point.lost;
+	}
 	total->ns += s->last_ns;
 	/* each connection reports the time of all threads of the process */
 	for (end = 0; end < PERF_NENDS; end++)
@@ -202,6 +205,8 @@ static void record(struct perf_measure *m, const struct perf_point *point,
 	int end;
 
 	s->iters = total->iters;
+	s->sent += total->sent;
+	s->lost += total->lost;
 	for (end = 0; end < PERF_NENDS; end++)
 		s->cpu[end][i] = (double)total->cpu_ns[end] / 1000 / messages;
 	if (is_latency(point))
@@ -276,6 +281,7 @@ void perf_series_sum(struct perf_series *s, const struct perf_point *point, int 
 	if (is_latency(point)) {
 		lat_sum(s, n, cell);
 		cell->lat_iters = s->iters;
+		cell->lat_lost = s->lost;
 		cell->hist = s->hist;
 		return;
 	}
@@ -283,4 +289,6 @@ void perf_series_sum(struct perf_series *s, const struct perf_point *point, int 
 	cell->bw_scatters = perf_repeats_scatter(s->bw, n);
 	cell->rate = cell->bw * 1e6 / (double)point->size;
 	cell->bw_iters = s->iters;
+	cell->bw_sent = s->sent;
+	cell->bw_lost = s->lost;
 }

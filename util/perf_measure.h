@@ -35,6 +35,7 @@ struct perf_series {
 	uint64_t iters;		      /* messages of the latest repetition */
 	struct perf_lat lat[PERF_REPEAT_MAX];
 	double bw[PERF_REPEAT_MAX];
+	uint64_t sent, lost; /* datagrams of all repetitions */
 	double cpu[PERF_NENDS][PERF_REPEAT_MAX]; /* us per message */
 	struct perf_hist hist;
 };

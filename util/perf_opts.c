@@ -26,6 +26,7 @@ enum {
 	OPT_PEERS,
 	OPT_ROTATE,
 	OPT_BIDIR,
+	OPT_UD,
 	OPT_CSV,
 	OPT_KEEP,
 	OPT_PLOT,
@@ -43,6 +44,7 @@ static const struct option long_options[] = {
 	{ "port", required_argument, NULL, 'p' },
 	{ "sizes", required_argument, NULL, 'S' },
 	{ "tests", required_argument, NULL, 't' },
+	{ "ud", no_argument, NULL, OPT_UD },
 	{ "iters", required_argument, NULL, 'n' },
 	{ "time", required_argument, NULL, 'T' },
 	{ "repeat", required_argument, NULL, 'r' },
@@ -79,13 +81,14 @@ static const char help_text[] =
 	"       datperf [options] HOST          measure against the server on HOST\n"
 	"       datperf --plot SVG --from JSON...   draw saved results\n"
 	"\n"
-	"Measures latency and bandwidth of DAT send, RDMA write and RDMA read.\n"
+	"Measures latency and bandwidth of DAT send, RDMA write, RDMA read and datagrams.\n"
 	"\n"
 	"  -D, --device NAME    IA to use (ofi)\n"
 	"      --keep           serve one client after another\n"
 	"  -p, --port N         connection qualifier (62050; --local: any free)\n"
 	"  -S, --sizes LIST     message sizes, such as 8,1K or powers of two 1-4M (1-4M)\n"
-	"  -t, --tests LIST     some of send,write,read (all)\n"
+	"  -t, --tests LIST     some of send,write,read,ud (the first three)\n"
+	"      --ud             measure datagrams: -t ud\n"
 	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
 	"  -T, --time MS        milliseconds per measurement (40)\n"
 	"  -W, --warmup N       messages before each measurement (by the speed)\n"
@@ -278,6 +281,10 @@ static int flag_option(struct perf_opts *opts, int opt)
 	case OPT_KEEP:
 		opts->keep = true;
 		break;
+	case OPT_UD:
+		memset(opts->test, 0, sizeof(opts->test));
+		opts->test[PERF_UD] = true;
+		break;
 	case OPT_BIDIR:
 		opts->bidir = true;
 		break;
@@ -389,6 +396,8 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 		if (role_option(opts, PERF_ROLE_CLIENT) >= 0)
 			return EXIT_USAGE;
 	}
+	if (!opts->nsizes)
+		sizes_option(opts, opts->test[PERF_UD] ? DATPERF_UD_SIZES : DATPERF_SIZES);
 	if (opts->role == PERF_ROLE_NONE)
 		return usage("%s", "give a host, --server or --local");
 	if (opts->npeers && opts->side[PERF_SIDE_RAW])
@@ -427,7 +436,6 @@ int perf_opts_parse(int argc, char **argv, struct perf_opts *opts)
 		.side = { [PERF_SIDE_DAT] = true },
 		.test = { true, true, true },
 	};
-	sizes_option(opts, DATPERF_SIZES);
 	while ((opt = getopt_long(argc, argv, "sc:lD:p:S:t:n:T:W:r:w:q:jvhV", long_options,
 				  NULL)) != -1) {
 		status = one_option(opts, opt);

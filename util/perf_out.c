@@ -14,6 +14,7 @@ const char *perf_test_name(enum perf_test test)
 		[PERF_SEND] = "send",
 		[PERF_WRITE] = "write",
 		[PERF_READ] = "read",
+		[PERF_UD] = "ud",
 	};
 
 	return name[test];
@@ -39,20 +40,28 @@ double perf_ratio(double dat, double raw)
 	return raw > 0 ? dat / raw : 0;
 }
 
+/* Datagrams of 100 that were sent in the bandwidth measurement and did not arrive. */
+static double lost_percent(const struct perf_cell *c)
+{
+	return c->bw_sent ? 100.0 * (double)c->bw_lost / (double)c->bw_sent : 0;
+}
+
 /* --- tables ------------------------------------------------------------- */
 
-static void head_verbose(void)
+static void head_verbose(const struct perf_opts *opts)
 {
 	printf("%8s %-5s %-4s %8s %8s  %8s %8s %8s %8s  %8s %15s\n", "", "", "", "", "", "", "", "",
 	       "", "", "cpu us/message");
-	printf("%8s %-5s %-4s %8s %8s  %8s %8s %8s %8s  %8s %7s %7s\n", "size", "test", "side",
-	       "min us", "p50", "p90", "p99", "p99.9", "MB/s", "msg/s", "client", "server");
+	printf("%8s %-5s %-4s %8s %8s  %8s %8s %8s %8s  %8s %7s %7s%s\n", "size", "test", "side",
+	       "min us", "p50", "p90", "p99", "p99.9", "MB/s", "msg/s", "client", "server",
+	       opts->test[PERF_UD] ? "  lost %" : "");
 }
 
-static void head_both(void)
+static void head_both(const struct perf_opts *opts)
 {
-	printf("%8s %-5s %9s  %9s  %6s %9s  %9s  %6s %9s %9s\n", "size", "test", "lat us", "raw",
-	       "ratio", "MB/s", "raw", "ratio", "msg/s", "raw");
+	printf("%8s %-5s %9s  %9s  %6s %9s  %9s  %6s %9s %9s%s\n", "size", "test", "lat us", "raw",
+	       "ratio", "MB/s", "raw", "ratio", "msg/s", "raw",
+	       opts->test[PERF_UD] ? "  lost %     raw" : "");
 }
 
 static void head_wide(const struct perf_opts *opts)
@@ -62,7 +71,8 @@ static void head_wide(const struct perf_opts *opts)
 	printf("%8s", "size");
 	for (t = 0; t < PERF_NTESTS; t++)
 		if (opts->test[t])
-			printf(" | %5s us %8s  %8s", perf_test_name(t), "MB/s", "msg/s");
+			printf(" | %5s us %8s  %8s%s", perf_test_name(t), "MB/s", "msg/s",
+			       t == PERF_UD ? "  lost %" : "");
 	printf("\n");
 }
 
@@ -85,7 +95,7 @@ void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fab
 }
 
 /* Large messages rotate through fewer buffers, see --window. */
-static void out_buffers(const struct perf_opts *opts)
+static void out_buffers(const struct perf_opts *opts, const struct perf_fabric *fabric)
 {
 	if (opts->rotate)
 		printf(", up to %u buffers in turn", opts->window);
@@ -95,6 +105,8 @@ static void out_buffers(const struct perf_opts *opts)
 		printf(", %u EPs", opts->endpoints);
 	if (opts->threads > 1)
 		printf(", %u threads", opts->threads);
+	if (opts->test[PERF_UD])
+		printf(", datagrams of at most %zu bytes", fabric->datagram);
 	printf("%s\n", opts->bidir ? ", bandwidth both ways" : "");
 }
 
@@ -105,11 +117,11 @@ void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabr
 	if (opts->json || opts->csv)
 		return;
 	perf_out_fabric(opts, fabric);
-	out_buffers(opts);
+	out_buffers(opts, fabric);
 	if (opts->verbose)
-		head_verbose();
+		head_verbose(opts);
 	else if (perf_opts_both(opts))
-		head_both();
+		head_both(opts);
 	else
 		head_wide(opts);
 	fflush(stdout);
@@ -135,11 +147,14 @@ static void row_verbose(const struct perf_opts *opts, const struct perf_row *row
 				continue;
 			c = &row->cell[t][s];
 			printf("%8s %-5s %-4s %8.2f %8.2f%c %8.2f %8.2f %8.2f %8.1f%c %8.0f %7.2f "
-			       "%7.2f\n",
+			       "%7.2f",
 			       size, perf_test_name(t), perf_side_name(s), c->lat.min,
 			       c->lat.median, mark(c->lat_scatters), c->lat.p90, c->lat.p99,
 			       c->lat.p999, c->bw, mark(c->bw_scatters), c->rate,
 			       c->bw_cpu[PERF_END_CLIENT], c->bw_cpu[PERF_END_SERVER]);
+			if (t == PERF_UD)
+				printf(" %7.2f", lost_percent(c));
+			printf("\n");
 		}
 	}
 }
@@ -154,12 +169,15 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row, c
 			continue;
 		dat = &row->cell[t][PERF_SIDE_DAT];
 		raw = &row->cell[t][PERF_SIDE_RAW];
-		printf("%8s %-5s %9.2f%c %9.2f%c %6.3f %9.1f%c %9.1f%c %6.3f %9.0f %9.0f\n", size,
+		printf("%8s %-5s %9.2f%c %9.2f%c %6.3f %9.1f%c %9.1f%c %6.3f %9.0f %9.0f", size,
 		       perf_test_name(t), dat->lat.median, mark(dat->lat_scatters),
 		       raw->lat.median, mark(raw->lat_scatters),
 		       perf_ratio(dat->lat.median, raw->lat.median), dat->bw,
 		       mark(dat->bw_scatters), raw->bw, mark(raw->bw_scatters),
 		       perf_ratio(dat->bw, raw->bw), dat->rate, raw->rate);
+		if (t == PERF_UD)
+			printf(" %7.2f %7.2f", lost_percent(dat), lost_percent(raw));
+		printf("\n");
 		size = "";
 	}
 }
@@ -176,6 +194,8 @@ static void row_wide(const struct perf_opts *opts, const struct perf_row *row, c
 		if (opts->test[t])
 			printf(" | %7.2f%c %8.1f%c %8.0f", c->lat.median, mark(c->lat_scatters),
 			       c->bw, mark(c->bw_scatters), c->rate);
+		if (opts->test[t] && t == PERF_UD)
+			printf(" %7.2f", lost_percent(c));
 	}
 	printf("\n");
 }

@@ -43,6 +43,9 @@ static const struct field {
 	FIELD("bw_scatters", FIELD_BOOL, bw_scatters),
 	{ "bw_cpu_client_us", FIELD_DOUBLE, CPU(bw_cpu, PERF_END_CLIENT) },
 	{ "bw_cpu_server_us", FIELD_DOUBLE, CPU(bw_cpu, PERF_END_SERVER) },
+	FIELD("lat_lost", FIELD_UINT, lat_lost),
+	FIELD("bw_sent", FIELD_UINT, bw_sent),
+	FIELD("bw_lost", FIELD_UINT, bw_lost),
 };
 #define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
@@ -162,6 +165,8 @@ void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabri
 	json_uint(&j, "threads", opts->threads);
 	json_bool(&j, "bidir", opts->bidir);
 	json_uint(&j, "buffers", opts->rotate ? opts->window : 1);
+	if (fabric->datagram)
+		json_uint(&j, "datagram_size", fabric->datagram);
 	json_array(&j, "results");
 	for (i = 0; i < opts->nsizes; i++)
 		for (t = 0; t < PERF_NTESTS; t++)

@@ -11,11 +11,12 @@ static const char *const colours[] = {
 	"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
 };
 
-/* gnuplot's filled and open forms of a point: circle, square, triangle. */
+/* gnuplot's filled and open forms of a point: circle, square, triangle, diamond. */
 static const int points[PERF_NTESTS][PERF_NSIDES] = {
 	[PERF_SEND] = { 7, 6 },
 	[PERF_WRITE] = { 5, 4 },
 	[PERF_READ] = { 9, 8 },
+	[PERF_UD] = { 13, 12 },
 };
 
 /* Writes @text as a string of gnuplot; a character that could end the line becomes a blank. */

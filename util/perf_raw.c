@@ -36,23 +36,40 @@ static int raw_mr_mode(const struct perf_fabric *fabric)
 	return fabric->rdm && basic ? MR_BASIC : MR_MODES;
 }
 
+static enum fi_ep_type raw_ep_type(const struct perf_fabric *fabric)
+{
+	if (fabric->dgram)
+		return FI_EP_DGRAM;
+	return fabric->rdm ? FI_EP_RDM : FI_EP_MSG;
+}
+
 static struct fi_info *raw_hints(const struct perf_fabric *fabric, bool domain, uint64_t order)
 {
 	struct fi_info *hints = fi_allocinfo();
 
 	if (!hints)
 		return NULL;
-	hints->caps = FI_MSG | FI_RMA | (fabric->rdm ? FI_TAGGED : 0);
-	hints->ep_attr->type = fabric->rdm ? FI_EP_RDM : FI_EP_MSG;
+	hints->caps = FI_MSG;
+	if (!fabric->dgram)
+		hints->caps |= FI_RMA | (fabric->rdm ? FI_TAGGED : 0);
+	hints->ep_attr->type = raw_ep_type(fabric);
 	hints->domain_attr->mr_mode = raw_mr_mode(fabric);
 	hints->domain_attr->threading = FI_THREAD_SAFE;
-	hints->domain_attr->av_type = fabric->rdm ? FI_AV_TABLE : FI_AV_UNSPEC;
-	hints->tx_attr->msg_order = order;
-	hints->rx_attr->msg_order = order;
+	hints->domain_attr->av_type = fabric->rdm || fabric->dgram ? FI_AV_TABLE : FI_AV_UNSPEC;
+	if (!fabric->dgram)
+		hints->tx_attr->msg_order = hints->rx_attr->msg_order = order;
 	hints->fabric_attr->prov_name = strdup(fabric->provider);
 	if (domain && fabric->domain[0])
 		hints->domain_attr->name = strdup(fabric->domain);
 	return hints;
+}
+
+/* What there is none of if fi_getinfo() fails. */
+static const char *raw_kind(const struct perf_fabric *fabric)
+{
+	if (fabric->dgram)
+		return "no datagram endpoints";
+	return fabric->rdm ? "no connectionless endpoints" : "no connected endpoints";
 }
 
 /* Address arguments of fi_getinfo(). */
@@ -90,8 +107,7 @@ int perf_raw_getinfo(struct perf_raw *raw, const char *node, const char *service
 	if (rc == -FI_ENODATA && raw->fabric.rdm)
 		rc = raw_getinfo_once(raw, &args, true, FI_ORDER_SAS); /* efa */
 	if (rc)
-		return perf_raw_fail(raw, raw->fabric.rdm ? "no connectionless endpoints" :
-							    "no connected endpoints", rc);
+		return perf_raw_fail(raw, raw_kind(&raw->fabric), rc);
 	raw->delivery = strncmp(raw->info->fabric_attr->prov_name, "verbs", 5);
 	return 0;
 }
@@ -146,12 +162,18 @@ int perf_raw_open_domain(struct perf_raw *raw)
 	int rc;
 
 	/* a fabric that offers both modes uses virtual addresses if requested here */
-	if (!(raw->info->domain_attr->mr_mode & (FI_MR_VIRT_ADDR | MR_BASIC)))
+	if (!raw->fabric.dgram &&
+	    !(raw->info->domain_attr->mr_mode & (FI_MR_VIRT_ADDR | MR_BASIC)))
 		raw->info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	rc = fi_domain(raw->fab, raw->info, &raw->domain, NULL);
 	if (rc)
 		return perf_raw_fail(raw, "fi_domain", rc);
-	return raw_open_cq(raw) || perf_mem_alloc(&raw->x) || raw_register(raw) ? -1 : 0;
+	if (raw_open_cq(raw) || perf_mem_alloc(&raw->x))
+		return -1;
+	/* datagrams need a registration only for a local buffer */
+	if (raw->fabric.dgram && !(raw->info->domain_attr->mr_mode & FI_MR_LOCAL))
+		return 0;
+	return raw_register(raw);
 }
 
 int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid)
@@ -165,7 +187,7 @@ int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid
 		rc = fi_ep_bind(raw->ep, &raw->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!rc)
 		rc = fi_enable(raw->ep);
-	return rc ? perf_raw_fail(raw, "fi_enable", rc) : perf_run_arm(&raw->x);
+	return rc ? perf_raw_fail(raw, "fi_enable", rc) : 0;
 }
 
 /* --- greetings ---------------------------------------------------------- */
@@ -212,6 +234,7 @@ void perf_raw_close(struct perf_xport *x)
 {
 	struct perf_raw *raw = to_raw(x);
 
+	x->ops->ud->close(x);
 	RAW_CLOSE(raw->ep);
 	RAW_CLOSE(raw->pep);
 	RAW_CLOSE(raw->av);
@@ -234,6 +257,7 @@ struct perf_xport *perf_raw_new(const struct perf_fabric *fabric)
 	if (!raw)
 		return NULL;
 	raw->fabric = *fabric;
+	raw->wait_ms = PERF_WAIT_MS;
 	raw->x.ops = fabric->rdm ? &perf_raw_rdm_ops : &perf_raw_msg_ops;
 	perf_oob_init(&raw->oob);
 	return &raw->x;

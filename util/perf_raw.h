@@ -8,6 +8,7 @@
  *	perf_raw_io.c	RDMA and completions
  *	perf_raw_msg.c	connected endpoints
  *	perf_raw_rdm.c	connectionless endpoints
+ *	perf_raw_ud.c	datagrams
  */
 #ifndef PERF_RAW_H
 #define PERF_RAW_H
@@ -37,6 +38,7 @@ struct perf_raw {
 	uint64_t raddr, rkey; /* the peer's memory */
 	struct fi_cq_msg_entry batch[PERF_RAW_BATCH];
 	int next, have;
+	int wait_ms; /* longest wait for a completion */
 
 	/* connected */
 	struct fid_eq *eq;
@@ -45,6 +47,8 @@ struct perf_raw {
 	/* connectionless */
 	struct fid_av *av;
 	struct perf_oob oob;
+
+	struct perf_raw *ud; /* the endpoint for datagrams, or NULL */
 };
 
 static inline struct perf_raw *to_raw(struct perf_xport *x)
@@ -61,7 +65,7 @@ int perf_raw_getinfo(struct perf_raw *raw, const char *node, const char *service
 int perf_raw_open_fabric(struct perf_raw *raw);
 /* Opens the domain and the completion queue; allocates and registers memory. */
 int perf_raw_open_domain(struct perf_raw *raw);
-/* Opens an endpoint of @info, bound to @fid and the completion queue, that can receive. */
+/* Opens an endpoint of @info, bound to @fid and the completion queue. */
 int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid);
 /* Fill in the greeting for the peer, and take the peer's greeting. */
 void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello);
@@ -79,5 +83,6 @@ int perf_raw_poll(struct perf_xport *x, struct perf_comp *comp);
 
 extern const struct perf_ops perf_raw_msg_ops;
 extern const struct perf_ops perf_raw_rdm_ops;
+extern const struct perf_ud_ops perf_raw_ud_ops;
 
 #endif

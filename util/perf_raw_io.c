@@ -69,11 +69,11 @@ static __attribute__((noinline)) int raw_cq_error(struct perf_raw *raw, long rc)
 /* Without a wait object, polls and yields to other threads instead. */
 static ssize_t raw_read_waiting(struct perf_raw *raw)
 {
-	uint64_t end = perf_now_ns() + PERF_WAIT_MS * 1000000ull;
+	uint64_t end = perf_now_ns() + (uint64_t)raw->wait_ms * 1000000;
 	ssize_t n;
 
 	if (raw->has_wait_obj)
-		return fi_cq_sread(raw->cq, raw->batch, PERF_RAW_BATCH, NULL, PERF_WAIT_MS);
+		return fi_cq_sread(raw->cq, raw->batch, PERF_RAW_BATCH, NULL, raw->wait_ms);
 	while ((n = fi_cq_read(raw->cq, raw->batch, PERF_RAW_BATCH)) == -FI_EAGAIN &&
 	       perf_now_ns() < end)
 		sched_yield();

@@ -37,7 +37,9 @@ static int raw_open_eq(struct perf_raw *raw)
 /* Creates everything up to an endpoint that can receive; @info names its peer. */
 static int raw_open_ep(struct perf_raw *raw, struct fi_info *info)
 {
-	return perf_raw_open_domain(raw) ? -1 : perf_raw_open_ep(raw, info, &raw->eq->fid);
+	if (perf_raw_open_domain(raw) || perf_raw_open_ep(raw, info, &raw->eq->fid))
+		return -1;
+	return perf_run_arm(&raw->x);
 }
 
 /* --- connecting --------------------------------------------------------- */
@@ -251,4 +253,5 @@ const struct perf_ops perf_raw_msg_ops = {
 	.check = raw_check,
 	.disconnect = raw_disconnect,
 	.close = perf_raw_close,
+	.ud = &perf_raw_ud_ops,
 };

@@ -31,7 +31,7 @@ static int raw_open_ep(struct perf_raw *raw)
 	rc = fi_av_open(raw->domain, &attr, &raw->av, NULL);
 	if (rc)
 		return perf_raw_fail(raw, "fi_av_open", rc);
-	return perf_raw_open_ep(raw, raw->info, &raw->av->fid);
+	return perf_raw_open_ep(raw, raw->info, &raw->av->fid) ? -1 : perf_run_arm(&raw->x);
 }
 
 /* --- exchange of addresses ---------------------------------------------- */
@@ -177,4 +177,5 @@ const struct perf_ops perf_raw_rdm_ops = {
 	.check = raw_check,
 	.disconnect = raw_disconnect,
 	.close = perf_raw_close,
+	.ud = &perf_raw_ud_ops,
 };

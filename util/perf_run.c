@@ -10,11 +10,12 @@
  * requires.
  */
 #include "perf_loop.h"
+#include "perf_ud.h"
 
 #include <string.h>
 #include <unistd.h>
 
-static void run_init(struct perf_run *r, struct perf_xport *x)
+void perf_run_init(struct perf_run *r, struct perf_xport *x)
 {
 	memset(r, 0, sizeof(*r));
 	r->x = x;
@@ -25,7 +26,7 @@ static void run_init(struct perf_run *r, struct perf_xport *x)
 
 /* --- control messages --------------------------------------------------- */
 
-static int ctl_send(struct perf_run *r, const struct perf_ctl *ctl)
+int perf_ctl_send(struct perf_run *r, const struct perf_ctl *ctl)
 {
 	struct perf_xport *x = r->x;
 
@@ -50,7 +51,7 @@ static int ctl_recv(struct perf_run *r, struct perf_ctl *ctl)
 	return 0;
 }
 
-static int ctl_expect(struct perf_run *r, struct perf_ctl *ctl, int type)
+int perf_ctl_expect(struct perf_run *r, struct perf_ctl *ctl, int type)
 {
 	if (ctl_recv(r, ctl))
 		return -1;
@@ -64,7 +65,7 @@ int perf_run_arm(struct perf_xport *x)
 {
 	struct perf_run r;
 
-	run_init(&r, x);
+	perf_run_init(&r, x);
 	return perf_post_ctl_recv(&r);
 }
 
@@ -72,7 +73,7 @@ int perf_run_next(struct perf_xport *x, struct perf_ctl *ctl)
 {
 	struct perf_run r;
 
-	run_init(&r, x);
+	perf_run_init(&r, x);
 	return ctl_recv(&r, ctl);
 }
 
@@ -80,16 +81,16 @@ int perf_run_reply(struct perf_xport *x, const struct perf_ctl *ctl)
 {
 	struct perf_run r;
 
-	run_init(&r, x);
-	return perf_post_ctl_recv(&r) || ctl_send(&r, ctl) ? -1 : 0;
+	perf_run_init(&r, x);
+	return perf_post_ctl_recv(&r) || perf_ctl_send(&r, ctl) ? -1 : 0;
 }
 
 int perf_run_request(struct perf_xport *x, const struct perf_ctl *request, struct perf_ctl *reply)
 {
 	struct perf_run r;
 
-	run_init(&r, x);
-	if (ctl_send(&r, request) || ctl_recv(&r, reply))
+	perf_run_init(&r, x);
+	if (perf_ctl_send(&r, request) || ctl_recv(&r, reply))
 		return -1;
 	return perf_post_ctl_recv(&r);
 }
@@ -114,7 +115,7 @@ static int client_phase(struct perf_run *r, const struct perf_kind *k, const str
 		k->client_prep(r);
 	if (recv && perf_run_refill(r, r->slots))
 		return -1;
-	if (ctl_send(r, start) || ctl_expect(r, &ctl, PERF_CTL_READY))
+	if (perf_ctl_send(r, start) || perf_ctl_expect(r, &ctl, PERF_CTL_READY))
 		return -1;
 	if (!recv && perf_post_ctl_recv(r))
 		return -1;
@@ -124,9 +125,9 @@ static int client_phase(struct perf_run *r, const struct perf_kind *k, const str
 		return -1;
 	r->total_ns = perf_now_ns() - begin;
 	r->cpu_ns[PERF_END_CLIENT] = perf_cpu_ns() - cpu;
-	if (k->fin && ctl_send(r, &fin))
+	if (k->fin && perf_ctl_send(r, &fin))
 		return -1;
-	if (ctl_expect(r, &ctl, PERF_CTL_DONE) || perf_post_ctl_recv(r))
+	if (perf_ctl_expect(r, &ctl, PERF_CTL_DONE) || perf_post_ctl_recv(r))
 		return -1;
 	r->bad += ctl.value;
 	r->cpu_ns[PERF_END_SERVER] = ctl.cpu_ns;
@@ -151,7 +152,7 @@ static void phase_init(struct perf_run *r, struct perf_xport *x, const struct pe
 {
 	bool verify = start->kind % PERF_NMETRICS == PERF_VERIFY;
 
-	run_init(r, x);
+	perf_run_init(r, x);
 	r->size = start->size;
 	/* each message stays in memory until it is checked */
 	if (verify || start->flags & PERF_START_ROTATE)
@@ -162,9 +163,14 @@ static void phase_init(struct perf_run *r, struct perf_xport *x, const struct pe
 	r->patience_ns += PATIENCE * (start->value < EXPECTED_MAX ? start->value : EXPECTED_MAX);
 }
 
+/* Whether all messages of a check stay in memory until they are checked. */
+static bool stays_in_memory(unsigned int test)
+{
+	return test == PERF_WRITE || test == PERF_READ;
+}
+
 int perf_run_point(struct perf_xport *x, struct perf_point *point)
 {
-	const struct perf_kind *k = &perf_kinds[PERF_KIND(point->test, point->metric)];
 	struct perf_ctl start = {
 		.type = PERF_CTL_START,
 		.kind = (uint16_t)PERF_KIND(point->test, point->metric),
@@ -175,13 +181,18 @@ int perf_run_point(struct perf_xport *x, struct perf_point *point)
 		.value = point->expected_ns,
 		.flags = point->rotate ? PERF_START_ROTATE : 0,
 	};
+	const struct perf_kind *k;
 	struct perf_run r;
 
-	if (point->metric == PERF_VERIFY && point->test != PERF_SEND && start.iters > start.slots)
-		start.iters = start.slots; /* all stay in memory until checked */
+	if (point->test == PERF_UD)
+		return perf_ud_point(x, point);
+	if (point->metric == PERF_VERIFY && stays_in_memory(point->test) &&
+	    start.iters > start.slots)
+		start.iters = start.slots;
+	k = &perf_kinds[start.kind];
 	phase_init(&r, x, &start);
 	r.samples = point->samples;
-	if (!perf_kinds[start.kind].server && point->metric != PERF_VERIFY)
+	if (!k->server && point->metric != PERF_VERIFY)
 		r.limit_ns = LIMIT * start.value;
 	if (client_phase(&r, k, &start))
 		return -1;
@@ -211,9 +222,9 @@ static int server_phase(struct perf_run *r, const struct perf_kind *k)
 	if (k->server_prep)
 		k->server_prep(r);
 	cpu = perf_cpu_ns();
-	if (ctl_send(r, &ready) || (k->server && k->server(r)))
+	if (perf_ctl_send(r, &ready) || (k->server && k->server(r)))
 		return -1;
-	if (k->fin && (ctl_expect(r, &ctl, PERF_CTL_FIN) || perf_post_ctl_recv(r)))
+	if (k->fin && (perf_ctl_expect(r, &ctl, PERF_CTL_FIN) || perf_post_ctl_recv(r)))
 		return -1;
 	cpu = perf_cpu_ns() - cpu;
 	if (k->server_fini)
@@ -221,18 +232,18 @@ static int server_phase(struct perf_run *r, const struct perf_kind *k)
 	ctl.type = PERF_CTL_DONE;
 	ctl.cpu_ns = cpu;
 	ctl.value = r->bad;
-	return ctl_send(r, &ctl);
+	return perf_ctl_send(r, &ctl);
 }
 
 /* Checks that a START from a faulty peer does not make this side access other memory. */
 static int start_check(struct perf_xport *x, const struct perf_ctl *start)
 {
-	if (start->kind >= PERF_NKINDS || !start->size || !start->iters ||
+	if (start->kind >= PERF_NTESTS * PERF_NMETRICS || !start->size || !start->iters ||
 	    start->size > x->size_max || !start->slots ||
 	    start->slots > perf_slots(&x->lay, start->size))
 		return perf_fail(x, "%s: the client requested an invalid phase", x->ops->name);
 	if (start->kind % PERF_NMETRICS == PERF_VERIFY &&
-	    start->kind / PERF_NMETRICS != PERF_SEND && start->iters > start->slots)
+	    stays_in_memory(start->kind / PERF_NMETRICS) && start->iters > start->slots)
 		return perf_fail(x, "%s: the client requested an invalid check", x->ops->name);
 	return 0;
 }
@@ -243,6 +254,8 @@ int perf_run_serve(struct perf_xport *x, const struct perf_ctl *start)
 
 	if (start_check(x, start))
 		return -1;
+	if (start->kind / PERF_NMETRICS == PERF_UD)
+		return perf_ud_serve(x, start);
 	phase_init(&r, x, start);
 	return server_phase(&r, &perf_kinds[start->kind]);
 }

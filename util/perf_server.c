@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* datperf's server: executes the control messages of a client, or of one client after another. */
 #include "datperf.h"
+#include "perf_ud.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -73,6 +74,8 @@ static int serve_one(struct server *s)
 		return perf_run_serve(x, &ctl) ? -1 : 1;
 	case PERF_CTL_OPEN_RAW:
 		return open_raw(s) ? -1 : 1;
+	case PERF_CTL_OPEN_UD:
+		return perf_ud_accept(x, &ctl) ? -1 : 1;
 	case PERF_CTL_SELECT:
 		return select_side(s, ctl.value) ? -1 : 1;
 	case PERF_CTL_QUIT:

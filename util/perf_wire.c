@@ -6,7 +6,7 @@
 
 #define HELLO_MAGIC 0x64706631u /* "dpf1" */
 #define CTL_MAGIC 0x64706663u	/* "dpfc" */
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 
 static unsigned char *put(unsigned char *buf, uint64_t value, int bytes)
 {
@@ -92,7 +92,9 @@ void perf_ctl_encode(const struct perf_ctl *ctl, unsigned char *buf)
 	buf = put(buf, ctl->value, 8);
 	buf = put(buf, ctl->flags, 4);
 	buf = put(buf, ctl->cpu_ns, 8);
-	memset(buf, 0, PERF_CTL_LEN - 52);
+	buf = put(buf, ctl->address_len, 4);
+	memcpy(buf, ctl->address, PERF_ADDRESS_MAX);
+	memset(buf + PERF_ADDRESS_MAX, 0, PERF_CTL_LEN - PERF_ADDRESS_MAX - 56);
 }
 
 int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len)
@@ -110,5 +112,7 @@ int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len)
 	ctl->value = get(&in, 8);
 	ctl->flags = (uint32_t)get(&in, 4);
 	ctl->cpu_ns = get(&in, 8);
-	return 0;
+	ctl->address_len = (uint32_t)get(&in, 4);
+	memcpy(ctl->address, in, PERF_ADDRESS_MAX);
+	return ctl->address_len > PERF_ADDRESS_MAX ? -1 : 0;
 }

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #define PERF_HELLO_LEN 32
-#define PERF_CTL_LEN 64
 #define PERF_ADDRESS_MAX 256
+#define PERF_CTL_LEN (64 + PERF_ADDRESS_MAX)
 #define PERF_CARD_LEN (PERF_HELLO_LEN + 4 + PERF_ADDRESS_MAX)
 
 /* The client's greeting in its connect request, the server's in its accept. */
@@ -47,6 +47,7 @@ enum perf_ctl_type {
 	PERF_CTL_QUIT,	    /* client: no more phases */
 	PERF_CTL_ERROR,	    /* server: the request failed */
 	PERF_CTL_PEERS,	    /* client: prepare for "value" connections */
+	PERF_CTL_OPEN_UD,   /* client: open datagram endpoints; the addresses are those of both */
 };
 
 struct perf_ctl {
@@ -55,11 +56,14 @@ struct perf_ctl {
 	uint32_t seed;	/* START: seed of the pattern */
 	uint32_t slots; /* START: messages in flight */
 	uint64_t size;	/* START: bytes per message */
-	uint64_t iters; /* START: number of messages */
+	uint64_t iters; /* START: number of messages; DONE: datagrams that the server sent */
 	uint64_t value; /* READY: port; SELECT: side or connection; DONE: errors or bytes;
 			 * START: expected time in ns */
 	uint32_t flags; /* START: PERF_START_* */
 	uint64_t cpu_ns; /* DONE: processor time of the server in the phase */
+	/* OPEN_UD and its READY: address of the endpoint on bare libfabric */
+	uint32_t address_len;
+	unsigned char address[PERF_ADDRESS_MAX];
 };
 
 #define PERF_START_ROTATE 0x1u /* consecutive messages use different buffers */

@@ -40,9 +40,9 @@ void perf_layout_init(struct perf_layout *lay, size_t size_max, unsigned int win
 	lay->window = window;
 	lay->area = (area + CTL_AREA - 1) & ~(size_t)(CTL_AREA - 1);
 	lay->ctl_tx = 0;
-	lay->ctl_rx = 256;
-	lay->note_tx = 512;
-	lay->note_rx = 768;
+	lay->ctl_rx = 512;
+	lay->note_tx = 1024;
+	lay->note_rx = 1280;
 	lay->tx = CTL_AREA;
 	lay->rx = lay->tx + lay->area;
 	lay->total = lay->rx + lay->area;

@@ -330,6 +330,19 @@ Test(perf_opts, tests_in_any_order)
 	cr_expect(opts.test[PERF_SEND] && !opts.test[PERF_WRITE] && opts.test[PERF_READ]);
 }
 
+Test(perf_opts, datagrams)
+{
+	cr_expect_eq(parse("-l"), GO_ON);
+	cr_expect(!opts.test[PERF_UD]);
+	cr_expect_eq(opts.sizes[opts.nsizes - 1], 4u << 20);
+	cr_expect_eq(parse("-l --ud"), GO_ON);
+	cr_expect(opts.test[PERF_UD] && !opts.test[PERF_SEND] && !opts.test[PERF_READ]);
+	cr_expect_eq(opts.sizes[opts.nsizes - 1], 64u << 10);
+	cr_expect_eq(parse("-l -t send,ud -S 8"), GO_ON);
+	cr_expect(opts.test[PERF_UD] && opts.test[PERF_SEND]);
+	cr_expect_eq(opts.nsizes, 1);
+}
+
 Test(perf_opts, peers)
 {
 	cr_expect_eq(parse("-l --peers 1"), GO_ON);
@@ -457,7 +470,7 @@ Test(perf_opts, help_names_every_option)
 	static const char *const names[] = {
 		"server", "local", "device", "port", "sizes", "tests", "iters", "time", "repeat",
 		"window", "wait", "raw", "raw-only", "raw-cq", "provider", "endpoint", "no-verify",
-		"bind", "peers", "timeout", "json", "verbose", "help", "version",
+		"bind", "peers", "ud", "timeout", "json", "verbose", "help", "version",
 	};
 	char option[32];
 	size_t i;

@@ -106,6 +106,9 @@ Test(perf_out_data, json_of_both_sides)
 		"        \"bw_scatters\": false,\n"
 		"        \"bw_cpu_client_us\": 7.0000,\n"
 		"        \"bw_cpu_server_us\": 8.0000,\n"
+		"        \"lat_lost\": 0,\n"
+		"        \"bw_sent\": 0,\n"
+		"        \"bw_lost\": 0,\n"
 		"        \"lat_histogram\": [\n"
 		"          {\n"
 		"            \"from_us\": 1.0240,\n"
@@ -131,6 +134,9 @@ Test(perf_out_data, json_of_both_sides)
 		"        \"bw_scatters\": false,\n"
 		"        \"bw_cpu_client_us\": 8.0000,\n"
 		"        \"bw_cpu_server_us\": 9.0000,\n"
+		"        \"lat_lost\": 0,\n"
+		"        \"bw_sent\": 0,\n"
+		"        \"bw_lost\": 0,\n"
 		"        \"lat_histogram\": []\n"
 		"      },\n"
 		"      \"lat_ratio\": 0.5000,\n"
@@ -178,6 +184,28 @@ Test(perf_out_data, json_names_the_server)
 	cr_expect(strstr(JSON, "\"host\": \"node\",\n  \"server\": \"other\",\n"));
 }
 
+Test(perf_out_data, losses_of_datagrams_are_in_both_formats)
+{
+	const char *text;
+
+	memset(opts.test, 0, sizeof(opts.test));
+	opts.test[PERF_UD] = true;
+	fabric.datagram = 4076;
+	row.cell[PERF_UD][PERF_SIDE_DAT].lat_lost = 3;
+	row.cell[PERF_UD][PERF_SIDE_DAT].bw_sent = 1000;
+	row.cell[PERF_UD][PERF_SIDE_DAT].bw_lost = 250;
+	opts.csv = true;
+	text = ROW;
+	cr_expect(strstr(text, "ofi,tcp,dat,ud,1024,"), "%s", text);
+	cr_expect(strstr(text, ",3,1000,250\n"), "%s", text);
+	opts.csv = false;
+	opts.json = true;
+	text = JSON;
+	cr_expect(strstr(text, "\"datagram_size\": 4076,"), "%s", text);
+	cr_expect(strstr(text, "\"lat_lost\": 3,\n"), "%s", text);
+	cr_expect(strstr(text, "\"bw_lost\": 250\n"), "%s", text);
+}
+
 /*
  * Comma-separated values
  */
@@ -197,13 +225,14 @@ Test(perf_out_data, csv_has_a_line_for_each_size_test_and_side)
 		"device,provider,side,test,size,"
 		"lat_us,lat_min_us,lat_p90_us,lat_p99_us,lat_p999_us,lat_max_us,"
 		"lat_mean_us,lat_iters,lat_scatters,lat_cpu_client_us,lat_cpu_server_us,"
-		"bw_MBps,msg_per_s,bw_iters,bw_scatters,bw_cpu_client_us,bw_cpu_server_us\n");
+		"bw_MBps,msg_per_s,bw_iters,bw_scatters,bw_cpu_client_us,bw_cpu_server_us,"
+		"lat_lost,bw_sent,bw_lost\n");
 	cr_expect_str_eq(
 		ROW,
 		"\"a,\"\"b\"\"\",tcp,dat,send,1024,"
 		"1.0000,0.2500,1.7500,2.5000,3.5000,4.5000,1.1250,"
-		"100,0,5.0000,6.0000,1000.0000,500.0000,200,0,7.0000,8.0000\n"
+		"100,0,5.0000,6.0000,1000.0000,500.0000,200,0,7.0000,8.0000,0,0,0\n"
 		",tcp,raw,send,1024,2.0000,1.2500,2.7500,3.5000,4.5000,5.5000,2.1250,"
-		"101,0,6.0000,7.0000,2000.0000,1000.0000,201,1,8.0000,9.0000\n");
+		"101,0,6.0000,7.0000,2000.0000,1000.0000,201,1,8.0000,9.0000,0,0,0\n");
 	cr_expect_str_eq(PRINTED(perf_out_end(&opts, &fabric, &row)), "");
 }

@@ -15,6 +15,7 @@ Test(perf_out, names_of_tests)
 	cr_expect_str_eq(perf_test_name(PERF_SEND), "send");
 	cr_expect_str_eq(perf_test_name(PERF_WRITE), "write");
 	cr_expect_str_eq(perf_test_name(PERF_READ), "read");
+	cr_expect_str_eq(perf_test_name(PERF_UD), "ud");
 }
 
 /*
@@ -156,6 +157,34 @@ Test(perf_out, row_of_both_sides_names_the_size_once)
 			 "       500      1000\n"
 			 "         write     11.00      12.00   0.917    2000.0     4000.0   0.500"
 			 "      1000      2000\n");
+}
+
+static void only_datagrams(void)
+{
+	memset(opts.test, 0, sizeof(opts.test));
+	opts.test[PERF_UD] = true;
+	fabric.datagram = 4076;
+	row.cell[PERF_UD][PERF_SIDE_DAT].bw_sent = 400;
+	row.cell[PERF_UD][PERF_SIDE_DAT].bw_lost = 1;
+}
+
+Test(perf_out, losses_of_datagrams)
+{
+	const char *text;
+
+	only_datagrams();
+	text = PRINTED(perf_out_begin(&opts, &fabric));
+	cr_expect(strstr(text, ", datagrams of at most 4076 bytes\n"), "%s", text);
+	cr_expect(strstr(text, " msg/s  lost %\n"), "%s", text);
+	text = ROW;
+	cr_expect(strstr(text, "    0.25\n"), "%s", text);
+	opts.verbose = true;
+	text = ROW;
+	cr_expect(strstr(text, "    0.25\n"), "%s", text);
+	opts.verbose = false;
+	with_raw();
+	text = ROW;
+	cr_expect(strstr(text, "    0.25    0.00\n"), "%s", text);
 }
 
 Test(perf_out, ratio_to_nothing_is_zero)

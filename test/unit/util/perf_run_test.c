@@ -242,7 +242,7 @@ static void run_everything(size_t size)
 	int t, m;
 
 	for (i = 0; i < sizeof(iters) / sizeof(iters[0]); i++)
-		for (t = 0; t < PERF_NTESTS; t++)
+		for (t = 0; t < PERF_UD; t++)
 			for (m = 0; m < PERF_NMETRICS; m++)
 				cr_assert_eq(run(t, m, size, iters[i]), 0,
 					     "test %d metric %d iters %d: %s%s", t, m,

@@ -235,7 +235,7 @@ options()
 	run 0 "$prog" "$@" -D ofi-shm -q 3 --threads 2 --bidir
 	has out "^ *64K |"
 	run 0 "$prog" "$@" --raw --histogram --csv
-	[ "$(grep -cE '^(ofi-tcp)?,tcp,(dat|raw),(send|write|read),(8|65536)(,[0-9.]+){17}$' "$tmp/out")" -eq 12 ] ||
+	[ "$(grep -cE '^(ofi-tcp)?,tcp,(dat|raw),(send|write|read),(8|65536)(,[0-9.]+){20}$' "$tmp/out")" -eq 12 ] ||
 		fail "not twelve lines of values"
 	run 0 "$prog" "$@" -t read --histogram
 	[ "$(awk '$2 == "us" && $3 ~ /^[0-9]+$/ { n += $3 } END { print n }' "$tmp/out")" -eq 200 ] ||
@@ -244,6 +244,28 @@ options()
 	for member in version libfabric date host kernel msg_per_s lat_p90_us lat_p999_us bw_cpu_server_us; do
 		has out "\"$member\": [^n0]"
 	done
+}
+
+# Datagrams, which only DAT 2.0 has.
+datagrams()
+{
+	prog=$UTIL_DIR/datperf
+	for ia in ofi-tcp ofi-shm; do
+		run 0 "$prog" --local -D $ia --ud -n 100 --raw
+		has out "datagrams of at most [0-9]* bytes$"
+		has out "^ *1K ud "
+		run 0 "$prog" --local -D $ia -t send,ud -S 1,64 -n 100 -q 3 --threads 2 --bidir --rotate
+		has out "^ *64 |"
+	done
+	run 0 "$prog" --local -D ofi-tcp --ud -S 8,1K,1M -n 100 --wait --raw --json
+	json
+	has out '"test": "ud"'
+	has out '"bw_lost": [0-9]'
+	grep -q '"size": 1048576' "$tmp/out" && fail "a datagram of a megabyte"
+	run 1 "$prog" --local -D ofi-tcp --ud -S 1M
+	has err "^datperf: datagrams have at most [0-9]* bytes"
+	run 1 "$prog"1 --local -D ofi-tcp --ud
+	has err "^datperf: datagrams need DAT 2.0"
 }
 
 # A measurement that takes longer than the peer may be silent; an RDMA read does not involve it.
@@ -430,6 +452,7 @@ peers datperf1 1.2
 peers_apart
 options datperf
 options datperf1
+datagrams
 long_measurement
 keep
 plot
