@@ -118,6 +118,12 @@ test_robust_many2_SOURCES = test/robust/many.c
 test_robust_many2_CPPFLAGS = $(pair_cppflags2)
 test_robust_many2_LDADD = $(pair_ldadd2)
 
+# Also measures larger crowds: see the program. The test is a small one.
+check_PROGRAMS += test/robust/ud_scale2
+test_robust_ud_scale2_SOURCES = test/robust/ud_scale.c
+test_robust_ud_scale2_CPPFLAGS = $(pair_cppflags2)
+test_robust_ud_scale2_LDADD = $(pair_ldadd2)
+
 # Run by hosts.sh only.
 check_PROGRAMS += test/robust/hosts1 test/robust/hosts2
 test_robust_hosts1_SOURCES = test/robust/hosts.c
@@ -154,7 +160,8 @@ SLOW_TESTS += \
 	test/robust/shm.sh \
 	test/robust/shortage.sh \
 	test/robust/sockets.sh \
-	test/robust/syscalls.sh
+	test/robust/syscalls.sh \
+	test/robust/ud_scale.sh
 
 LIBFABRIC_TESTS += \
 	test/robust/crowd-both.sh \
@@ -163,7 +170,8 @@ LIBFABRIC_TESTS += \
 	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \
-	test/robust/shortage.sh
+	test/robust/shortage.sh \
+	test/robust/ud_scale.sh
 
 EXTRA_DIST += \
 	test/robust/crowd-both.sh \
@@ -180,4 +188,5 @@ EXTRA_DIST += \
 	test/robust/shortage.sh \
 	test/robust/sockets.sh \
 	test/robust/syscalls.sh \
-	test/robust/tap.sh
+	test/robust/tap.sh \
+	test/robust/ud_scale.sh
