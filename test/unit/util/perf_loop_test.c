@@ -681,6 +681,25 @@ Test(perf_loop, received_messages_out_of_order_are_bad)
 	cr_expect_eq(r.bad, 2);
 }
 
+static void first_arrives_last(const struct perf_comp *comp)
+{
+	static int polls;
+
+	(void)comp;
+	if (++polls == 2)
+		perf_pattern_fill(rx_slot(0), SIZE, SEED, 0);
+}
+
+Test(perf_loop, messages_of_several_connections_may_overtake_each_other)
+{
+	r.iters = 2;
+	x.lanes = 2;
+	perf_pattern_fill(rx_slot(1), SIZE, SEED, 1);
+	on_poll = first_arrives_last;
+	receive_all(2, SIZE);
+	cr_expect_eq(r.bad, 0);
+}
+
 Test(perf_loop, received_messages_of_another_run_are_bad)
 {
 	r.iters = WINDOW;
