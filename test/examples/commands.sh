@@ -140,6 +140,9 @@ command_line()
 	*"datperf --local"*--peers*)
 		run "$1 $briefly"
 		has out '^ *100 ' "$1" ;;
+	*"datperf --local"*ud*)
+		run "$1 --sizes 8 --iters 2"
+		has out '^ *ud ' "$1" ;;
 	*"datperf --local"*)
 		run "$1 $briefly"
 		has out '^ *1M ' "$1" ;;
