@@ -21,8 +21,8 @@
 #define CALLS_MOST 128
 
 /*
- * How long a request that finds no service point is repeated, and how often: programs that start
- * together exchange their addresses before both have service points.
+ * How long a request that finds no service point, or no descriptor, is repeated, and how often:
+ * programs that start together exchange their addresses before both have service points.
  */
 #define REPEAT_NS (500 * 1000000LL)
 #define REPEAT_EVERY_NS (10 * 1000000LL)
@@ -201,11 +201,25 @@ static int attempt(struct ud_call *call)
 			       &msg, &call->cm);
 }
 
+static void repeat_later(struct ud_call *call)
+{
+	dofi_timer_start(progress_of(call), &call->repeat, dofi_now() + REPEAT_EVERY_NS);
+}
+
+/* Whether there is no descriptor now, and one may become free: another exchange has it. */
+static bool is_to_wait(const struct ud_call *call, int ret)
+{
+	return (ret == -EMFILE || ret == -ENFILE) &&
+	       (uia_of(call)->n_calls > 1 || dofi_now() < call->repeat_until);
+}
+
 static void attempt_again(struct ud_call *call)
 {
 	const int ret = attempt(call);
 
-	if (ret)
+	if (is_to_wait(call, ret))
+		repeat_later(call);
+	else if (ret)
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
 }
 
@@ -229,47 +243,29 @@ static void attempts_fail(struct ud_call *call, const char *why)
 /* Tries the next of the qualifier's ports, and all of them again a little later. */
 static void attempt_next(struct ud_call *call, const char *why)
 {
-	const int64_t now = dofi_now();
-
 	dofi_cm_close(call->cm);
 	call->cm = NULL;
 	if (++call->attempt < DOFI_WIRE_DATAGRAM_PORTS)
 		attempt_again(call);
-	else if (now < call->repeat_until)
-		dofi_timer_start(progress_of(call), &call->repeat, now + REPEAT_EVERY_NS);
+	else if (dofi_now() < call->repeat_until)
+		repeat_later(call);
 	else
 		attempts_fail(call, why);
 }
 
-/* Whether there is no descriptor now, and an exchange that ends will free one. */
-static bool is_to_wait(const struct ud_ia *uia, int ret)
+static void call_begin(struct ud_ia *uia, struct ud_call *call)
 {
-	return (ret == -EMFILE || ret == -ENFILE) && uia->n_calls;
-}
-
-/* Returns false if @call has to wait. */
-static bool call_begin(struct ud_ia *uia, struct ud_call *call)
-{
-	const int ret = attempt(call);
-
-	if (is_to_wait(uia, ret))
-		return false;
 	TAILQ_REMOVE(&uia->delayed, call, delay);
 	call->begun = true;
 	call->repeat_until = dofi_now() + REPEAT_NS;
 	uia->n_calls++;
-	if (ret)
-		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
-	return true;
+	attempt_again(call);
 }
 
 static void calls_begin(struct ud_ia *uia)
 {
-	struct ud_call *call;
-
-	while (uia->n_calls < CALLS_MOST && (call = TAILQ_FIRST(&uia->delayed)))
-		if (!call_begin(uia, call))
-			return;
+	while (uia->n_calls < CALLS_MOST && !TAILQ_EMPTY(&uia->delayed))
+		call_begin(uia, TAILQ_FIRST(&uia->delayed));
 }
 
 void ud_calls_begin(struct dofi_work *work)

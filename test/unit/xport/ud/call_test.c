@@ -8,7 +8,9 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -247,6 +249,60 @@ Test(xport_ud_call, waits_while_too_many_are_not_answered)
 		ud_ended(&ud_near, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
 			 "no");
 	cr_expect_eq(ud_calls(), 0);
+}
+
+/* Descriptors: a test takes all of them. */
+
+#define DESCRIPTORS 256
+
+static int taken[DESCRIPTORS];
+static unsigned n_taken;
+
+static void descriptors_take(void)
+{
+	const struct rlimit few = { DESCRIPTORS, DESCRIPTORS };
+	int fd;
+
+	cr_assert(!setrlimit(RLIMIT_NOFILE, &few));
+	while (n_taken < DESCRIPTORS && (fd = dup(STDERR_FILENO)) >= 0)
+		taken[n_taken++] = fd;
+	cr_assert(n_taken && errno == EMFILE);
+}
+
+static void descriptors_return(void)
+{
+	while (n_taken)
+		close(taken[--n_taken]);
+}
+
+Test(xport_ud_call, waits_for_a_descriptor_of_another)
+{
+	DAT_CR_HANDLE cr;
+
+	succeed(ud_call_at(&ud_near, qual, LONG, "first"));
+	cr = ud_request(&ud_far, "first");
+	descriptors_take();
+	succeed(ud_call_at(&ud_near, qual, LONG, "second"));
+	settle();
+	cr_expect_eq(ud_calls(), 2);
+	cr_expect(event_none(ud_near.evd));
+	succeed(dofi_cr_reject(cr, 0, NULL));
+	ud_ended(&ud_near, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, "");
+	cr = ud_request(&ud_far, "second");
+	descriptors_return();
+	succeed(dofi_cr_accept(cr, ud_far.ep, 0, NULL));
+	established(&ud_near, DAT_IB_UD_REMOTE_AH, "");
+}
+
+Test(xport_ud_call, fails_without_a_descriptor)
+{
+	descriptors_take();
+	succeed(ud_call_at(&ud_near, qual, LONG, "hello"));
+	failed(DAT_IB_UD_CONNECTION_ERROR_EVENT);
+	descriptors_return();
+	succeed(ud_call_at(&ud_near, qual, LONG, "again"));
+	succeed(dofi_cr_accept(ud_request(&ud_far, "again"), ud_far.ep, 0, NULL));
+	established(&ud_near, DAT_IB_UD_REMOTE_AH, "");
 }
 
 Test(xport_ud_call, that_waits_ends_at_its_deadline)
