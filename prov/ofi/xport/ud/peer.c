@@ -22,7 +22,7 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg)
 		return false;
 	*intro = (struct ud_intro){
 		.number = msg->number, .key = msg->key, .host = msg->host,
-		.addr_len = msg->addr_len,
+		.frame_size = msg->frame_size, .addr_len = msg->addr_len,
 	};
 	memcpy(intro->fabric, msg->fabric, sizeof(intro->fabric));
 	memcpy(intro->page, msg->page, sizeof(intro->page));
@@ -157,6 +157,7 @@ static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_i
 {
 	peer->upz = upz;
 	peer->key = intro->key;
+	peer->frame_size = intro->frame_size;
 	peer->page = NULL;
 	peer->here = NULL;
 	peer->taken = false;

@@ -367,6 +367,8 @@ static int send_now(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 	const size_t len = UD_FRAME_HEADER + dto->length;
 	int ret = -FI_EAGAIN;
 
+	if (len > peer->frame_size)
+		return -EMSGSIZE;
 	if (is_injected(upz, len) && !peer->n_waiting)
 		ret = inject(upz, peer, dto);
 	return ret == -FI_EAGAIN ? send_copy(upz, uep, peer, dto) : ret;

@@ -90,6 +90,7 @@ struct ud_peer {
 	struct ud_pz *upz;		/* under upz->lock, as all below unless stated */
 	fi_addr_t to;
 	uint64_t key;			/* never 0 */
+	size_t frame_size;		/* the longest datagram that it takes, with the header */
 	struct dofi_shm_peer *page;	/* the page of its IA, or NULL */
 	/* the key while the endpoint exists, if the peer is in this process; else NULL */
 	const _Atomic uint64_t *here;

@@ -111,6 +111,15 @@ Test(xport_ud_send, of_more_is_refused)
 	expect_type(dofi_ep_post_send_ud(ud_near.ep, &p), DAT_LENGTH_ERROR);
 }
 
+/* Two ends of one fabric may have different limits, by libfabric's settings. */
+Test(xport_ud_send, of_more_than_the_peer_takes_fails)
+{
+	far_ah->frame_size = UD_FRAME_HEADER + 100;
+	ud_send(&ud_near, far_ah, &ud_far, 0, 101, 7);
+	ud_done(&ud_near, 7, DAT_DTO_ERR_LOCAL_LENGTH, DAT_IB_DTO_SEND_UD);
+	ud_works(&ud_near, far_ah, &ud_far, 100);
+}
+
 Test(xport_ud_send, gathers_segments)
 {
 	const DAT_LMR_TRIPLET iov[3] = {
