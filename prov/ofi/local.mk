@@ -17,6 +17,7 @@ dofi_core_sources = \
 	prov/ofi/base/runner.c \
 	prov/ofi/base/sealed.c \
 	prov/ofi/base/spin.c \
+	prov/ofi/base/table.c \
 	prov/ofi/loop/eq.c \
 	prov/ofi/loop/fork.c \
 	prov/ofi/loop/progress.c \
@@ -200,6 +201,7 @@ noinst_HEADERS += \
 	prov/ofi/base/runner.h \
 	prov/ofi/base/sealed.h \
 	prov/ofi/base/spin.h \
+	prov/ofi/base/table.h \
 	prov/ofi/loop/eq.h \
 	prov/ofi/loop/fork.h \
 	prov/ofi/loop/poller.h \

@@ -5,6 +5,7 @@
 
 #include "fab/endpoint.h"
 
+#include "base/container.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 
@@ -20,7 +21,7 @@
 #define CACHE_LINE 64
 
 struct dofi_rdm_peer {
-	LIST_ENTRY(dofi_rdm_peer) by_address, by_addr;
+	struct dofi_table_link by_address, by_addr;
 	unsigned uses;
 	bool stays;			/* the fabric's entry stays after the last use */
 	fi_addr_t addr;
@@ -262,18 +263,19 @@ log:
 	return ret;
 }
 
+static void peer_free(struct dofi_table_link *by_address, void *arg)
+{
+	(void)arg;
+	free(DOFI_CONTAINER_OF(by_address, struct dofi_rdm_peer, by_address));
+}
+
 void dofi_rdm_close(struct dofi_rdm *rdm)
 {
-	struct dofi_rdm_peer *peer;
-	unsigned i;
-
 	dofi_rdm_shut(rdm);
 	dofi_cq_drain(rdm->cq);
-	for (i = 0; i < DOFI_RDM_BUCKETS; i++)
-		while ((peer = LIST_FIRST(&rdm->by_address[i]))) {
-			LIST_REMOVE(peer, by_address);
-			free(peer);
-		}
+	dofi_table_each(&rdm->by_address, peer_free, NULL);
+	dofi_table_fini(&rdm->by_address);
+	dofi_table_fini(&rdm->by_addr);
 	fi_close(&rdm->av->fid);
 	buffers_close(rdm);
 }
@@ -313,24 +315,17 @@ static bool is_address(const struct dofi_rdm *rdm, const void *address, size_t l
 	       is_sockaddr_like(rdm->address, address);
 }
 
-/* Peers by their address, and by the fabric's name of it. FNV-1a. */
-static unsigned bucket_of(const void *bytes, size_t len)
-{
-	const unsigned char *p = bytes;
-	uint32_t hash = 2166136261u;
-
-	while (len--)
-		hash = (hash ^ *p++) * 16777619u;
-	return (hash ^ hash >> 16) & (DOFI_RDM_BUCKETS - 1);
-}
-
 static struct dofi_rdm_peer *peer_find(const struct dofi_rdm *rdm, const void *address, size_t len)
 {
-	struct dofi_rdm_peer *peer;
+	struct dofi_table_link *link = dofi_table_find(&rdm->by_address, dofi_hash(address, len));
 
-	LIST_FOREACH(peer, &rdm->by_address[bucket_of(address, len)], by_address)
+	for (; link; link = dofi_table_next(link)) {
+		struct dofi_rdm_peer *peer =
+			DOFI_CONTAINER_OF(link, struct dofi_rdm_peer, by_address);
+
 		if (peer->len == len && !memcmp(peer->address, address, len))
 			return peer;
+	}
 	return NULL;
 }
 
@@ -339,11 +334,37 @@ bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t l
 	return peer_find(rdm, address, len);
 }
 
+static int tables_add(struct dofi_rdm *rdm, struct dofi_rdm_peer *peer)
+{
+	const uint32_t hash = dofi_hash(peer->address, peer->len);
+	int ret = dofi_table_add(&rdm->by_address, &peer->by_address, hash);
+
+	if (ret)
+		return ret;
+	ret = dofi_table_add(&rdm->by_addr, &peer->by_addr,
+			     dofi_hash(&peer->addr, sizeof(peer->addr)));
+	if (ret)
+		dofi_table_remove(&rdm->by_address, &peer->by_address);
+	return ret;
+}
+
+static int peer_insert(struct dofi_rdm *rdm, struct dofi_rdm_peer *peer)
+{
+	int n = fi_av_insert(rdm->av, peer->address, 1, &peer->addr, 0, NULL), ret;
+
+	if (n != 1)
+		return n < 0 ? n : -EHOSTUNREACH;
+	ret = tables_add(rdm, peer);
+	if (ret)
+		fi_av_remove(rdm->av, &peer->addr, 1, 0);
+	return ret;
+}
+
 static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 		    struct dofi_rdm_peer **out)
 {
 	struct dofi_rdm_peer *peer;
-	int n;
+	int ret;
 
 	/* the fabric reports neither its limit nor that it is reached */
 	if (rdm->max_peers && rdm->used_peers >= rdm->max_peers)
@@ -353,13 +374,11 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 		return -ENOMEM;
 	memcpy(peer->address, address, len);
 	peer->len = len;
-	n = fi_av_insert(rdm->av, peer->address, 1, &peer->addr, 0, NULL);
-	if (n != 1) {
+	ret = peer_insert(rdm, peer);
+	if (ret) {
 		free(peer);
-		return n < 0 ? n : -EHOSTUNREACH;
+		return ret;
 	}
-	LIST_INSERT_HEAD(&rdm->by_address[bucket_of(address, len)], peer, by_address);
-	LIST_INSERT_HEAD(&rdm->by_addr[bucket_of(&peer->addr, sizeof(peer->addr))], peer, by_addr);
 	rdm->used_peers++;
 	*out = peer;
 	return 0;
@@ -386,20 +405,32 @@ int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_
 	return 0;
 }
 
+static struct dofi_rdm_peer *peer_of(const struct dofi_rdm *rdm, fi_addr_t addr)
+{
+	struct dofi_table_link *link = dofi_table_find(&rdm->by_addr,
+						       dofi_hash(&addr, sizeof(addr)));
+
+	for (; link; link = dofi_table_next(link)) {
+		struct dofi_rdm_peer *peer =
+			DOFI_CONTAINER_OF(link, struct dofi_rdm_peer, by_addr);
+
+		if (peer->addr == addr && peer->uses)
+			return peer;
+	}
+	return NULL;
+}
+
 void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
 {
-	struct dofi_rdm_peer *peer;
+	struct dofi_rdm_peer *peer = peer_of(rdm, addr);
 
-	LIST_FOREACH(peer, &rdm->by_addr[bucket_of(&addr, sizeof(addr))], by_addr)
-		if (peer->addr == addr && peer->uses)
-			break;
 	if (!peer)
 		return;
 	peer->stays |= !removable && rdm->max_peers;
 	if (--peer->uses || peer->stays)
 		return;
-	LIST_REMOVE(peer, by_address);
-	LIST_REMOVE(peer, by_addr);
+	dofi_table_remove(&rdm->by_address, &peer->by_address);
+	dofi_table_remove(&rdm->by_addr, &peer->by_addr);
 	fi_av_remove(rdm->av, &peer->addr, 1, 0);
 	free(peer);
 }

@@ -5,6 +5,7 @@
 #ifndef DOFI_FAB_ENDPOINT_H
 #define DOFI_FAB_ENDPOINT_H
 
+#include "base/table.h"
 #include "fab/domain.h"
 
 #include <rdma/fi_endpoint.h>
@@ -43,9 +44,6 @@ typedef void dofi_rdm_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq
 
 struct dofi_rdm_peer;
 
-/* Of the tables of peers; a power of two. */
-#define DOFI_RDM_BUCKETS 256
-
 struct dofi_rdm {
 	struct fid_ep *fid;		/* NULL when closed */
 	struct fid_av *av;
@@ -71,8 +69,8 @@ struct dofi_rdm {
 	unsigned n_unposted;			/* how many those are; CQ lock */
 
 	/* progress thread only; for a direct endpoint of a connection: under the EP's lock */
-	LIST_HEAD(dofi_rdm_peers, dofi_rdm_peer) by_address[DOFI_RDM_BUCKETS];
-	struct dofi_rdm_peers by_addr[DOFI_RDM_BUCKETS];
+	struct dofi_table by_address;	/* by the bytes of their addresses */
+	struct dofi_table by_addr;	/* by the fabric's fi_addr_t */
 	/* how many peers may be added before the endpoint is closed; 0: no limit */
 	unsigned max_peers;
 	unsigned used_peers;		/* how many of them were added */

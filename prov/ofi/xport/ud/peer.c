@@ -94,19 +94,28 @@ static const _Atomic uint64_t *here_find(uint64_t key)
 
 /* The table */
 
-static unsigned bucket_of(uint64_t key)
+static struct ud_peer *peer_of(struct dofi_table_link *link)
 {
-	return (unsigned)(key ^ key >> 32) & (UD_PEER_BUCKETS - 1);
+	return DOFI_CONTAINER_OF(link, struct ud_peer, in_table);
+}
+
+/* Keys are random. */
+static uint32_t hash_of(uint64_t key)
+{
+	return (uint32_t)(key ^ key >> 32);
 }
 
 static struct ud_peer *find(const struct ud_pz *upz, const struct ud_intro *intro)
 {
-	struct ud_peer *peer;
+	struct dofi_table_link *link = dofi_table_find(&upz->table, hash_of(intro->key));
 
-	LIST_FOREACH(peer, &upz->table[bucket_of(intro->key)], in_table)
+	for (; link; link = dofi_table_next(link)) {
+		struct ud_peer *peer = peer_of(link);
+
 		if (peer->key == intro->key && peer->addr_len == intro->addr_len &&
 		    !memcmp(peer->addr, intro->addr, intro->addr_len))
 			return peer;
+	}
 	return NULL;
 }
 
@@ -153,6 +162,20 @@ static int reach(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer
 	return ret;
 }
 
+/*
+ * libfabric's shm can remove a peer that took a message and is not in this process. The lock keeps
+ * other threads from sending: the address vector of verbs has none.
+ */
+static void leave(struct ud_peer *peer)
+{
+	struct ud_pz *upz = peer->upz;
+
+	dofi_mutex_lock(&upz->lock);
+	dofi_rdm_peer_remove(&upz->rdm, peer->to, peer->taken && !peer->here);
+	dofi_mutex_unlock(&upz->lock);
+	unmap(peer);
+}
+
 static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_intro *intro)
 {
 	peer->upz = upz;
@@ -177,13 +200,19 @@ static int peer_new(struct ud_pz *upz, const struct ud_intro *intro, struct ud_p
 		return -ENOMEM;
 	peer_init(peer, upz, intro);
 	ret = reach(upz, intro, peer);
-	if (ret) {
-		dofi_pool_put(&peers, peer);
-		return ret;
-	}
-	LIST_INSERT_HEAD(&upz->table[bucket_of(peer->key)], peer, in_table);
+	if (ret)
+		goto put;
+	ret = dofi_table_add(&upz->table, &peer->in_table, hash_of(peer->key));
+	if (ret)
+		goto leave;
 	*out = peer;
 	return 0;
+
+leave:
+	leave(peer);
+put:
+	dofi_pool_put(&peers, peer);
+	return ret;
 }
 
 static void log_unreached(const struct ud_intro *intro, int ret)
@@ -222,19 +251,10 @@ static bool is_busy(struct ud_peer *peer)
 	return busy;
 }
 
-/*
- * libfabric's shm can remove a peer that took a message and is not in this process. The lock keeps
- * other threads from sending: the address vector of verbs has none.
- */
 static void peer_remove(struct ud_peer *peer)
 {
-	struct ud_pz *upz = peer->upz;
-
-	LIST_REMOVE(peer, in_table);
-	dofi_mutex_lock(&upz->lock);
-	dofi_rdm_peer_remove(&upz->rdm, peer->to, peer->taken && !peer->here);
-	dofi_mutex_unlock(&upz->lock);
-	unmap(peer);
+	dofi_table_remove(&peer->upz->table, &peer->in_table);
+	leave(peer);
 	dofi_pool_put(&peers, peer);
 }
 
@@ -252,36 +272,31 @@ void ud_peer_put(struct ud_peer *peer)
 		peer_remove(peer);
 }
 
-static void reap_bucket(struct ud_pz *upz, unsigned i)
+static void reap(struct dofi_table_link *link, void *arg)
 {
-	struct ud_peer *peer, *next;
+	struct ud_peer *peer = peer_of(link);
 
-	for (peer = LIST_FIRST(&upz->table[i]); peer; peer = next) {
-		next = LIST_NEXT(peer, in_table);
-		if (!peer->uses && !is_busy(peer))
-			peer_remove(peer);
-	}
+	(void)arg;
+	if (!peer->uses && !is_busy(peer))
+		peer_remove(peer);
 }
 
 void ud_peers_reap(struct dofi_work *work)
 {
-	struct ud_pz *upz = DOFI_CONTAINER_OF(work, struct ud_pz, reaping);
-	unsigned i;
+	dofi_table_each(&DOFI_CONTAINER_OF(work, struct ud_pz, reaping)->table, reap, NULL);
+}
 
-	for (i = 0; i < UD_PEER_BUCKETS; i++)
-		reap_bucket(upz, i);
+static void remove_any(struct dofi_table_link *link, void *arg)
+{
+	(void)arg;
+	dofi_pool_tag_set(peer_of(link), 0);
+	peer_remove(peer_of(link));
 }
 
 void ud_peers_close(struct ud_pz *upz)
 {
-	struct ud_peer *peer;
-	unsigned i;
-
-	for (i = 0; i < UD_PEER_BUCKETS; i++)
-		while ((peer = LIST_FIRST(&upz->table[i]))) {
-			dofi_pool_tag_set(peer, 0);
-			peer_remove(peer);
-		}
+	dofi_table_each(&upz->table, remove_any, NULL);
+	dofi_table_fini(&upz->table);
 }
 
 bool ud_peer_is_valid(const struct ud_pz *upz, const void *ah)

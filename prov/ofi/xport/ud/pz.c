@@ -104,13 +104,9 @@ static void sweeper_remove(struct ud_pz *upz)
 
 static void upz_init(struct ud_pz *upz, struct dofi_pz *pz)
 {
-	unsigned i;
-
 	upz->pz = pz;
 	upz->uia = ud_ia_of(pz->obj.ia);
 	upz->reaping.run = ud_peers_reap;
-	for (i = 0; i < UD_PEER_BUCKETS; i++)
-		LIST_INIT(&upz->table[i]);
 	dofi_mutex_init(&upz->lock);
 	TAILQ_INIT(&upz->waiting);
 	TAILQ_INIT(&upz->stalled);

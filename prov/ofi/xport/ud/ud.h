@@ -31,6 +31,7 @@
 #define DOFI_XPORT_UD_UD_H
 
 #include "base/mutex.h"
+#include "base/table.h"
 #include "fab/endpoint.h"
 #include "obj/datagram.h"
 #include "xport/rdm/shm/host.h"
@@ -101,14 +102,13 @@ struct ud_peer {
 	unsigned in_flight;		/* copies at the fabric */
 	TAILQ_ENTRY(ud_peer) link;	/* in upz->waiting, if any copies wait */
 	unsigned uses;			/* references of the program; progress thread */
-	LIST_ENTRY(ud_peer) in_table;	/* progress thread */
+	struct dofi_table_link in_table; /* progress thread */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
 };
 
 TAILQ_HEAD(ud_peers, ud_peer);
 
-#define UD_PEER_BUCKETS 1024		/* a power of two */
 #define UD_EP_SLOTS 65536
 
 /* A datagram EP. */
@@ -142,7 +142,7 @@ struct ud_pz {
 	LIST_ENTRY(ud_pz) here;		/* in the list of this process, see peer.c */
 
 	/* progress thread only */
-	LIST_HEAD(, ud_peer) table[UD_PEER_BUCKETS];
+	struct dofi_table table;	/* its peers, by their keys */
 	uint16_t generation;		/* of the numbers */
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock; a leaf */

@@ -451,16 +451,14 @@ Test(xport_ud_send, that_completes_with_an_error_is_counted)
 
 static bool in_table(const struct ud_peer *ah)
 {
-	const struct ud_pz *upz = ud_part(&ud_near);
-	const struct ud_peer *peer;
-	unsigned i;
+	const struct dofi_table *table = &ud_part(&ud_near)->table;
+	const struct dofi_table_link *link;
 
 	settle();
-	for (i = 0; i < UD_PEER_BUCKETS; i++)
-		LIST_FOREACH(peer, &upz->table[i], in_table)
-			if (peer == ah)
-				return true;
-	return false;
+	link = dofi_table_find(table, ah->in_table.hash);
+	while (link && link != &ah->in_table)
+		link = dofi_table_next(link);
+	return link;
 }
 
 static void handle_refused(struct ud_peer *ah)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A hash table of objects that have a link in them. It doubles when it has more objects than
+ * buckets. Not thread-safe.
+ */
+#ifndef DOFI_BASE_TABLE_H
+#define DOFI_BASE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* In an object of a table; the table's while the object is in it. */
+struct dofi_table_link {
+	struct dofi_table_link *next;
+	uint32_t hash;
+};
+
+/* All zero at first. */
+struct dofi_table {
+	struct dofi_table_link **bucket;
+	uint32_t n_buckets;		/* 0, or a power of two */
+	uint32_t n;			/* objects */
+};
+
+/* A hash of @len bytes. */
+uint32_t dofi_hash(const void *bytes, size_t len);
+
+/* Returns 0, or -ENOMEM if the table has no memory for its first object. */
+int dofi_table_add(struct dofi_table *table, struct dofi_table_link *link, uint32_t hash);
+void dofi_table_remove(struct dofi_table *table, struct dofi_table_link *link);
+
+/* The first object with @hash, and the next with the hash of @link; NULL: there is none. */
+struct dofi_table_link *dofi_table_find(const struct dofi_table *table, uint32_t hash);
+struct dofi_table_link *dofi_table_next(const struct dofi_table_link *link);
+
+/* Calls @fn for each object, which @fn may remove, and free. */
+void dofi_table_each(struct dofi_table *table, void (*fn)(struct dofi_table_link *link, void *arg),
+		     void *arg);
+
+/* Frees what the table allocated, and makes it all zero. Its objects stay. */
+void dofi_table_fini(struct dofi_table *table);
+
+#endif
