@@ -16,6 +16,7 @@
 
 #define CALLS_MOST 128			/* of call.c */
 #define LONG DAT_TIMEOUT_INFINITE
+#define SHORT 500000			/* long enough for a request to arrive */
 
 static DAT_PSP_HANDLE psp;		/* of far */
 static DAT_CONN_QUAL qual;
@@ -118,7 +119,7 @@ Test(xport_ud_call, ends_at_its_deadline)
 {
 	DAT_CR_HANDLE cr;
 
-	succeed(ud_call_at(&ud_near, qual, 20000, "hello"));
+	succeed(ud_call_at(&ud_near, qual, SHORT, "hello"));
 	cr = ud_request(&ud_far, "hello");
 	failed(DAT_IB_UD_CONNECTION_ERROR_EVENT);
 	/* the passive side gets an address handle only if the peer is there */
@@ -462,7 +463,7 @@ Test(xport_ud_caller, is_refused_for_a_newer_reason)
 
 Test(xport_ud_caller, gets_no_answer)
 {
-	is_called_within(20000);
+	is_called_within(SHORT);
 	failed(DAT_IB_UD_CONNECTION_ERROR_EVENT);
 	cr_expect_eq(peer_recv_cm(&other), 0);
 }

@@ -320,13 +320,13 @@ void ud_sweep(const struct ud_side *s)
 void ud_counts(const struct ud_side *s, const uint64_t *counter, uint64_t n)
 {
 	const int64_t until = dofi_now() + 30 * 1000000000LL;
+	uint64_t now;
 
-	while (__atomic_load_n(counter, __ATOMIC_RELAXED) < n && dofi_now() < until) {
+	while ((now = __atomic_load_n(counter, __ATOMIC_RELAXED)) < n && dofi_now() < until) {
 		ud_sweep(s);
 		usleep(100);
 	}
-	cr_expect_eq(__atomic_load_n(counter, __ATOMIC_RELAXED), n, "%llu",
-		     (unsigned long long)*counter);
+	cr_expect_eq(now, n, "%llu", (unsigned long long)now);
 }
 
 /* Exchanges */
