@@ -9,6 +9,7 @@ EXTRA_DIST += \
 	docs/locking.md \
 	docs/migrating.md \
 	docs/progress.md \
+	docs/scale.md \
 	docs/testing.md
 
 ABI_TESTS += docs/libfabric-defects/check.sh
