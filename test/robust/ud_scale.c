@@ -7,8 +7,8 @@
  *	ud_scale2 [-m ud|rc] [-p PROCESSES] [-c] [-n DESCRIPTORS] [N]
  *
  * The peers are spread over the processes, each in a PZ of its own; by default each has a process.
- * -n lowers the limit on descriptors of all processes. Exits with 3 if the fabric has a limit below
- * N, after a line with the event; the provider logs the reason.
+ * With -n the one process may open so many descriptors for its peers. Exits with 3 if the fabric
+ * has a limit below N, after a line with the event; the provider logs the reason.
  */
 
 #include "robust.h"
@@ -34,7 +34,7 @@
 #define AGAIN_MS 1000		/* a message without an answer is sent again */
 
 struct crowd {
-	unsigned peers, processes, each;
+	unsigned peers, processes, each, descriptors;
 	bool ud, csv;
 	struct listener *listener;	/* of each process; in shared memory */
 	pid_t *pid;
@@ -356,6 +356,17 @@ static void hub_exchange(struct hub *h)
 	}
 }
 
+/* From here on the process may open @more descriptors. */
+static void limit_descriptors(unsigned more)
+{
+	const rlim_t n = resources_settled().fds + more;
+	struct rlimit limit;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit), "%s", strerror(errno));
+	limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit), "%s", strerror(errno));
+}
+
 static void hub_run(struct hub *h)
 {
 	const unsigned n = h->c->peers;
@@ -375,6 +386,8 @@ static void hub_run(struct hub *h)
 	h->before = resources_settled();
 	begin = pair_now();
 	hub_create(h);
+	if (h->c->descriptors)
+		limit_descriptors(h->c->descriptors);
 	hub_request(h);
 	hub_reach(h);
 	h->handles_us = pair_now() - begin;
@@ -431,15 +444,6 @@ static void print(const struct hub *h)
 
 /* Options */
 
-static void limit_descriptors(unsigned n)
-{
-	struct rlimit limit;
-
-	CHECK(!getrlimit(RLIMIT_NOFILE, &limit), "%s", strerror(errno));
-	limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
-	CHECK(!setrlimit(RLIMIT_NOFILE, &limit), "%s", strerror(errno));
-}
-
 /* Returns 0, or -1 if the command line is wrong. */
 static int options(struct crowd *c, int argc, char **argv)
 {
@@ -452,7 +456,7 @@ static int options(struct crowd *c, int argc, char **argv)
 		else if (opt == 'p' && atoi(optarg) > 0)
 			c->processes = (unsigned)atoi(optarg);
 		else if (opt == 'n' && atoi(optarg) > 0)
-			limit_descriptors((unsigned)atoi(optarg));
+			c->descriptors = (unsigned)atoi(optarg);
 		else if (opt == 'c')
 			c->csv = true;
 		else

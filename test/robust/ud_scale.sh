@@ -31,7 +31,7 @@ for ia in ofi-tcp ofi-shm ofi-rxm; do
 	try "$ia, connections" scale $ia -m rc
 done
 try "three processes" scale ofi-shm -p 3
-try "few descriptors" scale ofi-tcp -n 40
+try "few descriptors" scale ofi-tcp -n 8
 try "a connection has a descriptor" descriptors_of_connections
 try "a datagram peer has none" descriptors_of_datagrams
 finish
