@@ -203,6 +203,7 @@ static void endpoints_shut(struct rdm_pz *rpz)
 void rdm_endpoints_renew(struct dofi_work *work)
 {
 	struct rdm_ia *ria = ia_of_renewal(work);
+	struct rdm_guest *guest;
 	struct rdm_pz *rpz;
 	unsigned n = 0;
 
@@ -219,6 +220,8 @@ void rdm_endpoints_renew(struct dofi_work *work)
 	}
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		endpoints_shut(rpz);
+	LIST_FOREACH(guest, &ria->guests, link)
+		guest->damaged(guest);
 	dofi_robust_enable(&ria->shm.robust);
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		rdm_endpoints_close(rpz);

@@ -77,12 +77,23 @@ struct rdm_pending;
 
 extern const struct dofi_xport dofi_rdm_xport;	/* in xport.c */
 
+/* Another owner of an endpoint in the IA's shared memory. */
+struct rdm_guest {
+	/*
+	 * The memory is damaged, and cannot be repaired: closes the endpoint, by dofi_rdm_shut().
+	 * Progress thread.
+	 */
+	void (*damaged)(struct rdm_guest *guest);
+	LIST_ENTRY(rdm_guest) link;
+};
+
 /* The transport's part of an IA. */
 struct rdm_ia {
 	struct dofi_ports ports;
 	struct dofi_shm shm;		/* valid if the fabric is shared memory */
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
+	LIST_HEAD(, rdm_guest) guests;	/* used by the progress thread alone */
 	struct dofi_progress *progress;
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
 	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */

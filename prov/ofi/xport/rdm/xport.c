@@ -53,6 +53,7 @@ static int rdm_ia_init(struct dofi_ia *ia)
 		goto free_ria;
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->pzs);
+	LIST_INIT(&ria->guests);
 	ria->progress = &ia->progress;
 	ria->ring_ops = &ring_progress_ops;
 	ria->arrived = buffer_arrived;

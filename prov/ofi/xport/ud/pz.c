@@ -102,6 +102,35 @@ static void sweeper_remove(struct ud_pz *upz)
 	dofi_mutex_unlock(&upz->domain->cq.lock);
 }
 
+/*
+ * A process died while it sent here, and its traces cannot be removed: peers reach the EPs no more.
+ * An endpoint in place of this one would have another address.
+ */
+static void damaged(struct rdm_guest *guest)
+{
+	struct ud_pz *upz = DOFI_CONTAINER_OF(guest, struct ud_pz, guest);
+	uint32_t i;
+
+	dofi_rdm_shut(&upz->rdm);
+	for (i = 0; i < upz->n_eps; i++)
+		if (upz->ep[i])
+			dofi_async_error(upz->uia->ia, DAT_ASYNC_ERROR_EP_BROKEN, upz->ep[i]->ep,
+					 DAT_EP_TRANSFER_TO_ERROR);
+}
+
+static void guest_enter(struct ud_pz *upz)
+{
+	upz->guest.damaged = damaged;
+	if (upz->uia->shm)
+		LIST_INSERT_HEAD(&rdm_ia_of(upz->uia->ia)->guests, &upz->guest, link);
+}
+
+static void guest_leave(struct ud_pz *upz)
+{
+	if (upz->uia->shm)
+		LIST_REMOVE(&upz->guest, link);
+}
+
 static void upz_init(struct ud_pz *upz, struct dofi_pz *pz)
 {
 	upz->pz = pz;
@@ -130,6 +159,7 @@ static int upz_open(struct ud_pz *upz)
 	ret = ud_sends_open(upz);
 	if (ret)
 		goto close_endpoint;
+	guest_enter(upz);
 	sweeper_add(upz);
 	ud_peers_here_enter(upz);
 	return 0;
@@ -148,7 +178,7 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 
 	if (upz) {
 		*out = upz;
-		return 0;
+		return upz->rdm.fid ? 0 : -ENODEV;
 	}
 	upz = calloc(1, sizeof(*upz));
 	if (!upz)
@@ -186,6 +216,7 @@ void ud_pz_close(struct dofi_pz *pz)
 	settle(upz);
 	ud_peers_here_leave(upz);
 	sweeper_remove(upz);
+	guest_leave(upz);
 	dofi_rdm_shut(&upz->rdm);
 	dofi_cq_drain(&upz->domain->cq);
 	dofi_progress_withdraw(&upz->uia->ia->progress, &upz->reaping);

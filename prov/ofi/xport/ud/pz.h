@@ -5,7 +5,10 @@
 
 #include "xport/ud/ud.h"
 
-/* Returns the service's part of @pz, made if there is none. 0 or a negative errno. */
+/*
+ * Returns the service's part of @pz, made if there is none. 0 or a negative errno: -ENODEV if its
+ * shared memory was damaged.
+ */
 int ud_pz_open(struct dofi_pz *pz, struct ud_pz **upz);
 /* dofi_datagrams.pz_close. Waits up to UD_PATIENCE_NS until the fabric has all copies. */
 void ud_pz_close(struct dofi_pz *pz);

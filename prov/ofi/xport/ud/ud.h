@@ -34,8 +34,7 @@
 #include "base/table.h"
 #include "fab/endpoint.h"
 #include "obj/datagram.h"
-#include "xport/rdm/shm/host.h"
-#include "xport/rdm/shm/page.h"
+#include "xport/rdm/rdm.h"
 #include "xport/ud/bell.h"
 
 #include <stdatomic.h>
@@ -133,6 +132,7 @@ struct ud_pz {
 	size_t inject;			/* most bytes that are injected; 0: none */
 	uint64_t key;			/* peers prove by it that they were given our address */
 	struct dofi_sweeper sweeper;
+	struct rdm_guest guest;		/* where memory is shared */
 	struct dofi_work reaping;	/* removes peers that are not used any more */
 
 	/* under the CQ lock */

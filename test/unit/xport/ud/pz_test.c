@@ -4,6 +4,7 @@
 #include "xport/ud/parts.h"
 
 #include "nomem.h"
+#include "xport/rdm/endpoint.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -97,6 +98,38 @@ Test(xport_ud_pz, may_lack_memory)
 	ud_send(&ud_near, ud_meet(&ud_near, &ud_third), &ud_third, 0, 10, 1);
 	ud_sent_one(&ud_near, 1);
 	ud_counts(&ud_third, &ia->count.dropped_no_receive, 1);
+}
+
+static void damage(void *arg)
+{
+	struct dofi_robust *robust = &((struct rdm_ia *)arg)->shm.robust;
+
+	atomic_store(&robust->disabled, true);
+	rdm_endpoints_damaged(robust);
+}
+
+/* Other PZs of the IA are damaged as well, as the lock is the IA's. */
+Test(xport_ud_pz, of_damaged_memory_breaks_its_eps)
+{
+	DAT_EP_HANDLE ep;
+	struct ud_peer *ah = ud_meet(&ud_near, &ud_far);
+	DAT_PZ_HANDLE fresh;
+
+	ud_works(&ud_near, ah, &ud_far, 1);
+	dofi_progress_call(&ia->progress, damage, rdm_ia_of(ia));
+	settle();
+	cr_expect(!ud_part(&ud_near)->rdm.fid && !ud_part(&ud_far)->rdm.fid);
+	cr_expect_eq(ia->count.async_error, 2);
+	cr_expect(!atomic_load(&rdm_ia_of(ia)->shm.robust.disabled));
+	/* a send goes nowhere, and the EP is to be freed */
+	ud_send(&ud_near, ah, &ud_far, 0, 1, 1);
+	ud_sent_one(&ud_near, 1);
+	cr_expect_eq(ia->count.dropped_sends, 1);
+	expect_type(ud_ep_try(ud_near.pz, ud_near.evd, &ep), DAT_INSUFFICIENT_RESOURCES);
+	succeed(dofi_pz_create(ia, &fresh));
+	succeed(ud_ep_try(fresh, ud_near.evd, &ep));
+	succeed(dofi_ep_free(ep));
+	succeed(dofi_pz_free(fresh));
 }
 
 /* A program may free all as soon as its sends are complete. */
