@@ -7,7 +7,7 @@ set -u
 endpoints=	# of a run with datagrams
 . "${srcdir:-.}/test/interop/lib.sh"
 
-# judge_datagrams WHO STATUS - each endpoint of a program with $endpoints of them gets one datagram
+# judge_datagrams ROLE STATUS - each endpoint of a program with $endpoints of them gets one datagram
 judge_datagrams()
 {
 	judge "$1" "$tmp/$1" "$2" "Connected! $endpoints endpoints" || return
