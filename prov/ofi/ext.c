@@ -64,7 +64,7 @@ static DAT_RETURN cmp_swap(DAT_HANDLE handle, va_list *args)
 	return dofi_ep_post_cmp_swap(handle, &p);
 }
 
-/* The segments and the peer of a datagram; the program's structure is read once. */
+/* segments, lbuf, ah_ptr, cookie: the program's address handle is read once */
 static void take_datagram(struct dofi_post *p, va_list *args)
 {
 	const DAT_IB_ADDR_HANDLE *ah;
@@ -77,8 +77,8 @@ static void take_datagram(struct dofi_post *p, va_list *args)
 	p->number = ah ? ah->qpn : 0;
 }
 
-/* dat_ib_post_send_ud(): segments, lbuf, ah_ptr, cookie, flags */
-static DAT_RETURN send_ud(DAT_HANDLE handle, va_list *args)
+/* dat_ib_post_send_ud(), and with idata before the flags dat_ib_post_send_ud_immed() */
+static DAT_RETURN send_ud(DAT_HANDLE handle, va_list *args, bool immed)
 {
 	struct dofi_post p = { .n = 0 };
 	struct dofi_ep *ep;
@@ -87,23 +87,10 @@ static DAT_RETURN send_ud(DAT_HANDLE handle, va_list *args)
 	if (ret)
 		return ret;
 	take_datagram(&p, args);
+	if (immed)
+		p.immed = va_arg(*args, DAT_UINT32);
 	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
-	return dofi_ep_post_send_ud(handle, &p);
-}
-
-/* dat_ib_post_send_ud_immed(): segments, lbuf, ah_ptr, cookie, idata, flags */
-static DAT_RETURN send_ud_immed(DAT_HANDLE handle, va_list *args)
-{
-	struct dofi_post p = { .n = 0 };
-	struct dofi_ep *ep;
-	DAT_RETURN ret = dofi_datagram_ep(handle, &ep);
-
-	if (ret)
-		return ret;
-	take_datagram(&p, args);
-	p.immed = va_arg(*args, DAT_UINT32);
-	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
-	return dofi_ep_post_send_ud_immed(handle, &p);
+	return immed ? dofi_ep_post_send_ud_immed(handle, &p) : dofi_ep_post_send_ud(handle, &p);
 }
 
 /* What dat_ib_open_query() requests. */
@@ -198,9 +185,9 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *a
 	case DAT_IB_SEND_IMMED_OP:
 		return send_immed(handle, args);
 	case DAT_IB_UD_SEND_OP:
-		return send_ud(handle, args);
+		return send_ud(handle, args, false);
 	case DAT_IB_UD_SEND_IMMED_OP:
-		return send_ud_immed(handle, args);
+		return send_ud(handle, args, true);
 	case DAT_IB_UD_CM_FREE_OP:
 		return dofi_ud_cm_free(handle, va_arg(*args, void *));
 	case DAT_IB_UD_AH_FREE_OP:
