@@ -7,6 +7,8 @@
 
 #include "pair.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 
 /*
@@ -32,6 +34,17 @@ static size_t length_of(unsigned i)
 static void disconnect(struct link *l)
 {
 	OK(dat_ep_disconnect(l->ep, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void disconnect_and_hear(struct link *l)
+{
+	OK(dat_ep_disconnect(l->ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_conn(l->n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, l->ep);
+}
+
+static void disconnect_gracefully(struct link *l)
+{
+	OK(dat_ep_disconnect(l->ep, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
 static void free_ep(struct link *l)
@@ -134,6 +147,71 @@ static void idle_server(struct pair *p)
 static const struct ending disconnecting = { disconnect, "60000" };
 static const struct ending closing = { close_ia, "60000" };
 static const struct ending freeing = { free_ep, "300" };
+static const struct ending abrupt = { disconnect_and_hear, "60000" };
+static const struct ending graceful = { disconnect_gracefully, "1" };
+
+/*
+ * The fabrics of TCP end a connection in two halves: a socket that is closed while its peer still
+ * sends would be reset, and the reset overtakes data that the peer has not read.
+ */
+
+/* Returns how many sockets of this process have sent their end, and wait for the peer's. */
+static unsigned count_half_closed(void)
+{
+	unsigned n = 0;
+	int fd;
+
+	for (fd = 0; fd < 256; fd++) {
+		struct tcp_info info = { .tcpi_state = TCP_CLOSE };
+		socklen_t len = sizeof(info);
+
+		if (!getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+			n += info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_FIN_WAIT2;
+	}
+	return n;
+}
+
+static void half_server(struct pair *p)
+{
+	struct link l;
+
+	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
+		pair_skip("the fabric has no sockets, or keeps them");
+	open_both(p, &l);
+	pair_sync(p);
+	expect_end(l.n.conn, l.ep);
+	pair_sync(p);
+	OK(dat_ep_free(l.ep));
+	mem_put(&l.m);
+	node_close(&l.n);
+}
+
+static void half_client(struct pair *p)
+{
+	const struct ending *ending = pair_arg();
+	const int64_t deadline = pair_deadline(PAIR_LIMIT);
+	struct link l;
+
+	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
+		pair_skip("the fabric has no sockets, or keeps them");
+	open_both(p, &l);
+	pair_sync(p);
+	kill(p->peer, SIGSTOP);
+	ending->end(&l);
+	while (!count_half_closed())
+		CHECK(pair_now() < deadline, "no socket is half closed");
+	expect_quiet(l.n.conn);
+	SAME(count_half_closed(), 1);
+	kill(p->peer, SIGCONT);
+	while (count_half_closed())
+		CHECK(pair_now() < deadline, "a socket stays half closed");
+	if (ending == &graceful)
+		expect_conn(l.n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, l.ep);
+	pair_sync(p);
+	OK(dat_ep_free(l.ep));
+	mem_put(&l.m);
+	node_close(&l.n);
+}
 
 #define NOT_SOCKETS .not_sockets = "it occasionally loses one of many messages in flight"
 
@@ -142,6 +220,10 @@ static const struct pair_case cases[] = {
 		  NOT_SOCKETS),
 	PAIR_CASE("IA closed, and received late", late_server, client, .arg = &closing,
 		  NOT_SOCKETS),
+	PAIR_CASE("an abrupt end leaves the socket half closed until the peer ends it too",
+		  half_server, half_client, .arg = &abrupt),
+	PAIR_CASE("a graceful end waits for the end of the peer", half_server, half_client,
+		  .arg = &graceful),
 	PAIR_CASE("freed, and not received", idle_server, client, .arg = &freeing, NOT_SOCKETS),
 };
 

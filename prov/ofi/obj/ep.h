@@ -73,7 +73,9 @@ struct dofi_ep {
 	/* the connection was lost before all that the peer sent was read */
 	bool data_lost;
 	bool sends_bye, got_bye;	/* the peer sends a message before an orderly end; it did */
-	bool graceful;			/* closes when the last request is done */
+	/* a graceful disconnect waits for requests; the CQ has a sleeper */
+	bool graceful;
+	bool finishing;			/* it waits for the peer: dofi_xport.finish() */
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
@@ -121,6 +123,7 @@ struct dofi_ep {
 	/* of the attempt; later of a peer if the fabric does not report its end */
 	struct dofi_timer timer;
 	struct dofi_watch watch;
+	struct dofi_linger *lingering;	/* the transport's, while it waits in finish() */
 	uint32_t received;		/* rq.head when the timer was started */
 	struct sockaddr_storage local;
 	DAT_PORT_QUAL local_port, remote_port;

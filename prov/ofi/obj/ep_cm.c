@@ -12,7 +12,6 @@
 #include "obj/ep_done.h"
 #include "obj/ep_queue.h"
 #include "obj/rmr.h"
-#include "sock/linger.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -58,16 +57,6 @@ void dofi_ep_last_receives(struct dofi_ep *ep)
 	dofi_timer_start(&ep->obj.ia->progress, &ep->timer, dofi_now() + LAST_RECEIVE_NS);
 }
 
-static void peer_ended(struct dofi_source *source)
-{
-	struct dofi_watch *watch = (struct dofi_watch *)source;
-	struct dofi_ep *ep = DOFI_CONTAINER_OF(watch, struct dofi_ep, watch);
-
-	/* if the fabric also detects the end, it reports that before the timer fires */
-	if (watch->fd >= 0)
-		dofi_ep_last_receives(ep);
-}
-
 static void ep_timeout(struct dofi_timer *timer)
 {
 	struct dofi_ep *ep = DOFI_CONTAINER_OF(timer, struct dofi_ep, timer);
@@ -91,10 +80,6 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 	struct dofi_ia *ia = ep->obj.ia;
 
 	dofi_timer_stop(&ia->progress, &ep->timer);
-	/* only connections of the fabric have a socket */
-	if (!ep->xport->matches && ia->fabric.quirk->blind_when_blocked &&
-	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
 	dofi_ep_lock(ep);
 	if (!ep->closing) {
 		dofi_count_exactly(ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ?
@@ -229,20 +214,6 @@ static void judge_loss(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 }
 
 /*
- * Returns whether data may be lost: not if a graceful disconnect has waited for all requests. Their
- * data must arrive, however long the peer takes.
- */
-static bool may_lose_data(struct dofi_ep *ep)
-{
-	bool all_sent;
-
-	dofi_ep_lock(ep);
-	all_sent = ep->graceful && dofi_queue_empty(&ep->sq);
-	dofi_ep_unlock(ep);
-	return !all_sent;
-}
-
-/*
  * Ends a connection for any cause: nothing more can complete at the fabric, operations without a
  * completion are flushed, and the event comes last.
  */
@@ -251,9 +222,6 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
 	if (ep->datagrams)
 		dofi_exchanges_start(ep);
-	if (may_lose_data(ep))
-		dofi_linger_begin(&ep->obj.ia->progress, ep->watch.fd);
-	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
 	ep->xport->close(ep);
 	end_scoped_grants(ep);
 	dofi_ep_lock(ep);
@@ -266,7 +234,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 		report_last_receive(ep);
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
 		graceful_end(ep);
-		ep->closing = ep->failed_early = false;
+		ep->closing = ep->failed_early = ep->finishing = false;
 		dofi_ep_open_queues(ep);
 		count_end(ep);
 		push_connection_event(ep, ep->end);
@@ -274,19 +242,37 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 }
 
+/*
+ * Whether the connection ends by a graceful disconnect, all requests of which are done. EP lock
+ * held.
+ */
+static bool finishes(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	if (ep->graceful && dofi_queue_empty(&ep->sq) && !ep->lost &&
+	    ep->end == DAT_CONNECTION_EVENT_DISCONNECTED) {
+		graceful_end(ep);
+		ep->finishing = true;
+	}
+	return ep->finishing && ep->xport->finish;
+}
+
 /* Progress thread. After a close, an open that has not begun is skipped. */
 static void ep_work(struct dofi_work *work)
 {
 	struct dofi_ep *ep = DOFI_CONTAINER_OF(work, struct dofi_ep, work);
+	bool finish = false;
 	unsigned todo;
 
 	dofi_ep_lock(ep);
 	/* a thread that closes it without this work has also set closing */
 	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
+	if (todo & DOFI_EP_CLOSE)
+		finish = finishes(ep);
 	dofi_ep_unlock(ep);
 	if (todo & DOFI_EP_CLOSE) {
-		dofi_ep_close_now(ep);
+		if (!finish || !ep->xport->finish(ep))
+			dofi_ep_close_now(ep);
 	} else if (todo & DOFI_EP_CONNECT) {
 		dofi_timer_start(&ep->obj.ia->progress, &ep->timer, ep->request.deadline);
 		ep->xport->connect(ep);
@@ -308,6 +294,7 @@ void dofi_ep_cm_init(struct dofi_ep *ep)
 	ep->accepting = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
 	ep->watch.fd = -1;
+	ep->lingering = NULL;
 	ep->peer_data_size = 0;
 	ep->local_port = ep->remote_port = 0;
 	memset(&ep->request.peer, 0, sizeof(ep->request.peer));

@@ -216,10 +216,14 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags) DOFI_NEE
 	default:
 		return dofi_ep_bad_state(ep);
 	}
-	if (flags == DAT_CLOSE_ABRUPT_FLAG)
+	if (flags == DAT_CLOSE_ABRUPT_FLAG && ep->finishing) {
+		ep->finishing = false;
+		dofi_ep_todo(ep, DOFI_EP_CLOSE);
+	} else if (flags == DAT_CLOSE_ABRUPT_FLAG) {
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	else
+	} else {
 		dofi_ep_request_done(ep);
+	}
 	return DAT_SUCCESS;
 }
 

@@ -89,8 +89,8 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams)
 	ep->mailbox.key = 0;
 	ep->mail = NULL;
 	ep->owes = false;
-	ep->closing = ep->graceful = ep->failed_early = ep->silent = ep->scoped = ep->framed =
-		false;
+	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->silent = false;
+	ep->scoped = ep->framed = false;
 	ep->lost = ep->sends_bye = ep->got_bye = false;
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;

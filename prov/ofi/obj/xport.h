@@ -124,6 +124,13 @@ struct dofi_xport {
 	 * dofi_dto_complete().
 	 */
 	void (*close)(struct dofi_ep *ep);
+	/*
+	 * Ends the connection of @ep, of which all requests are done, once the peer has taken all
+	 * that they sent. Returns true if the transport waits for the peer: it then queues
+	 * DOFI_EP_CLOSE, and is called again. close() follows in any case, at any time. NULL: an
+	 * operation that is done here is done at the peer.
+	 */
+	bool (*finish)(struct dofi_ep *ep);
 
 	/*
 	 * Hands one operation to the fabric. EP lock held; no allocation. Returns 0; -FI_EAGAIN to

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ensures that a peer learns of a connection's end. */
+/* Ends the connections of sockets without losing data that has been sent. */
 
 #include "sock/linger.h"
 
@@ -15,6 +15,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,53 +27,88 @@
 #define LONGEST_STEP (250 * MS)
 
 struct dofi_linger {
-	struct dofi_timer timer;
+	struct dofi_source source;	/* the peer's data or its end has come; if @heard */
+	struct dofi_timer timer;	/* for the next check */
 	struct dofi_progress *progress;
 	int fd;				/* a duplicate; the fabric closes its own */
+	bool heard;			/* the source is in the epoll set */
+	bool peer_ended;		/* all that the peer sent has been discarded */
 	int64_t step;
 	int64_t moved;			/* when data was last seen to move */
-	int left;			/* bytes that the peer had yet to take then */
+	int left;			/* bytes, the end included, that were outstanding then */
+	dofi_linger_ended *ended;	/* NULL: the connection ends unnoticed */
+	void *arg;
 	TAILQ_ENTRY(dofi_linger) link;
 	size_t rest;			/* unsent bytes, at the end of @data */
 	size_t size;
 	unsigned char data[];
 };
 
+/* Not called within a report of epoll, which may name the source again. */
 static void linger_close(struct dofi_linger *l)
 {
 	TAILQ_REMOVE(&l->progress->lingering, l, link);
+	if (l->heard)
+		dofi_source_remove(l->progress, l->fd);
 	close(l->fd);
 	free(l);
 }
 
-/* Sends as much of the rest as our kernel takes; drops it if the connection is over. */
-static void rest_send(struct dofi_linger *l)
+static void linger_finish(struct dofi_linger *l, bool whole)
+{
+	dofi_linger_ended *ended = l->ended;
+	void *arg = l->arg;
+
+	linger_close(l);
+	if (ended)
+		ended(arg, whole);
+}
+
+/* Sends as much of the rest as our kernel takes, and then the end. */
+static void end_send(struct dofi_linger *l)
 {
 	ssize_t n;
 
+	if (l->rest) {
+		n = send(l->fd, l->data + l->size - l->rest, l->rest, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n >= 0)
+			l->rest -= n;
+		else if (errno != EAGAIN && errno != EINTR)
+			l->rest = 0;
+	}
 	if (!l->rest)
-		return;
-	n = send(l->fd, l->data + l->size - l->rest, l->rest, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n >= 0)
-		l->rest -= n;
-	else if (errno != EAGAIN && errno != EINTR)
-		l->rest = 0;
+		shutdown(l->fd, SHUT_WR);
 }
 
-/*
- * Returns whether the peer's kernel has yet to take data or the end. Sets *@left to the number of
- * bytes.
- */
-static bool is_outstanding(const struct dofi_linger *l, int *left)
-{
-	struct tcp_info info = { .tcpi_state = TCP_CLOSE };
-	socklen_t len = sizeof(info);
+/* Reads of a check: a peer that sends endlessly must not occupy the progress thread. */
+#define READS 16
+#define READ_SIZE (1 << 20)
 
-	if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) || ioctl(l->fd, SIOCOUTQ, left))
-		return false;
-	*left += (int)l->rest;
-	return l->rest || info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_CLOSING ||
-	       info.tcpi_state == TCP_LAST_ACK;
+/* Discards what the peer has sent. Returns 0, or a negative errno if the connection has failed. */
+static int discard(struct dofi_linger *l)
+{
+	ssize_t n = 1;
+	int i;
+
+	for (i = 0; i < READS && n > 0 && !l->peer_ended; i++) {
+		n = recv(l->fd, NULL, READ_SIZE, MSG_DONTWAIT | MSG_TRUNC);
+		l->peer_ended = n == 0;
+	}
+	return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+}
+
+/* Returns how many bytes, the end included, the peer's kernel has yet to take. */
+static int outstanding(const struct dofi_linger *l)
+{
+	int left = 0;
+
+	return ioctl(l->fd, SIOCOUTQ, &left) ? 0 : left + (int)l->rest;
+}
+
+/* The end alone may be outstanding when the socket is closed: the kernel sends it again. */
+static bool is_over(const struct dofi_linger *l)
+{
+	return l->peer_ended && l->left <= 1;
 }
 
 void dofi_linger_cut(int fd)
@@ -83,32 +119,85 @@ void dofi_linger_cut(int fd)
 		dofi_log(DOFI_INFO, DOFI_CM, "resetting a closed connection failed");
 }
 
+/* Whether the peer's host, which has data to acknowledge, is silent. */
+static bool is_silent(const struct dofi_linger *l)
+{
+	struct tcp_info info = { .tcpi_last_ack_recv = 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	       info.tcpi_last_ack_recv >= dofi_settings.keepalive_s * 1000;
+}
+
+/*
+ * Returns when to give up, or DOFI_NEVER. A peer that is waited for may take its time while its
+ * host responds; when its kernel has all data, it may still have to read the data, and then to end
+ * the connection.
+ */
+static int64_t give_up_at(const struct dofi_linger *l)
+{
+	if (!l->ended)
+		return l->moved + dofi_settings.linger_ms * MS;
+	return dofi_settings.keepalive_s ? l->moved + dofi_settings.keepalive_s * 1000 * MS :
+					   DOFI_NEVER;
+}
+
+/* The peer is out of patience. Returns false if it is still waited for. */
+static bool give_up(struct dofi_linger *l, int64_t now)
+{
+	if (l->left && l->ended && !is_silent(l)) {
+		l->moved = now;
+		return false;
+	}
+	if (l->left)
+		dofi_linger_cut(l->fd);
+	linger_finish(l, !l->left);
+	return true;
+}
+
+/* Listens for the peer's data and end; the reads of a check find these without epoll too. */
+static void hear(struct dofi_linger *l)
+{
+	if (l->heard == !l->peer_ended)
+		return;
+	if (l->heard)
+		dofi_source_remove(l->progress, l->fd);
+	l->heard = !l->heard && !dofi_source_add(l->progress, &l->source, l->fd, EPOLLIN);
+}
+
 static void check(struct dofi_timer *timer)
 {
 	struct dofi_linger *l = DOFI_CONTAINER_OF(timer, struct dofi_linger, timer);
-	int64_t now = dofi_now(), patience = dofi_settings.linger_ms * MS, next;
+	int64_t now = dofi_now(), next = now + l->step, end;
 	int left;
 
-	rest_send(l);
-	/* the fabric may have closed the socket without sending the end */
-	if (!l->rest)
-		shutdown(l->fd, SHUT_RDWR);
-	if (!is_outstanding(l, &left)) {
-		linger_close(l);
+	end_send(l);
+	if (discard(l)) {
+		linger_finish(l, false);
 		return;
 	}
-	if (left != l->left) {
-		l->left = left;
+	left = outstanding(l);
+	if (left != l->left)
 		l->moved = now;
-	} else if (now - l->moved >= patience) {
-		dofi_linger_cut(l->fd);
-		linger_close(l);
+	l->left = left;
+	if (is_over(l)) {
+		linger_finish(l, true);
 		return;
 	}
-	next = now + l->step < l->moved + patience ? now + l->step : l->moved + patience;
+	end = give_up_at(l);
+	if (now >= end && give_up(l, now))
+		return;
+	hear(l);
 	if (l->step < LONGEST_STEP)
 		l->step *= 2;
-	dofi_timer_start(l->progress, &l->timer, next);
+	dofi_timer_start(l->progress, timer, next < end || now >= end ? next : end);
+}
+
+static void heard(struct dofi_source *source)
+{
+	struct dofi_linger *l = DOFI_CONTAINER_OF(source, struct dofi_linger, source);
+
+	dofi_timer_start(l->progress, &l->timer, dofi_now());
 }
 
 /* The kernel continues to send, but waits for a stalled peer only as long as this module would. */
@@ -118,39 +207,60 @@ static void lingering_end(struct dofi_progress *p)
 	struct dofi_linger *l;
 
 	while ((l = TAILQ_FIRST(&p->lingering))) {
-		rest_send(l);
-		shutdown(l->fd, SHUT_RDWR);
+		end_send(l);
+		shutdown(l->fd, SHUT_WR);
+		discard(l);
 		setsockopt(l->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
 		dofi_timer_stop(p, &l->timer);
 		linger_close(l);
 	}
 }
 
-void dofi_linger_begin(struct dofi_progress *p, int fd)
-{
-	int own = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
-
-	if (own >= 0)
-		dofi_linger_adopt(p, own, NULL, 0);
-}
-
-void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t size)
+/* Takes over @fd. Returns NULL without memory. */
+static struct dofi_linger *linger_open(struct dofi_progress *p, int fd, const void *rest,
+				       size_t size)
 {
 	struct dofi_linger *l = malloc(sizeof(*l) + size);
 
-	if (!l) {
-		shutdown(fd, SHUT_RDWR);
-		close(fd);
-		return;
-	}
+	if (!l)
+		return NULL;
 	*l = (struct dofi_linger){
-		.timer.fire = check, .progress = p, .fd = fd, .step = FIRST_STEP,
-		.moved = dofi_now(),
-		.rest = size, .size = size,
+		.source.ready = heard, .timer.fire = check, .progress = p, .fd = fd,
+		.step = FIRST_STEP, .moved = dofi_now(), .rest = size, .size = size,
 	};
 	if (size)
 		memcpy(l->data, rest, size);
 	p->lingering_end = lingering_end;
 	TAILQ_INSERT_TAIL(&p->lingering, l, link);
 	dofi_timer_start(p, &l->timer, l->moved);
+	return l;
+}
+
+struct dofi_linger *dofi_linger_begin(struct dofi_progress *p, int fd, dofi_linger_ended *ended,
+				      void *arg)
+{
+	int own = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+	struct dofi_linger *l = own >= 0 ? linger_open(p, own, NULL, 0) : NULL;
+
+	if (l) {
+		l->ended = ended;
+		l->arg = arg;
+	} else if (own >= 0) {
+		close(own);
+	}
+	return l;
+}
+
+void dofi_linger_leave(struct dofi_linger *l)
+{
+	l->ended = NULL;
+	l->moved = dofi_now();
+}
+
+void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t size)
+{
+	if (linger_open(p, fd, rest, size))
+		return;
+	shutdown(fd, SHUT_RDWR);
+	close(fd);
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ensures that a peer learns of a connection's end.
+ * Ends the connections of sockets without losing data that has been sent.
+ *
+ * A socket that is closed while its peer still sends answers with a reset. The reset overtakes
+ * data that the peer's fabric has not read yet, and libfabric's tcp (1.20, 1.22, 2.3 and newer)
+ * discards that data. So a socket here sends the end of its own data, then reads and discards what
+ * the peer still sends, and is closed when the peer has ended the connection too.
  *
  * The kernel sends the end of a closed socket after the data. If the peer posts no receives, its
- * fabric reads no data, and never reaches the end. So the socket is kept open here: while the peer
- * takes data it gets all, and when no data has moved for DAT_OFI_LINGER_MS the connection is reset,
- * which the peer's kernel sees at once.
+ * fabric reads no data, and never reaches the end. While the peer takes data it gets all, and when
+ * no data has moved for DAT_OFI_LINGER_MS the connection is reset, which the peer's kernel sees at
+ * once.
  */
 #ifndef DOFI_SOCK_LINGER_H
 #define DOFI_SOCK_LINGER_H
@@ -13,15 +18,27 @@
 #include "loop/progress.h"
 
 /*
- * Keeps the connection of socket @fd, which the fabric is about to close; does nothing for -1, or
- * if there is no descriptor or memory left. Progress thread only.
+ * Called once, on the progress thread: the connection has ended. @whole: the peer's kernel took all
+ * data, and the peer has ended the connection or has been silent for DAT_OFI_KEEPALIVE_S since.
  */
-void dofi_linger_begin(struct dofi_progress *progress, int fd);
+typedef void dofi_linger_ended(void *arg, bool whole);
+
+/*
+ * Keeps the connection of socket @fd, which the fabric is about to close, and ends it as described
+ * above; the fabric must not shut the socket down. Returns NULL if @fd is -1, or if there is no
+ * descriptor or memory left. Progress thread only, like all functions here.
+ *
+ * If @ended is not NULL, the peer is waited for however long it takes, while its host responds, and
+ * @ended is called with @arg. dofi_linger_leave() cancels that call.
+ */
+struct dofi_linger *dofi_linger_begin(struct dofi_progress *progress, int fd,
+				      dofi_linger_ended *ended, void *arg);
+/* Ends @linger like a connection without a callback, which is not called any more. */
+void dofi_linger_leave(struct dofi_linger *linger);
 
 /*
  * Takes over socket @fd, sends the @size bytes at @rest, which are copied, and then ends the
- * connection like dofi_linger_begin(). Without memory the connection ends at once. Progress thread
- * only.
+ * connection like dofi_linger_begin(). Without memory the connection ends at once.
  */
 void dofi_linger_adopt(struct dofi_progress *progress, int fd, const void *rest, size_t size);
 

@@ -200,6 +200,17 @@ int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep
 	return 0;
 }
 
+bool dofi_watch_has_room(struct dofi_watch *w, void (*ready)(struct dofi_source *source))
+{
+	struct pollfd pfd = { .fd = w->fd, .events = POLLOUT | POLLRDHUP };
+
+	if (poll(&pfd, 1, 0))
+		return true;
+	w->source.ready = ready;
+	return dofi_source_change(w->progress, &w->source, w->fd,
+				  EPOLLOUT | EPOLLRDHUP | EPOLLONESHOT) != 0;
+}
+
 bool dofi_watch_requester_gone(struct dofi_progress *p, struct fid_ep *ep)
 {
 	struct pollfd pfd = { .fd = find_socket(p, ep), .events = POLLRDHUP };

@@ -34,6 +34,14 @@ struct dofi_watch {
  */
 int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source));
+/*
+ * Returns true if the socket takes data, or its connection has ended: if the fabric has just
+ * written as much as it could, it has written everything. Otherwise calls @ready, once, when the
+ * socket takes data again or the connection ends; source->ready() of dofi_watch_open() is not
+ * called any more.
+ */
+bool dofi_watch_has_room(struct dofi_watch *watch, void (*ready)(struct dofi_source *source));
+
 /* Makes the kernel probe the peer of the connected socket @fd when it is silent. */
 void dofi_watch_keep_alive(int fd);
 

@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@ static void init(void)
 	socklen_t len = sizeof(a);
 	int l = socket(AF_INET, SOCK_STREAM, 0);
 
+	progress.epfd = epoll_create1(0);
 	TAILQ_INIT(&progress.lingering);
 	dofi_settings.linger_ms = PATIENCE;
 	cr_assert_eq(bind(l, (struct sockaddr *)&a, len), 0);
@@ -56,25 +58,49 @@ static void fill_up(void)
 	cr_assert(sent > 0);
 }
 
-/* Ends the connection as the fabric does. */
-static void end(void)
+static int ends;			/* calls of ended() */
+static bool whole;
+
+static void ended(void *arg, bool is_whole)
 {
-	dofi_linger_begin(&progress, mine);
-	shutdown(mine, SHUT_RDWR);
-	close(mine);
+	cr_expect_eq(arg, &ends);
+	ends++;
+	whole = is_whole;
 }
 
-/* Fires the progress thread's next timer when it is due. Returns false if there is none. */
+/* Ends the connection as the fabric does. */
+static struct dofi_linger *end_for(dofi_linger_ended *callback)
+{
+	struct dofi_linger *linger = dofi_linger_begin(&progress, mine, callback, &ends);
+
+	close(mine);
+	return linger;
+}
+
+static void end(void)
+{
+	end_for(NULL);
+}
+
+/*
+ * Fires the progress thread's next timer when it is due, or when epoll reports the socket. Returns
+ * false if there is none.
+ */
 static bool turn(void)
 {
 	struct dofi_timer *t = dofi_timer_next(&progress);
+	struct dofi_source *source;
+	struct epoll_event ev;
 	int64_t left;
 
 	if (!t)
 		return false;
 	left = t->at - dofi_now();
-	if (left > 0)
-		poll(NULL, 0, left / 1000000 + 1);
+	if (left > 0 && epoll_wait(progress.epfd, &ev, 1, left / 1000000 + 1) == 1) {
+		source = ev.data.ptr;
+		source->ready(source);
+		t = dofi_timer_next(&progress);
+	}
 	dofi_timer_stop(&progress, t);
 	t->fire(t);
 	return true;
@@ -128,7 +154,7 @@ Test(linger, a_peer_that_takes_nothing_is_reset)
 }
 
 struct taken {
-	size_t bytes;
+	_Atomic size_t bytes;
 	ssize_t end;
 };
 
@@ -157,25 +183,177 @@ Test(linger, a_peer_that_takes_its_time_gets_all)
 	all_turns();
 	cr_expect(dofi_now() - begun > 5 * PATIENCE * 1000000LL);
 	pthread_join(peer, NULL);
+	close(its);
 	cr_expect_eq(taken.end, 0);
 	cr_expect_eq(taken.bytes, sent, "%zu of %zu", taken.bytes, sent);
 }
 
-Test(linger, what_is_heard_is_not_kept)
+/* The first turn sends the end; the peer has not ended the connection yet. */
+static void end_half(dofi_linger_ended *callback)
 {
+	end_for(callback);
+	cr_assert(turn());
+	cr_assert(!TAILQ_EMPTY(&progress.lingering));
+}
+
+static int error_of(int fd)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	cr_assert_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	return err;
+}
+
+/* A reset would discard what the peer has not read yet. */
+Test(linger, a_peer_that_still_sends_is_not_reset)
+{
+	static char data[1000];
+	char got[5];
+	int i;
+
 	dofi_settings.linger_ms = 60000;
+	cr_assert_eq(send(mine, "last", 5, 0), 5);
+	end_half(NULL);
+	for (i = 0; i < 1000; i++) {
+		cr_assert_eq(send(its, data, sizeof(data), MSG_NOSIGNAL), (ssize_t)sizeof(data));
+		turn();
+	}
+	cr_expect_eq(error_of(its), 0);
+	cr_expect_eq(recv(its, got, sizeof(got), 0), 5);
+	cr_expect_str_eq(got, "last");
+	cr_expect_eq(take(1), 0);
+	close(its);
+	all_turns();
+}
+
+Test(linger, a_socket_is_half_open_until_the_peer_ends_the_connection)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	int copy = dup(mine);
+	int64_t begun;
+
+	dofi_settings.linger_ms = 60000;
+	end_half(NULL);
+	cr_expect_eq(getsockopt(copy, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	cr_expect(info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_FIN_WAIT2, "%d",
+		  info.tcpi_state);
+	close(copy);
+	cr_expect_eq(take(1), 0);
+	begun = dofi_now();
+	close(its);
+	all_turns();
+	cr_expect(dofi_now() - begun < 10000000000LL, "epoll reports the peer's end");
+}
+
+static _Atomic bool stop_sending;
+
+static void *send_endlessly(void *arg)
+{
+	static char data[10000];
+
+	while (!stop_sending && send(its, data, sizeof(data), MSG_NOSIGNAL) > 0)
+		;
+	return arg;
+}
+
+Test(linger, a_peer_that_sends_endlessly_is_not_kept)
+{
+	pthread_t peer;
+
+	end();
+	pthread_create(&peer, NULL, send_endlessly, NULL);
+	all_turns();
+	stop_sending = true;
+	pthread_join(peer, NULL);
+}
+
+Test(linger, a_peer_that_does_not_end_the_connection_is_given_up)
+{
+	int64_t begun = dofi_now();
+
 	end();
 	all_turns();
-	cr_expect(fcntl(mine, F_GETFD) < 0);
+	cr_expect(dofi_now() - begun >= PATIENCE * 1000000LL);
 	cr_expect_eq(take(1), 0);
 }
 
-Test(linger, an_end_that_the_fabric_did_not_send_is_sent)
+/* Waiting for the peer */
+
+Test(linger, a_peer_that_is_waited_for_may_take_its_time)
 {
-	dofi_linger_begin(&progress, mine);
-	close(mine);
+	struct taken taken = { 0 };
+	pthread_t peer;
+
+	dofi_settings.linger_ms = 1;
+	dofi_settings.keepalive_s = 60;
+	fill_up();
+	end_half(ended);
+	while (dofi_timer_next(&progress)->at - dofi_now() < PATIENCE * 1000000LL)
+		turn();
+	cr_expect_eq(ends, 0);
+	pthread_create(&peer, NULL, take_slowly, &taken);
+	while (taken.bytes < sent)
+		turn();
+	cr_expect_eq(ends, 0, "it has not ended the connection");
+	pthread_join(peer, NULL);
+	close(its);
 	all_turns();
-	cr_expect_eq(take(1), 0);
+	cr_expect_eq(taken.bytes, sent);
+	cr_expect_eq(ends, 1);
+	cr_expect(whole);
+}
+
+Test(linger, a_peer_that_is_waited_for_and_dies_has_not_taken_all)
+{
+	dofi_settings.keepalive_s = 60;
+	fill_up();
+	end_half(ended);
+	close(its);	/* with unread data */
+	all_turns();
+	cr_expect_eq(ends, 1);
+	cr_expect(!whole);
+}
+
+Test(linger, a_peer_that_has_all_and_does_not_end_the_connection_is_given_up_after_a_probe)
+{
+	int64_t begun = dofi_now();
+
+	dofi_settings.keepalive_s = 1;
+	end_for(ended);
+	all_turns();
+	cr_expect(dofi_now() - begun >= 1000000000LL);
+	cr_expect_eq(ends, 1);
+	cr_expect(whole);
+}
+
+Test(linger, a_live_host_whose_program_reads_nothing_is_waited_for)
+{
+	int64_t begun = dofi_now();
+
+	dofi_settings.keepalive_s = 1;
+	fill_up();
+	end_for(ended);
+	while (dofi_now() - begun < 2500000000LL)
+		turn();
+	cr_expect_eq(ends, 0);
+	close(its);
+	all_turns();
+	cr_expect_eq(ends, 1);
+}
+
+Test(linger, a_connection_that_is_left_ends_without_a_callback)
+{
+	struct dofi_linger *linger;
+
+	dofi_settings.keepalive_s = 60;
+	fill_up();
+	linger = end_for(ended);
+	turn();
+	dofi_linger_leave(linger);
+	all_turns();
+	cr_expect_eq(ends, 0);
 }
 
 Test(linger, a_peer_that_is_gone_is_not_waited_for)
@@ -249,6 +427,8 @@ Test(linger, what_is_handed_over_is_sent_before_the_end)
 	size_t got;
 
 	hand_over();
+	turn();
+	shutdown(its, SHUT_WR);
 	all_turns();
 	cr_expect_eq(take_all(&got), 0);
 	cr_expect_eq(got, REST);
@@ -268,8 +448,11 @@ Test(linger, what_is_handed_over_waits_for_a_slow_peer)
 	cr_assert(turn());
 	cr_assert(!TAILQ_EMPTY(&progress.lingering));
 	pthread_create(&peer, NULL, take_slowly, &taken);
-	all_turns();
+	while (taken.bytes < sent + REST)
+		turn();
 	pthread_join(peer, NULL);
+	close(its);
+	all_turns();
 	cr_expect_eq(taken.end, 0);
 	cr_expect_eq(taken.bytes, sent + REST);
 	cr_expect_eq(ones, REST);
@@ -309,7 +492,7 @@ Test(linger, at_the_end_what_is_handed_over_is_sent)
 
 Test(linger, no_socket_is_nothing)
 {
-	dofi_linger_begin(&progress, -1);
+	cr_expect(!dofi_linger_begin(&progress, -1, NULL, NULL));
 	cr_expect(!turn());
 	cr_expect(!progress.lingering_end);
 }

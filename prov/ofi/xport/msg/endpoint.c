@@ -3,10 +3,12 @@
 
 #include "xport/msg/endpoint.h"
 
+#include "base/container.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_queue.h"
+#include "sock/linger.h"
 #include "xport/msg/bye.h"
 #include "xport/msg/listen.h"
 #include "xport/msg/mail.h"
@@ -24,6 +26,7 @@ struct msg_conn {
 	struct dofi_cq *cq;
 	struct dofi_shard *shard;	/* of the CQ */
 	unsigned reserved;		/* completions reserved in the CQ */
+	bool said_bye;
 };
 
 static int conn_compare(const void *a, const void *b)
@@ -229,8 +232,14 @@ static void await_bye(struct dofi_ep *ep)
 		dofi_cq_drain(ep->cq);
 }
 
-void msg_endpoint_close(struct dofi_ep *ep)
+/*
+ * Closes the endpoint of @ep, if it has one. If @ended is not NULL, the socket is in ep->lingering
+ * until its callback.
+ */
+static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 {
+	struct dofi_progress *p = &ep->obj.ia->progress;
+	struct dofi_linger *linger;
 	struct msg_mail *mail;
 	struct fid_ep *fid;
 	bool bye;
@@ -250,9 +259,12 @@ void msg_endpoint_close(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 	if (!fid)
 		return;
-	if (bye)
+	if (bye && !((struct msg_conn *)ep->conn)->said_bye)
 		msg_bye_send(ep, fid);
-	endpoint_end(fid, ep->cq, !ep->obj.ia->fabric.quirk->shutdown_closes);
+	linger = dofi_linger_begin(p, ep->watch.fd, ended, ep);
+	dofi_watch_close(&ep->watch, p);
+	endpoint_end(fid, ep->cq, !linger && !ep->obj.ia->fabric.quirk->shutdown_closes);
+	ep->lingering = ended ? linger : NULL;
 	msg_mail_close(mail);
 	dofi_cq_ask(ep->cq, ep->shard);
 	dofi_cq_drain(ep->cq);
@@ -261,4 +273,66 @@ void msg_endpoint_close(struct dofi_ep *ep)
 	ep->shard = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
 	dofi_ep_unlock(ep);
+}
+
+void msg_endpoint_close(struct dofi_ep *ep)
+{
+	if (ep->lingering)
+		dofi_linger_leave(ep->lingering);
+	ep->lingering = NULL;
+	endpoint_close(ep, NULL);
+}
+
+/* The peer has taken everything and left, or is lost. */
+static void peer_left(void *arg, bool whole)
+{
+	struct dofi_ep *ep = arg;
+
+	ep->lingering = NULL;
+	dofi_ep_lock(ep);
+	if (!whole)
+		ep->end = DAT_CONNECTION_EVENT_BROKEN;
+	dofi_ep_todo(ep, DOFI_EP_CLOSE);
+	dofi_ep_unlock(ep);
+}
+
+static void has_room(struct dofi_source *source)
+{
+	struct dofi_watch *watch = (struct dofi_watch *)source;
+	struct dofi_ep *ep = DOFI_CONTAINER_OF(watch, struct dofi_ep, watch);
+
+	dofi_ep_lock(ep);
+	if (watch->fd >= 0)
+		dofi_ep_todo(ep, DOFI_EP_CLOSE);
+	dofi_ep_unlock(ep);
+}
+
+/*
+ * Lets the fabric write what it has kept of completed operations, and the goodbye. Returns whether
+ * all of that is in the socket.
+ */
+static bool is_written(struct dofi_ep *ep)
+{
+	struct msg_conn *conn = ep->conn;
+	bool bye;
+
+	dofi_ep_lock(ep);
+	bye = owes_bye(ep) && !conn->said_bye;
+	dofi_ep_unlock(ep);
+	if (bye)
+		msg_bye_send(ep, ep->fid);
+	conn->said_bye |= bye;
+	dofi_cq_ask(ep->cq, ep->shard);
+	dofi_cq_drain(ep->cq);
+	return dofi_watch_has_room(&ep->watch, has_room);
+}
+
+bool msg_endpoint_finish(struct dofi_ep *ep)
+{
+	if (ep->watch.fd >= 0) {
+		if (!is_written(ep))
+			return true;
+		endpoint_close(ep, peer_left);
+	}
+	return ep->lingering;
 }

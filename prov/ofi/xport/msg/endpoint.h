@@ -25,5 +25,7 @@ int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid
 		      struct dofi_mailbox *own);
 /* Closes the endpoint of @ep, if it has one, or cancels its opening. */
 void msg_endpoint_close(struct dofi_ep *ep);
+/* dofi_xport.finish */
+bool msg_endpoint_finish(struct dofi_ep *ep);
 
 #endif

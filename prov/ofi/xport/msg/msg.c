@@ -5,6 +5,7 @@
 
 #include "fab/quirks.h"
 #include "xport/msg/connect.h"
+#include "xport/msg/endpoint.h"
 #include "xport/msg/event.h"
 #include "xport/msg/listen.h"
 #include "xport/msg/mail.h"
@@ -95,7 +96,8 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.name = "msg", .header_size = DOFI_WIRE_FIXED, .ia_init = msg_ia_init,            \
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
-	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
+	.close = msg_close, .finish = msg_endpoint_finish,                                \
+	.pz_close = msg_open_pz_close, .resume = msg_mail_resume,                         \
 	.request_data_max = msg_request_data_max, .holds = msg_holds, .cancel = msg_cancel,       \
 	.srq_open = msg_srq_open, .srq_close = msg_srq_close, .srq_listen = msg_srq_listen, \
 	.srq_arrived = msg_srq_arrived, .srq_fed = msg_srq_fed, .srq_clear = msg_srq_clear
