@@ -112,6 +112,15 @@ const struct dofi_setting dofi_setting_table[] = {
  */
 #define BUFFERED_BYTES "128"
 
+/*
+ * libfabric's tcp (1.18 and newer) allocates and clears 1,024 entries per domain when its first
+ * endpoint opens. Each has room for a tagged message without a receive: 16 KiB by default, so a
+ * domain takes 17 MiB and 10 ms. This provider posts receives of tagged messages before they are
+ * sent; a longer message than this is stored in memory of its own. libfabric makes it at least
+ * what it injects: 128 bytes.
+ */
+#define SAVED_BYTES "128"
+
 #define LIBFABRIC_1_17 (1u << 16 | 17)
 
 /*
@@ -139,6 +148,9 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	  BUFFERED_BYTES, 0, NULL, false },
 	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, 0, NULL, false },
+	{ "FI_TCP_MAX_RX_SIZE", "bytes",
+	  "of libfabric: room for a tagged message without a receive, of which each PZ has 1,024",
+	  SAVED_BYTES, 0, NULL, false },
 	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
 	  "of libfabric: size of a buffer of the rxm layer, "
 	  "which needs most of its memory for buffers",
