@@ -339,6 +339,39 @@ CLAUSE("dat_cno_create/SUCCESS/agent called once")
 	expect_calls(1, evd);
 }
 
+CLAUSE("dat_cno_modify_agent/SUCCESS/a trigger is passed to the agent and to a waiting thread")
+{
+	DAT_CNO_HANDLE cno = with_agent(n);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+	struct waiter w;
+
+	cno_waiter_start(&w, cno);
+	put_se(evd, 1);
+	waiter_expect(&w, DAT_SUCCESS);
+	CHECK(w.evd == evd, "wrong EVD");
+	expect_calls(1, evd);
+}
+
+CLAUSE("dat_cno_modify_agent/SUCCESS/a trigger is passed to the agent and to a later wait")
+{
+	DAT_CNO_HANDLE cno = with_agent(n);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+
+	put_se(evd, 1);
+	expect_calls(1, evd);
+	expect_trigger(cno, evd);
+	expect_none(cno);
+}
+
+CLAUSE("dat_ia_close/SUCCESS/abruptly calls the agent of a CNO without an EVD")
+{
+	evd_at(n, with_agent(n));
+	calls.evd = n->recv;
+	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
+	n->ia = DAT_HANDLE_NULL;
+	expect_calls(1, DAT_HANDLE_NULL);
+}
+
 CLAUSE("dat_cno_modify_agent/SUCCESS/armed again")
 {
 	DAT_CNO_HANDLE cno = with_agent(n);

@@ -94,7 +94,9 @@ static void cno_check(struct dofi_cno *cno) DOFI_NEEDS_NOT(cno->lock)
 		n++;
 	}
 	CHECK("cno", cno, n == cno->obj.users, "%d sources, %d users", n, cno->obj.users);
-	CHECK("cno", cno, cno->triggered || !cno->again, "%d, %d", cno->triggered, cno->again);
+	CHECK("cno", cno, !(cno->again & ~cno->triggered), "%u, %u", cno->triggered, cno->again);
+	CHECK("cno", cno, cno->agent_armed || cno->triggered != DOFI_CNO_AGENT, "%u",
+	      cno->triggered);
 	CHECK("cno", cno, cno->waiters >= 0 && !cno->dying, "%d waiters, %d", cno->waiters,
 	      cno->dying);
 	CHECK("cno", cno, cno->agent_armed == (cno->agent.proxy_agent_func != NULL), "%d",

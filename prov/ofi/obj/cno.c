@@ -22,18 +22,21 @@ static void cno_ctor(void *obj)
 struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor);
 
 /*
- * Sets or clears the trigger; the descriptor follows. A forked child shares the descriptor with its
- * parent, and leaves it alone. Needs the lock.
+ * Sets the recipients that have the trigger to come; the descriptor follows the waiter's bit. A
+ * trigger that a waiter has taken while no agent was set is over, so that a later agent is not
+ * called for it. A forked child shares the descriptor with its parent, and leaves it alone. Needs
+ * the lock.
  */
-static void triggered_set(struct dofi_cno *cno, bool triggered) DOFI_NEEDS(cno->lock)
+static void triggered_set(struct dofi_cno *cno, unsigned triggered) DOFI_NEEDS(cno->lock)
 {
-	const bool changed = cno->triggered != triggered;
+	const bool changed = (cno->triggered ^ triggered) & DOFI_CNO_WAITER;
 	uint64_t n = 1;
 	ssize_t ret;
 
+	if (!cno->agent_armed && !(triggered & DOFI_CNO_WAITER))
+		triggered = 0;
 	cno->triggered = triggered;
-	if (!triggered)
-		cno->again = false;
+	cno->again &= triggered;
 	if (!changed || cno->fd < 0 || dofi_progress_orphaned(&cno->obj.ia->progress))
 		return;
 	ret = triggered ? write(cno->fd, &n, sizeof(n)) : read(cno->fd, &n, sizeof(n));
@@ -49,14 +52,14 @@ static void agent_run(struct dofi_work *work)
 	bool call;
 
 	dofi_mutex_lock(&cno->lock);
-	call = cno->agent_armed && cno->triggered;
+	call = cno->agent_armed && (cno->triggered & DOFI_CNO_AGENT);
 	agent = cno->agent;
 	evd = cno->evd;
 	if (call) {
-		/* an agent is called once, then the CNO has none */
+		/* an agent is called once, then the CNO has none; the trigger stays for a waiter */
 		cno->agent = (DAT_OS_WAIT_PROXY_AGENT){ .instance_data = NULL };
 		cno->agent_armed = false;
-		triggered_set(cno, false);
+		triggered_set(cno, cno->triggered & ~DOFI_CNO_AGENT);
 	}
 	dofi_mutex_unlock(&cno->lock);
 	if (call)
@@ -71,12 +74,13 @@ void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
 	dofi_mutex_unlock(&cno->lock);
 }
 
-/* Triggers for @evd, which may be NULL. Needs the lock, and drops it. */
-static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd) DOFI_DROPS(cno->lock)
+/* Triggers @recipients for @evd, which may be NULL. Needs the lock, and drops it. */
+static void trigger_and_unlock(struct dofi_cno *cno, unsigned recipients, struct dofi_evd *evd)
+	DOFI_DROPS(cno->lock)
 {
 	bool agent;
 
-	triggered_set(cno, true);
+	triggered_set(cno, cno->triggered | recipients);
 	cno->evd = evd;
 	agent = cno->agent_armed && !cno->dying;
 	dofi_cond_signal(&cno->wakeup);
@@ -104,7 +108,7 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 	}
 	waiters_release(cno);
 	if (cno->agent_armed || cno->fd >= 0)
-		trigger_and_unlock(cno, NULL);
+		trigger_and_unlock(cno, cno->fd >= 0 ? DOFI_CNO_WAITER : DOFI_CNO_AGENT, NULL);
 	else
 		dofi_mutex_unlock(&cno->lock);
 }
@@ -113,36 +117,43 @@ void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source)
 {
 	dofi_mutex_lock(&cno->lock);
 	source->owed = true;
-	cno->again = false;
-	trigger_and_unlock(cno, source->evd);
+	cno->again = 0;
+	trigger_and_unlock(cno, DOFI_CNO_BOTH, source->evd);
 }
 
 void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more)
 {
 	struct dofi_cno_source *s;
+	unsigned idle;
 
 	dofi_mutex_lock(&cno->lock);
 	source->owed = more;
 	TAILQ_FOREACH(s, &cno->sources, link)
 		if (s->owed)
 			break;
-	if (s && !cno->triggered) {
-		cno->again = true;
-		trigger_and_unlock(cno, s->evd);
+	idle = DOFI_CNO_BOTH & ~cno->triggered;
+	if (s && idle) {
+		cno->again |= idle;
+		trigger_and_unlock(cno, idle, s->evd);
 		return;
 	}
 	/* a program that has taken all events needs no reminder */
 	if (!s && cno->again)
-		triggered_set(cno, false);
+		triggered_set(cno, cno->triggered & ~cno->again);
 	dofi_mutex_unlock(&cno->lock);
 }
 
-static void nothing(void *arg)
+static void last_run(void *arg)
 {
-	(void)arg;
+	struct dofi_cno *cno = arg;
+
+	agent_run(&cno->agent_work);
 }
 
-/* Wakes the waiters, and returns when the last has left. */
+/*
+ * Wakes the waiters and calls the agent, if one is set: both learn that the IA closes. Returns when
+ * the last waiter has left and no agent runs.
+ */
 static void cno_destroy(struct dofi_obj *obj)
 {
 	struct dofi_cno *cno = (struct dofi_cno *)obj;
@@ -154,14 +165,14 @@ static void cno_destroy(struct dofi_obj *obj)
 	waiters_release(cno);
 	while (cno->waiters)
 		dofi_cond_wait(&cno->wakeup, &cno->lock, DOFI_NEVER);
-	cno->agent_armed = false;
 	/* wakes a program that polls the descriptor */
-	triggered_set(cno, true);
+	triggered_set(cno, DOFI_CNO_BOTH);
 	if (cno->fd >= 0)
 		close(cno->fd);
 	dofi_mutex_unlock(&cno->lock);
-	/* an agent call that was queued before has run when this returns */
-	dofi_progress_call(&obj->ia->progress, nothing, NULL);
+	/* on the progress thread the call is direct, and queued work would outlive the CNO */
+	dofi_progress_withdraw(&obj->ia->progress, &cno->agent_work);
+	dofi_progress_call(&obj->ia->progress, last_run, cno);
 	dofi_obj_free(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, obj);
 }
 
@@ -177,7 +188,8 @@ static struct dofi_cno *cno_new(struct dofi_ia *ia, const DAT_OS_WAIT_PROXY_AGEN
 
 	if (!cno)
 		return NULL;
-	cno->triggered = cno->again = cno->dying = false;
+	cno->triggered = cno->again = 0;
+	cno->dying = false;
 	cno->released = 0;
 	cno->fd = fd;
 	cno->evd = NULL;
@@ -251,7 +263,8 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AG
 	dofi_mutex_lock(&cno->lock);
 	cno->agent = agent;
 	cno->agent_armed = agent.proxy_agent_func != NULL;
-	call = cno->agent_armed && cno->triggered;
+	triggered_set(cno, cno->triggered);
+	call = cno->agent_armed && (cno->triggered & DOFI_CNO_AGENT);
 	dofi_mutex_unlock(&cno->lock);
 	if (call)
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
@@ -291,12 +304,12 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
 	DOFI_NEEDS(cno->lock)
 {
-	/* without the error bit, as programs compare it */
-	DAT_RETURN ret = cno->triggered ? DAT_SUCCESS : DAT_QUEUE_EMPTY;
+	const bool triggered = cno->triggered & DOFI_CNO_WAITER;
 
-	*evd_handle = cno->triggered ? (DAT_EVD_HANDLE)cno->evd : DAT_HANDLE_NULL;
-	triggered_set(cno, false);
-	return ret;
+	*evd_handle = triggered ? (DAT_EVD_HANDLE)cno->evd : DAT_HANDLE_NULL;
+	triggered_set(cno, cno->triggered & ~DOFI_CNO_WAITER);
+	/* no error bit: programs compare with == */
+	return triggered ? DAT_SUCCESS : DAT_QUEUE_EMPTY;
 }
 
 DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
@@ -314,11 +327,11 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 	dofi_mutex_lock(&cno->lock);
 	before = cno->released - cno->dying;	/* too late to begin a wait */
 	cno->waiters++;
-	while (!cno->triggered && cno->released == before && !err)
+	while (!(cno->triggered & DOFI_CNO_WAITER) && cno->released == before && !err)
 		err = dofi_cond_wait(&cno->wakeup, &cno->lock, deadline);
 	cno->waiters--;
 	/* a waiter that was sent away returns no error, and no EVD */
-	if (cno->triggered || cno->released == before)
+	if ((cno->triggered & DOFI_CNO_WAITER) || cno->released == before)
 		ret = trigger_take(cno, evd_handle);
 	else
 		*evd_handle = DAT_HANDLE_NULL;
@@ -359,6 +372,9 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno_handle)
 	dofi_mutex_unlock(&cno->lock);
 	if (waited || dofi_obj_in_use(&cno->obj))
 		return DOFI_BAD_STATE(CNO_IN_USE);
+	dofi_mutex_lock(&cno->lock);
+	cno->agent_armed = false;	/* DAT calls it at the end of the IA, but not here */
+	dofi_mutex_unlock(&cno->lock);
 	cno_destroy(&cno->obj);
 	return DAT_SUCCESS;
 }

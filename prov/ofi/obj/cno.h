@@ -16,13 +16,20 @@ struct dofi_cno_source {
 	TAILQ_ENTRY(dofi_cno_source) link;
 };
 
+/* The recipients of a trigger. Each takes it by itself, as DAT passes a trigger to both. */
+enum {
+	DOFI_CNO_WAITER = 1,		/* dat_cno_wait(), dat_cno_trigger() and the descriptor */
+	DOFI_CNO_AGENT = 2,
+	DOFI_CNO_BOTH = DOFI_CNO_WAITER | DOFI_CNO_AGENT,
+};
+
 struct dofi_cno {
 	struct dofi_obj obj;
 	struct dofi_mutex lock;		/* the fields below; nothing is locked under it */
 	struct dofi_cond wakeup;
-	bool triggered;			/* one sticky bit, consumed by one waiter */
+	unsigned triggered;		/* recipients that have a trigger to take */
 	int fd;				/* an eventfd, readable while triggered; or -1 */
-	bool again;			/* triggered for events that were reported before */
+	unsigned again;			/* recipients triggered for events reported before */
 	bool dying;
 	struct dofi_evd *evd;		/* the last EVD that triggered: a hint */
 	TAILQ_HEAD(, dofi_cno_source) sources;

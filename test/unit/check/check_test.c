@@ -108,6 +108,15 @@ Test(check, sources_of_a_cno, .signal = SIGABRT)
 	dofi_check_invariants();
 }
 
+Test(check, a_trigger_for_no_agent, .signal = SIGABRT)
+{
+	DAT_CNO_HANDLE cno;
+
+	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	((struct dofi_cno *)cno)->triggered = DOFI_CNO_AGENT;
+	dofi_check_invariants();
+}
+
 Test(check, a_grant, .signal = SIGABRT)
 {
 	DAT_RMR_HANDLE rmr;

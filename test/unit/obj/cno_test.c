@@ -430,7 +430,42 @@ Test(cno, an_agent_set_after_the_trigger_is_called)
 	succeed(dofi_cno_modify_agent(cno, agent));
 	sem_wait(&called);
 	cr_expect_eq(calls, 1);
-	cr_expect(!triggered(), "the agent had it");
+	cr_expect(triggered(), "a waiter gets it as well");
+}
+
+Test(cno, a_trigger_wakes_a_waiter_and_calls_the_agent)
+{
+	struct waiter w;
+
+	succeed(dofi_cno_modify_agent(cno, agent));
+	waiters_start(&w, 1);
+	succeed(post_number(evd, 1));
+	sem_wait(&called);
+	pthread_join(w.thread, NULL);
+	succeed(w.ret);
+	cr_expect_eq(w.which, evd);
+	cr_expect_eq(called_with, evd);
+}
+
+Test(cno, a_trigger_waits_for_a_wait_after_the_call_of_the_agent)
+{
+	DAT_EVD_HANDLE which = NULL;
+
+	succeed(dofi_cno_modify_agent(cno, agent));
+	succeed(post_number(evd, 1));
+	sem_wait(&called);
+	succeed(wait_for(0, &which));
+	cr_expect_eq(which, evd);
+	cr_expect(!triggered());
+}
+
+Test(cno, an_agent_is_not_called_for_a_trigger_that_was_taken_before)
+{
+	succeed(post_number(evd, 1));
+	cr_expect(triggered());
+	succeed(dofi_cno_modify_agent(cno, agent));
+	settle();
+	cr_expect_eq(calls, 0);
 }
 
 Test(cno, an_agent_taken_back_is_not_called)
@@ -475,6 +510,40 @@ Test(cno, an_agent_may_set_itself_again)
 	cr_expect_eq(calls, 3);
 }
 
+Test(cno, an_agent_that_sets_itself_again_waits_for_the_next_trigger)
+{
+	succeed(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){ memory, set_again }));
+	succeed(post_number(evd, 1));
+	settle();
+	settle();
+	cr_expect_eq(calls, 1);
+}
+
+static void take_one(DAT_PVOID data, DAT_EVD_HANDLE which)
+{
+	if (!which)	/* the IA closes */
+		return;
+	dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){ data, take_one });
+	event_take(which, DAT_SOFTWARE_EVENT);
+	calls++;
+	sem_post(&called);
+}
+
+Test(cno, an_agent_that_takes_one_event_is_called_for_the_next)
+{
+	int i;
+
+	succeed(dofi_evd_disable(evd));
+	for (i = 0; i < 3; i++)
+		succeed(post_number(evd, i));
+	succeed(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){ memory, take_one }));
+	succeed(dofi_evd_enable(evd));
+	for (i = 0; i < 3; i++)
+		sem_wait(&called);
+	settle();
+	cr_expect_eq(calls, 3);
+}
+
 Test(cno, an_agent_given_at_creation_is_called)
 {
 	DAT_CNO_HANDLE h;
@@ -495,6 +564,34 @@ Test(cno, no_agent_is_called_after_the_free)
 	calls = 0;
 	settle();
 	cr_expect_eq(calls, 0);
+}
+
+Test(cno, its_free_calls_no_agent)
+{
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	succeed(dofi_cno_modify_agent(cno, agent));
+	succeed(dofi_cno_free(cno));
+	cr_expect_eq(calls, 0);
+}
+
+Test(cno, closing_the_ia_calls_the_agent_without_an_evd)
+{
+	succeed(dofi_cno_modify_agent(cno, agent));
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	called_with = evd;
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(calls, 1);
+	cr_expect_eq(called_with, DAT_HANDLE_NULL);
+}
+
+/* The end of the last EVD calls the agent, and so does the end of the CNO. */
+Test(cno, closing_the_ia_calls_the_agent_once)
+{
+	succeed(dofi_cno_modify_agent(cno, agent));
+	called_with = evd;
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(calls, 1);
+	cr_expect_eq(called_with, DAT_HANDLE_NULL);
 }
 
 Test(cno, modify_checks_its_arguments)
@@ -800,6 +897,36 @@ Test(cno, notifies_of_another_evd_after_an_event_that_was_never_queued)
 	cr_expect(triggered_by(other));
 	sem_post(&hold);
 	settle();
+}
+
+Test(cno, an_agent_is_called_for_a_trigger_that_a_waiter_has_taken)
+{
+	struct dofi_work hold_work = { .run = thread_stands_still };
+
+	succeed(dofi_cno_modify_agent(cno, agent));
+	sem_init(&hold, 0, 0);
+	dofi_progress_post(&ia->progress, &hold_work);
+	succeed(post_number(evd, 1));
+	cr_expect(triggered());
+	sem_post(&hold);
+	sem_wait(&called);
+	cr_expect_eq(called_with, evd);
+}
+
+Test(cno, an_agent_is_not_called_for_a_trigger_of_an_agent_taken_back)
+{
+	struct dofi_work hold_work = { .run = thread_stands_still };
+
+	succeed(dofi_cno_modify_agent(cno, agent));
+	sem_init(&hold, 0, 0);
+	dofi_progress_post(&ia->progress, &hold_work);
+	succeed(post_number(evd, 1));
+	cr_expect(triggered());
+	succeed(dofi_cno_modify_agent(cno, no_agent));
+	succeed(dofi_cno_modify_agent(cno, agent));
+	sem_post(&hold);
+	settle();
+	cr_expect_eq(calls, 0);
 }
 
 Test(cno, does_not_notify_after_all_was_dequeued)
