@@ -368,7 +368,7 @@ struct listing {
 	DAT_COUNT max;
 	DAT_COUNT filled;
 	DAT_COUNT total;
-	bool hole;		/* the next element, which was to be filled, is null */
+	bool hole;		/* the list, or the next element to be filled, is null */
 };
 
 static void list_one(struct listing *l, const DAT_PROVIDER_INFO *info)
@@ -384,15 +384,18 @@ static void list_one(struct listing *l, const DAT_PROVIDER_INFO *info)
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entries_returned,
 				       DAT_PROVIDER_INFO *dat_provider_list[])
 {
-	struct listing l = { .list = dat_provider_list, .max = max_to_return };
+	struct listing l = {
+		.list = dat_provider_list,
+		.max = max_to_return,
+		.hole = !dat_provider_list,
+	};
 	const struct provider *p;
 	const struct dreg_entry *e;
+	DAT_RETURN ret = DAT_SUCCESS;
 	int err;
 
 	if (!entries_returned)
 		return DREG_BAD_ARG(2);
-	if (max_to_return > 0 && !dat_provider_list)
-		return DREG_BAD_ARG(3);
 	err = dreg_entries_read();
 	if (err)
 		return DREG_OUT_OF(err);
@@ -406,14 +409,13 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 			list_one(&l, &p->info);
 	dreg_unlock(&lock);
 
-	/*
-	 * Without a list, returns the number of entries that a list would need, like OFED's
-	 * registry.
-	 */
-	*entries_returned = max_to_return < 1 ? l.total : l.filled;
 	if (max_to_return < 1)
-		return DREG_BAD_ARG(1);
-	return l.hole ? DREG_BAD_ARG(3) : DAT_SUCCESS;
+		ret = DREG_BAD_ARG(1);
+	else if (l.hole)
+		ret = DREG_BAD_ARG(3);
+	/* DAT: a call that fails returns the number of elements that the list needs */
+	*entries_returned = ret ? l.total : l.filled;
+	return ret;
 }
 
 #if DAT_VERSION_MAJOR >= 2

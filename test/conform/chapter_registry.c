@@ -81,6 +81,7 @@ CLAUSE("dat_registry_list_providers/INVALID_PARAMETER/list NULL")
 	DAT_COUNT count;
 
 	FAILS(dat_registry_list_providers(1, &count, NULL), DAT_INVALID_PARAMETER);
+	SAME(count, list_all());
 }
 
 CLAUSE("dat_registry_list_providers/INVALID_PARAMETER/element NULL")
@@ -89,6 +90,7 @@ CLAUSE("dat_registry_list_providers/INVALID_PARAMETER/element NULL")
 	DAT_COUNT count;
 
 	FAILS(dat_registry_list_providers(1, &count, list), DAT_INVALID_PARAMETER);
+	SAME(count, list_all());
 }
 
 /* A provider that is never opened. */

@@ -498,8 +498,10 @@ Test(registry, list_with_bad_arguments)
 	configure(LISTED);
 	cr_expect_eq(dat_registry_list_providers(2, NULL, list), BAD_ARG(2));
 	cr_expect_eq(dat_registry_list_providers(2, &count, NULL), BAD_ARG(3));
+	cr_expect_eq(count, 3, "as many as the list needs");
+	count = -1;
 	cr_expect_eq(dat_registry_list_providers(2, &count, list), BAD_ARG(3));
-	cr_expect_eq(count, 1);
+	cr_expect_eq(count, 3);
 	count = -1;
 	cr_expect_eq(dat_registry_list_providers(0, &count, NULL), BAD_ARG(1));
 	cr_expect_eq(count, 3);
