@@ -336,6 +336,22 @@ CLAUSE("dat_rmr_bind/INVALID_PARAMETER/completion_flags")
 	      DAT_INVALID_PARAMETER);
 }
 
+CLAUSE("dat_rmr_bind/SUCCESS/completion_flags without effect")
+{
+	DAT_RMR_HANDLE rmr = made(n);
+	DAT_LMR_TRIPLET part;
+	struct couple c;
+
+	couple_open(n, &c);
+	part = mem_segment(&c.m, 0, 64);
+	OK(bind_with(&c, rmr, &part, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	expect_bound(c.a.req, rmr, DAT_RMR_BIND_SUCCESS);
+#if DAT_VERSION_MAJOR >= 2
+	OK(bind_with(&c, rmr, &part, DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG));
+	expect_bound(c.a.req, rmr, DAT_RMR_BIND_SUCCESS);
+#endif
+}
+
 CLAUSE("dat_rmr_bind/SUCCESS/suppressed")
 {
 	DAT_LMR_TRIPLET part;
