@@ -12,7 +12,7 @@ examples_sources = \
 examples_programs = test/examples/examples1 test/examples/examples2
 check_PROGRAMS += $(examples_programs)
 CONFORM_TESTS += $(examples_programs)
-UTIL_TESTS += test/examples/commands.sh
+UTIL_TESTS += test/examples/commands.sh test/examples/standard.sh
 
 # An example must compile with more warnings than the build may enable, and each of its functions
 # must be called.
@@ -78,4 +78,5 @@ EXTRA_DIST += \
 	test/examples/datagram.sh \
 	test/examples/extract \
 	test/examples/hello.sh \
-	test/examples/readme.sh
+	test/examples/readme.sh \
+	test/examples/standard.sh
