@@ -111,8 +111,8 @@ static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 }
 
 /*
- * Leaves the CQ to the program until due_at. Returns false if a thread has begun to sleep in
- * between.
+ * Leaves the CQ to the program until due_at. Returns false if a thread sleeps, which the progress
+ * thread has to serve.
  */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 {
@@ -249,7 +249,7 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
  */
 static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
 {
-	if (!dofi_lead_is_taken(&cq->lead) || atomic_load(&cq->sleepers) || dofi_cq_wants_sweep(cq))
+	if (!dofi_lead_is_taken(&cq->lead) || dofi_cq_wants_sweep(cq))
 		return false;
 	atomic_store(&cq->led, false);
 	return yield_to_program(cq, now, next_pause(cq, false, true));
