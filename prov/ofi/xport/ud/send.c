@@ -314,8 +314,6 @@ void ud_sent(struct dofi_rdm_buffer *buffer, int err)
 	peer->in_flight--;
 	copy_put(upz, s);
 	see_last(upz, peer);
-	if (!TAILQ_EMPTY(&upz->stalled))
-		dofi_cq_want_sweep(&upz->domain->cq);
 	dofi_mutex_unlock(&upz->lock);
 }
 
