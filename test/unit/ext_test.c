@@ -201,6 +201,16 @@ Test(ext, a_query_opens_and_closes)
 	expect_handle(dat_ib_close_query(ep), IA);
 }
 
+Test(ext, an_ia_of_the_program_is_not_closed_as_a_query)
+{
+	DAT_PZ_HANDLE still;
+
+	ia->async_evd = evd;	/* only a query has none */
+	expect_handle(dat_ib_close_query(ia), IA);
+	ia->async_evd = NULL;
+	succeed(dofi_pz_create(ia, &still));
+}
+
 Test(ext, a_query_that_fails_leaves_nothing_open)
 {
 	DAT_HANDLE query = NULL;

@@ -389,6 +389,15 @@ Test(ep_data, a_read_goes_where_the_rmr_says)
 	take(1, DAT_DTO_SUCCESS);
 }
 
+Test(ep_data, a_read_into_an_rmr_has_the_length_limit_of_rdma)
+{
+	ia->limits.max_rdma_size = 7;
+	expect_type(read_into(target(0, 8), 8, 0), DAT_LENGTH_ERROR);
+	cr_expect_eq(transport.n, 0);
+	succeed(read_into(target(0, 7), 7, 0));
+	cr_expect_eq(transport.n, 1);
+}
+
 Test(ep_data, a_read_into_an_rmr_is_checked)
 {
 	const DAT_RMR_TRIPLET r = remote_segment(8), l = target(0, 8);

@@ -157,6 +157,33 @@ Test(evd_wait, is_for_one_thread)
 	succeed(waiter_end(&w));
 }
 
+static struct dofi_cq *straight_feed(void)
+{
+	struct dofi_evd *e = evd;
+	struct dofi_cq *cq;
+
+	dofi_mutex_lock(&e->lock);
+	cq = e->straight_feed;
+	dofi_mutex_unlock(&e->lock);
+	return cq;
+}
+
+/* Another thread would take a completion past the check for a waiter. */
+Test(evd_wait, closes_the_straight_feed)
+{
+	struct dofi_cq *feed;
+	struct waiter w;
+
+	make_connected(ep_make());
+	feed = straight_feed();
+	cr_assert(feed);
+	waiter_start(&w, 1);
+	cr_expect_eq(straight_feed(), NULL);
+	succeed(post_number(evd, 1));
+	succeed(waiter_end(&w));
+	cr_expect_eq(straight_feed(), feed);
+}
+
 Test(evd_wait, can_be_done_again_after_a_time_out)
 {
 	expect_type(wait_for(QUICK, 1), DAT_TIMEOUT_EXPIRED);

@@ -449,6 +449,8 @@ Test(srq, resizing_checks_the_size)
 	expect_arg(dofi_srq_resize(srq, 0), 2);
 	expect_arg(dofi_srq_resize(srq, -1), 2);
 	expect_arg(dofi_srq_resize(srq, most.max_recv_per_srq + 1), 2);
+	succeed(dofi_srq_resize(srq, most.max_recv_per_srq));
+	cr_expect_eq(ask().max_recv_dtos, most.max_recv_per_srq);
 }
 
 /* The low watermark */

@@ -277,6 +277,33 @@ Test(halfopen, a_descriptor_that_is_no_set_has_no_connections)
 	cr_expect_eq(ended, 0);
 }
 
+/* Descriptors are numbered from the lowest free one. */
+static int lowest_free(void)
+{
+	int fd = dup(set);
+
+	close(fd);
+	return fd;
+}
+
+Test(halfopen, the_spare_descriptor_is_one_and_is_returned)
+{
+	struct dofi_timer *timer = &progress.listeners.timer;
+	struct door d;
+	int before;
+
+	progress.doorbell = set;
+	cr_assert(door_open(&d, AF_INET));
+	before = lowest_free();
+	dofi_halfopen_begin(&progress, d.port);
+	cr_expect_eq(progress.listeners.spare, before);
+	timer->fire(timer);
+	cr_expect_eq(progress.listeners.spare, before);
+	cr_expect_eq(lowest_free(), before + 1, "a search keeps none");
+	dofi_halfopen_end(&progress, d.port);
+	cr_expect_eq(lowest_free(), before);
+}
+
 /* The two queries about a connection. After the first of them, data is sent to @late. */
 static int late = -1;
 

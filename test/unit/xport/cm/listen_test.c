@@ -374,6 +374,34 @@ static void crowd_come_at_once(void *arg)
 	crowd_come(arg);
 }
 
+static void one_too_many_come(void *arg)
+{
+	int *fds = arg, i;
+
+	for (i = 0; i <= DOFI_CM_STRANGERS_LEAST; i++)
+		fds[i] = cm_stranger();
+}
+
+/* Local strangers have a second to send. */
+Test(cm_listen, the_limit_of_strangers_is_exact)
+{
+	const int64_t begun = dofi_now();
+	int fds[DOFI_CM_STRANGERS_LEAST + 1], i;
+
+	few_descriptors();
+	cr_assert_eq(cm_listen(AF_UNIX), 0);
+	cm_do(one_too_many_come, fds);
+	while (cm_accepts < DOFI_CM_STRANGERS_LEAST)
+		cm_settle();
+	/* a round of the loop that would accept the last */
+	cm_settle();
+	cm_settle();
+	cr_expect(cm_accepts == DOFI_CM_STRANGERS_LEAST || dofi_now() - begun > 1000 * 1000000LL);
+	cm_unlisten();
+	for (i = 0; i <= DOFI_CM_STRANGERS_LEAST; i++)
+		close(fds[i]);
+}
+
 /* A program may connect many endpoints at once. */
 Test(cm_listen, in_a_crowd_each_stranger_has_time_to_send)
 {

@@ -6,6 +6,7 @@
 #include "nomem.h"
 
 #include <arpa/inet.h>
+#include <unistd.h>
 
 TestSuite(msg_endpoint, .init = init, .fini = xport_fini);
 TestSuite(msg_endpoint_accept, .init = init_request, .fini = xport_fini);
@@ -260,6 +261,37 @@ Test(msg_endpoint_end, the_end_finds_what_was_completed)
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	thread_hold();
 	fake_complete(fake_eps.context, 0);
+	fake_event_add(
+		&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
+	thread_release();
+	quiesce();
+	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+static void shards_fill(void *arg)
+{
+	struct dofi_cq *cq = arg;
+	int i;
+
+	cq->reads_each = true;
+	for (i = 0; i < DOFI_SHARD_ENDPOINTS; i++)
+		dofi_cq_enter_shard(cq);
+}
+
+/* The descriptor of the shard, which the program does not read otherwise, reports nothing. */
+Test(msg_endpoint_end, the_end_finds_what_a_silent_shard_completed)
+{
+	DAT_EVENT event;
+	uint64_t n;
+
+	dofi_progress_call(&ia->progress, shards_fill, inside()->cq);
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	quiesce();
+	thread_hold();
+	fake_complete(fake_eps.context, 0);
+	cr_assert_eq(read(fake.cq_fd, &n, sizeof(n)), (ssize_t)sizeof(n));
 	fake_event_add(
 		&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
 	thread_release();

@@ -320,6 +320,34 @@ Test(rdm_link, messages_go_both_ways)
 	cr_expect_eq(take_frame().length, 5);
 }
 
+static bool has_left(void)
+{
+	struct dofi_ep *e = ep;
+	bool left;
+
+	dofi_ep_lock(e);
+	left = ((struct rdm_conn *)e->conn)->left;
+	dofi_ep_unlock(e);
+	return left;
+}
+
+/* A wakeup would count the peer as awake for its other connections. */
+Test(rdm_link, a_peer_that_has_left_is_not_woken)
+{
+	struct dofi_cm_msg bye = { .kind = DOFI_CM_BYE };
+
+	couple();
+	bye.last_frame = sent + 1;	/* the connection stays for the frame that is missing */
+	peer_sends(&bye);
+	while (!has_left())
+		usleep(100);
+	bell->wants = DOFI_DOORBELL_WAKE;
+	succeed(post_send(segment(64, 5)));
+	cr_expect_eq(take_frame().length, 5);
+	settle();
+	cr_expect_eq(bell->wants, DOFI_DOORBELL_WAKE);
+}
+
 /* The message is longer than a frame of the ring, and is sent without an RTS. */
 Test(rdm_link, two_frames_make_a_longer_message)
 {

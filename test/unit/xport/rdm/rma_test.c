@@ -204,6 +204,21 @@ Test(rdm_rma, cq_data_goes_with_writes)
 	extended();
 }
 
+Test(rdm_rma, the_cq_data_of_a_write_says_whether_it_is_solicited)
+{
+	DAT_LMR_TRIPLET iov;
+	DAT_RMR_TRIPLET to;
+	struct dofi_post p = ext_post(&iov, &to, 100);
+	const struct rdm_frame *f;
+
+	p.flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	succeed(dofi_ep_post_write_immed(ep, &p));
+	f = &peer_take(&peer, RDM_FRAME_WRITE)->frame;
+	cr_expect_eq(f->cq_data, dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, true, 100, 0xfeed));
+	answer(f->number, NULL, 0);
+	extended();
+}
+
 static void atomic_done(uint32_t number, uint64_t old)
 {
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_ACK);
