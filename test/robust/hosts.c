@@ -400,6 +400,64 @@ static void unreachable(struct pair *p)
 	node_close(&n);
 }
 
+/*
+ * A peer whose connection manager can be reached, but not the fabric: its IA was opened in another
+ * network. A route of the client leads there to no host, or no route does.
+ */
+
+static const char nowhere[] = "ip route add default via 198.18.0.77";
+static const char no_route[] = "true";
+
+static void needs_connectionless_fabric(void)
+{
+	if (!pair_fabric_is("rxm"))
+		pair_skip("the fabric connects to the address of the request");
+}
+
+static void out_of_reach(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	struct node n;
+
+	needs_connectionless_fabric();
+	cable_lay(p);
+	command("ip addr flush dev cable && ip addr add 203.0.113.1/24 dev cable");
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	command("ip addr add 198.18.0.1/24 dev cable");
+	pair_send_listener(p, &n, qual);
+	ep = node_ep(&n, NULL);
+	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, ep);
+	expect_quiet(n.conn);
+	OK(dat_ep_free(ep));
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void connects_out_of_reach(struct pair *p)
+{
+	const struct sockaddr_in address = cable_address(1);
+	struct listener listener;
+	DAT_EP_HANDLE ep;
+	struct node n;
+
+	needs_connectionless_fabric();
+	setenv("DAT_OFI_KEEPALIVE_S", KEEPALIVE, 1);
+	cable_lay(p);
+	command("%s", (const char *)pair_arg());
+	node_open(&n);
+	pair_recv_listener(p, &listener);
+	memcpy(&listener.address, &address, sizeof(address));
+	ep = node_ep(&n, NULL);
+	connect_with(ep, &listener, 2 * PAIR_LIMIT, 0, NULL);
+	expect_no_answer(&n, ep, DAT_CONNECTION_EVENT_UNREACHABLE);
+	expect_quiet(n.conn);
+	node_close(&n);
+}
+
 /* Silent foreign clients (TCP clients without DAT) that become unreachable */
 
 #define FOREIGN_CLIENTS 5
@@ -466,6 +524,10 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("the peer's host disappears", survivor, victim, .client_killed = true),
 	PAIR_CASE("both disconnect while the cable is pulled", disconnects, disconnects),
 	PAIR_CASE("unreachable addresses", NULL, unreachable),
+	PAIR_CASE("no route leads to the fabric of the peer", out_of_reach, connects_out_of_reach,
+		  .arg = no_route),
+	PAIR_CASE("the fabric of the peer does not answer", out_of_reach, connects_out_of_reach,
+		  .arg = nowhere),
 	PAIR_CASE("silent foreign clients", serves_foreign_clients, foreign_clients),
 	PAIR_CASE("random packet loss", lossy, lossy, .arg = netem),
 	PAIR_CASE("packet loss under congestion", lossy, lossy, .arg = congested),

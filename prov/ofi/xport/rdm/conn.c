@@ -26,6 +26,12 @@
 #include <string.h>
 
 static void conn_work(struct dofi_work *work);
+static void lost_fire(struct dofi_timer *timer);
+
+static struct dofi_progress *progress_of(const struct rdm_conn *conn)
+{
+	return &conn->ep->obj.ia->progress;
+}
 
 static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_pz *rpz, struct rdm_peer *peer)
 {
@@ -37,6 +43,7 @@ static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_pz *rpz, struct 
 	conn->rpz = rpz;
 	conn->peer = peer;
 	conn->work.run = conn_work;
+	conn->lost.fire = lost_fire;
 	STAILQ_INIT(&conn->pending);
 	LIST_INIT(&conn->ops);
 	return conn;
@@ -304,6 +311,7 @@ void rdm_conn_close(struct dofi_ep *ep)
 	if (!conn)
 		return;
 	endpoint = conn->endpoint;
+	dofi_timer_stop(progress_of(conn), &conn->lost);
 	finish(conn);
 	dofi_ep_lock(ep);
 	broken = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
@@ -326,14 +334,83 @@ void rdm_conn_close(struct dofi_ep *ep)
 	rdm_conn_todo(conn, RDM_FREE);
 }
 
+/* Frames that the fabric does not carry */
+
+#define SECOND_NS INT64_C(1000000000)
+
+/* How long after a loss the CM connection may report the end that caused it. */
+#define LOST_NS (SECOND_NS / 10)
+
+/*
+ * How long HELLO and its answer may take without keep-alives: as long as the kernel waits for an
+ * answer to a TCP connection by default.
+ */
+#define HELLO_S 120
+
+/* How long the frames that a peer sent before it left may take to establish the connection. */
+#define LAST_FRAMES_NS (SECOND_NS / 2)
+
+#define ACCEPTOR_LEFT "the acceptor ended the connection at once"
+
+static void no_hello(struct rdm_conn *conn)
+{
+	if (conn->left)
+		dofi_ep_no_connection(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+				      ACCEPTOR_LEFT);
+	else
+		dofi_ep_no_connection(conn->ep, DAT_CONNECTION_EVENT_UNREACHABLE,
+				      "the fabric does not carry frames to the peer and back");
+}
+
+static void lost_fire(struct dofi_timer *timer)
+{
+	struct rdm_conn *conn = DOFI_CONTAINER_OF(timer, struct rdm_conn, lost);
+	struct dofi_ep *ep = conn->ep;
+
+	switch (dofi_ep_state_now(ep)) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		no_hello(conn);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		break;
+	default:
+		if (conn->left)
+			break;
+		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the fabric lost data", (void *)ep);
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+	}
+}
+
+/* Ends the connection after @ns, or sooner if that was requested before. */
+static void lost_after(struct rdm_conn *conn, int64_t ns)
+{
+	const int64_t at = dofi_now() + ns;
+
+	if (!conn->lost.at || at < conn->lost.at)
+		dofi_timer_start(progress_of(conn), &conn->lost, at);
+}
+
+void rdm_conn_expect_hello(struct rdm_conn *conn)
+{
+	const int64_t keepalive_s = dofi_settings.keepalive_s;
+
+	lost_after(conn, (keepalive_s ? 2 * keepalive_s : HELLO_S) * SECOND_NS);
+}
+
+/* The acceptor, whose HELLO_BACK was lost, is not connected. */
 static void established(struct rdm_conn *conn)
 {
 	switch (dofi_ep_state_now(conn->ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_timer_stop(progress_of(conn), &conn->lost);
 		dofi_ep_established(conn->ep, conn->peer->data, conn->peer->data_size);
+		if (conn->left)
+			dofi_ep_last_receives(conn->ep);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_ep_established(conn->ep, NULL, 0);
+		if (!conn->lost.at)
+			dofi_ep_established(conn->ep, NULL, 0);
 		break;
 	default:
 		break;
@@ -351,10 +428,10 @@ static void conn_work(struct dofi_work *work)
 	}
 	if (todo & RDM_DIRECT)
 		rdm_direct_open(conn);
+	if (todo & RDM_LOST)
+		lost_after(conn, LOST_NS);
 	if (todo & RDM_ESTABLISHED)
 		established(conn);
-	if (todo & RDM_DIRECT_LOST)
-		rdm_direct_lost(conn);
 	if (todo & RDM_OVER)
 		dofi_ep_end_with(conn->ep, conn->left_event, NULL, 0);
 }
@@ -377,6 +454,8 @@ static void left(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER e
 	dofi_ep_unlock(conn->ep);
 	if (over)
 		dofi_ep_end_with(ep, event, NULL, 0);
+	else if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		lost_after(conn, LAST_FRAMES_NS);
 	else
 		dofi_ep_last_receives(ep);
 }
@@ -408,7 +487,7 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 			left(conn, last, event);
 		else
 			dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-					      "the acceptor ended the connection at once");
+					      ACCEPTOR_LEFT);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);

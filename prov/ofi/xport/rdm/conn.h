@@ -15,6 +15,11 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 /* Makes the peer, which has reported its address, reachable, and accepts its frames. */
 int rdm_conn_reach(struct rdm_conn *conn);
 /*
+ * The peer accepted, and HELLO is sent: ends the attempt if HELLO_BACK does not arrive within a
+ * limit that is independent of the time-out of the program.
+ */
+void rdm_conn_expect_hello(struct rdm_conn *conn);
+/*
  * The peer has left, after frame @last, or after the last one that arrived if @last is NULL. When
  * those frames have been processed, the connection ends, with @event; or as one that was never
  * made.

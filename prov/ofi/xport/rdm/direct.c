@@ -13,13 +13,9 @@
 #include "xport/rdm/direct.h"
 
 #include "base/clock.h"
-#include "base/container.h"
-#include "base/log.h"
 #include "fab/quirks.h"
-#include "obj/ep_cm.h"
 #include "xport/rdm/op.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
 /*
@@ -27,11 +23,6 @@
  * connections use frames.
  */
 #define DIRECT_MAX 64
-
-static struct dofi_progress *progress_of(const struct rdm_conn *conn)
-{
-	return &conn->ep->obj.ia->progress;
-}
 
 static bool is_possible(const struct rdm_conn *conn)
 {
@@ -47,17 +38,6 @@ void rdm_direct_want(struct rdm_conn *conn)
 		return;
 	conn->direct_wanted = true;
 	rdm_conn_todo(conn, RDM_DIRECT);
-}
-
-static void lost_fire(struct dofi_timer *timer)
-{
-	struct rdm_direct *direct = DOFI_CONTAINER_OF(timer, struct rdm_direct, lost);
-	struct rdm_conn *conn = direct->conn;
-
-	if (conn->left)
-		return;
-	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: a long message was lost", (void *)conn->ep);
-	dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 }
 
 void rdm_direct_open(struct rdm_conn *conn)
@@ -77,8 +57,6 @@ void rdm_direct_open(struct rdm_conn *conn)
 		free(direct);
 		return;
 	}
-	direct->conn = conn;
-	direct->lost.fire = lost_fire;
 	rpz->n_directs++;
 	dofi_ep_lock(conn->ep);
 	conn->direct = direct;
@@ -95,18 +73,6 @@ bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 	if (!direct->reached)
 		direct->reached = !dofi_rdm_peer_add(&direct->rdm, address, len, &direct->to);
 	return direct->reached;
-}
-
-/* How long after a failure the CM connection may report the end that caused it, in milliseconds. */
-#define LOST_MS 100
-
-void rdm_direct_lost(struct rdm_conn *conn)
-{
-	struct rdm_direct *direct = conn->direct;
-
-	if (direct && !direct->lost.at)
-		dofi_timer_start(progress_of(conn), &direct->lost,
-				 dofi_now() + LOST_MS * INT64_C(1000000));
 }
 
 /*
@@ -133,7 +99,6 @@ void rdm_direct_close(struct rdm_conn *conn)
 
 	if (!direct)
 		return;
-	dofi_timer_stop(progress_of(conn), &direct->lost);
 	dofi_ep_lock(conn->ep);
 	conn->direct = NULL;
 	dofi_ep_unlock(conn->ep);

@@ -12,9 +12,6 @@ struct rdm_direct {
 	uint64_t tags;
 	bool reached;			/* the address of the peer's direct endpoint is known */
 	fi_addr_t to;			/* the peer's direct endpoint */
-	struct rdm_conn *conn;
-	/* runs after a failure; used by the progress thread alone */
-	struct dofi_timer lost;
 };
 
 /*
@@ -27,11 +24,6 @@ void rdm_direct_want(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
  * held.
  */
 void rdm_direct_open(struct rdm_conn *conn);
-/*
- * Ends the connection some time after an operation failed at the direct endpoint, unless the CM
- * connection reports an end before. Progress thread, no lock held.
- */
-void rdm_direct_lost(struct rdm_conn *conn);
 /*
  * Closes the direct endpoint. When this returns, the fabric uses no memory of the connection's long
  * messages. Progress thread, no lock held.

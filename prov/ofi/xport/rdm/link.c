@@ -32,7 +32,10 @@ static void wake(struct rdm_conn *conn)
 		dofi_cm_wake(conn->peer->cm);
 }
 
-/* Updates the counters for a frame for which the fabric returned @ret, and returns that. */
+/*
+ * Updates the counters for a frame for which the fabric returned @ret, and returns @ret. The peer
+ * misses a frame that failed, so the connection ends.
+ */
 static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 	DOFI_NEEDS(conn->ep->lock)
 {
@@ -44,6 +47,7 @@ static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret
 	if (ret) {
 		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: sending a frame: %s", (void *)conn->ep,
 			 fi_strerror((int)-ret));
+		rdm_lost(conn);
 		return (int)ret;
 	}
 	conn->sent++;
@@ -378,7 +382,7 @@ void rdm_send_hellos(struct rdm_conn *conn)
 
 	dofi_ep_assert_locked(conn->ep);
 	if (conn->hello_due)
-		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0);
+		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0) == -FI_EAGAIN;
 	if (conn->hello_back_due)
-		conn->hello_back_due = rdm_transmit(conn, &back, NULL, 0, 0, 0);
+		conn->hello_back_due = rdm_transmit(conn, &back, NULL, 0, 0, 0) == -FI_EAGAIN;
 }

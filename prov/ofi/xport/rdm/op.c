@@ -157,32 +157,19 @@ void rdm_op_put(struct rdm_op *op)
 
 /* Completions */
 
-/* The fabric lost a frame, which ends the connection unless the peer has left. */
-static void copy_completed(struct rdm_op *op, int err)
-{
-	struct rdm_conn *conn = op->conn;
-	struct dofi_ep *ep = conn->ep;
-
-	dofi_ep_lock(ep);
-	rdm_op_put(op);
-	if (err && !conn->left)
-		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	dofi_ep_unlock(ep);
-}
-
 /*
- * A peer that ends the connection, or dies, closes its direct endpoint. The CM connection reports
- * which of the two happened, and the operation is flushed then.
+ * A copy of a frame was sent or lost, or an operation failed at the direct endpoint; the flush ends
+ * that operation.
  */
-static void direct_failed(struct rdm_op *op)
+static void op_gone(struct rdm_op *op, int err)
 {
 	struct rdm_conn *conn = op->conn;
 	struct dofi_ep *ep = conn->ep;
 
 	dofi_ep_lock(ep);
 	rdm_op_put(op);
-	if (!ep->closing)
-		rdm_conn_todo(conn, RDM_DIRECT_LOST);
+	if (err)
+		rdm_lost(conn);
 	dofi_ep_unlock(ep);
 }
 
@@ -210,12 +197,10 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 
 	if (!op->conn)
 		op_free(op);
-	else if (op->direct && err)
-		direct_failed(op);
-	else if (op->ends)
+	else if (op->ends && !(op->direct && err))
 		dto_completed(entry, err, sink);
 	else
-		copy_completed(op, err);
+		op_gone(op, err);
 }
 
 /* Pending frames */
@@ -246,6 +231,13 @@ void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *w)
 	dofi_mutex_lock(&rpz->lock);
 	STAILQ_INSERT_HEAD(&rpz->spare, w, link);
 	dofi_mutex_unlock(&rpz->lock);
+}
+
+void rdm_lost(struct rdm_conn *conn)
+{
+	dofi_ep_assert_locked(conn->ep);
+	if (!conn->left && !conn->ep->closing)
+		rdm_conn_todo(conn, RDM_LOST);
 }
 
 /* Stalled connections */

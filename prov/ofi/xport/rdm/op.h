@@ -74,6 +74,11 @@ struct rdm_pending *rdm_pending_get(struct rdm_pz *rpz, size_t size);
 void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *pending);
 
 /*
+ * Records that a frame or a long message of @conn was lost, which ends the connection, unless the
+ * CM connection reports an end before. EP lock held.
+ */
+void rdm_lost(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
+/*
  * Records that the fabric did not take something: rdm_stalled_go_on() calls back for @conn. EP lock
  * held.
  */

@@ -143,7 +143,7 @@ enum {
 	RDM_OVER = 1 << 1,
 	RDM_FREE = 1 << 2,
 	RDM_DIRECT = 1 << 3,		/* open the direct endpoint */
-	RDM_DIRECT_LOST = 1 << 4,	/* an operation failed at the direct endpoint */
+	RDM_LOST = 1 << 4,		/* the fabric lost a frame or a long message */
 };
 
 /* A connection, in memory that is never unmapped. */
@@ -157,6 +157,11 @@ struct rdm_conn {
 	struct dofi_link *ring;
 	struct rdm_peer *peer;
 	struct dofi_work work;
+	/*
+	 * Runs while HELLO_BACK is awaited, and after a loss: the fabric does not carry what was
+	 * sent. Progress thread only.
+	 */
+	struct dofi_timer lost;
 	struct dofi_shm_peer *page;	/* the peer's page, for wakeups, or NULL */
 	/* the robust lock of the peer's endpoint, or NULL; frames are injected under it */
 	struct dofi_robust *robust;

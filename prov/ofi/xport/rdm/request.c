@@ -103,6 +103,7 @@ void rdm_connect(struct dofi_ep *ep)
 /* Sends the first frame. Its answer shows that the fabric carries frames in both directions. */
 static void hello_send(struct rdm_conn *conn)
 {
+	rdm_conn_expect_hello(conn);
 	dofi_ep_lock(conn->ep);
 	conn->hello_due = true;
 	rdm_go_on(conn);

@@ -3,8 +3,39 @@
 
 #include "xport/rdm/conn.h"
 
+#include "base/env.h"
 #include "nomem.h"
 #include "xport/cm/talk.h"
+
+/* A fabric that loses its way to the peer */
+
+static ssize_t inject_nowhere(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
+{
+	(void)fid, (void)buf, (void)len, (void)to;
+	return -FI_ENETUNREACH;
+}
+
+static ssize_t inject_nothing(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
+{
+	(void)fid, (void)buf, (void)len, (void)to;
+	return 0;
+}
+
+/* From now on the endpoint of ep's connection sends by @inject. */
+static void inject_by(ssize_t (*inject)(struct fid_ep *fid, const void *buf, size_t len,
+					fi_addr_t to))
+{
+	static struct fi_ops_msg ops;
+	struct dofi_ep *e = ep;
+	struct fid_ep *fid;
+
+	dofi_ep_lock(e);
+	fid = rdm_conn_of(e)->endpoint->rdm.fid;
+	ops = *fid->msg;
+	ops.inject = inject;
+	fid->msg = &ops;
+	dofi_ep_unlock(e);
+}
 
 /* The peer connects */
 
@@ -50,6 +81,28 @@ Test(rdm_conn_passive, one_is_let_go_before_it_is_connected)
 	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
 	cr_expect_eq(peer.received.last_frame, 0);
 	cr_expect_eq(peer_recv_cm(&peer), 0);
+}
+
+static void hello_send(void)
+{
+	struct rdm_frame hello;
+
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_ACCEPT);
+	peer_learn(&peer);
+	hello = peer_frame(&peer, RDM_FRAME_HELLO);
+	peer_send(&peer, &hello, NULL, 0);
+}
+
+Test(rdm_conn_passive, that_cannot_be_answered)
+{
+	const struct dofi_cm_msg msg = request();
+
+	accept_with(request_sent(&msg), "");
+	settle();
+	inject_by(inject_nowhere);
+	hello_send();
+	accept_fails();
+	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
 }
 
 static int accepting(void)
@@ -108,6 +161,63 @@ Test(rdm_conn_active, a_peer_that_never_greets_has_refused)
 	peer_take(&peer, RDM_FRAME_HELLO);
 	peer_hang_up(&peer);
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+/* Attempts without a time-out end all the same if the fabric carries nothing. */
+
+Test(rdm_conn_active, an_acceptor_that_cannot_be_sent_a_frame_is_unreachable)
+{
+	is_asked();
+	inject_by(inject_nowhere);
+	reply(DOFI_CM_ACCEPT, 0);
+	ends_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+}
+
+Test(rdm_conn_active, an_acceptor_whose_frames_do_not_arrive_is_unreachable)
+{
+	dofi_settings.keepalive_s = 1;
+	is_asked();
+	inject_by(inject_nothing);
+	reply(DOFI_CM_ACCEPT, 0);
+	ends_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+}
+
+Test(rdm_conn_active, the_limit_of_the_program_is_observed)
+{
+	dofi_settings.keepalive_s = 0;
+	is_asked_within(200000);
+	inject_by(inject_nothing);
+	reply(DOFI_CM_ACCEPT, 0);
+	ends_with(DAT_CONNECTION_EVENT_TIMED_OUT);
+}
+
+/* An acceptor that leaves after it sent frames */
+
+Test(rdm_conn_active, frames_of_an_acceptor_that_left_are_not_awaited_for_long)
+{
+	is_asked();
+	reply(DOFI_CM_ACCEPT, 0);
+	peer_take(&peer, RDM_FRAME_HELLO);
+	say_bye(peer.sent + 1, 0);
+	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+Test(rdm_conn_active, an_acceptor_that_left_is_connected_until_its_messages_are_received)
+{
+	struct rdm_frame back;
+
+	is_asked();
+	reply(DOFI_CM_ACCEPT, 0);
+	peer_take(&peer, RDM_FRAME_HELLO);
+	say_bye(peer.sent + 2, 0);
+	settle();
+	back = peer_frame(&peer, RDM_FRAME_HELLO_BACK);
+	peer_send(&peer, &back, NULL, 0);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	say("without a receive", 17);
+	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 /*
@@ -185,6 +295,31 @@ Test(rdm_conn, a_second_request_ends_it)
 
 	peer_send_cm(&peer, &msg);
 	ends_with(DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(rdm_conn, a_frame_that_is_lost_breaks_it)
+{
+	unsigned i;
+
+	inject_by(inject_nowhere);
+	/* the answer has only credits */
+	for (i = 0; i < RDM_WINDOW / 2; i++) {
+		receive(0, 100, 1);
+		say("x", 1);
+		cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 1);
+	}
+	ends_with(DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(rdm_conn, a_loss_that_the_end_of_the_peer_caused_does_not_break_it)
+{
+	struct dofi_ep *e = ep;
+
+	dofi_ep_lock(e);
+	rdm_lost(rdm_conn_of(e));
+	dofi_ep_unlock(e);
+	say_bye(peer.sent, 0);
+	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 static uint64_t word;

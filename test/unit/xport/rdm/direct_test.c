@@ -132,9 +132,11 @@ Test(rdm_direct, give_back_what_is_on_its_way)
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 5);
 }
 
-static void lose(void *arg)
+static void lose(struct rdm_conn *conn)
 {
-	rdm_direct_lost(arg);
+	dofi_ep_lock(conn->ep);
+	rdm_lost(conn);
+	dofi_ep_unlock(conn->ep);
 }
 
 /* The direct endpoints' connection has failed, and the CM socket gives no reason. */
@@ -142,7 +144,7 @@ Test(rdm_direct, without_its_messages_a_connection_is_broken)
 {
 	one_message();
 	settle();
-	dofi_progress_call(&ia->progress, lose, conn_of(sender));
+	lose(conn_of(sender));
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 

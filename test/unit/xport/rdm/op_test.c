@@ -167,7 +167,7 @@ Test(rdm_op_copy, that_is_lost_ends_its_connection)
 {
 	take_all(ep, true);
 	op_ends(op[0], FI_EIO);
-	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 	post_send(second_ep, 10, 2);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 2);
 }
