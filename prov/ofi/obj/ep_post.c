@@ -129,18 +129,32 @@ static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto
 	return ret;
 }
 
+static bool is_full(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	dofi_queue_extend(&ep->sq, ep);
+	return dofi_queue_full(&ep->sq);
+}
+
+/*
+ * A poll reads nothing while another thread holds the CQ lock, or a peer the robust lock. So the
+ * queue counts as full only after a drain, which waits for both.
+ */
 __attribute__((noinline)) void dofi_ep_reclaim_slots(struct dofi_ep *ep)
 {
 	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
 	dofi_ep_assert_locked(ep);
-	dofi_queue_extend(&ep->sq, ep);
-	if (!cq || !dofi_queue_full(&ep->sq))
+	if (!is_full(ep) || !cq)
 		return;
 	dofi_ep_unlock(ep);
 	dofi_cq_poll(cq, NULL);
 	dofi_ep_lock(ep);
-	dofi_queue_extend(&ep->sq, ep);
+	if (!is_full(ep))
+		return;
+	dofi_ep_unlock(ep);
+	dofi_cq_drain(cq);
+	dofi_ep_lock(ep);
+	is_full(ep);
 }
 
 /* Posts a request. The arguments are checked, except the segments and the kind of EP. */

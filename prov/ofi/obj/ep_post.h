@@ -70,9 +70,9 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLE
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
 /*
- * Grows the request queue within its limit, and polls the CQ for completed requests if the queue is
+ * Grows the request queue within its limit, and reads the CQ for completed requests if the queue is
  * still full: a program that wants no events of its requests has no reason to poll, so their slots
- * may become free here only. Call with the EP lock held; it is dropped during the poll.
+ * may become free here only. Call with the EP lock held; it is dropped during the read.
  */
 void dofi_ep_reclaim_slots(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 

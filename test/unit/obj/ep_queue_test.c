@@ -217,6 +217,36 @@ Test(ep_queue, a_full_queue_is_read_if_the_program_never_polls)
 	cr_expect(event_none(evd));
 }
 
+static void *post_one_more(void *arg)
+{
+	DAT_RETURN *ret = arg;
+
+	*ret = send_flags(99, DAT_COMPLETION_SUPPRESS_FLAG);
+	return NULL;
+}
+
+/* The lock is held until the post has found that. The completion is there for the next reader. */
+Test(ep_queue, a_full_queue_is_read_after_another_thread_that_reads)
+{
+	struct dofi_cq *cq = inside()->cq;
+	const unsigned depth = inside()->sq.limit;
+	DAT_RETURN ret = DAT_INTERNAL_ERROR;
+	pthread_t thread;
+	unsigned i;
+
+	for (i = 0; i < depth; i++)
+		succeed(send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG));
+	dofi_mutex_lock(&cq->lock);
+	fake_complete(transport.context[0], 0);
+	pthread_create(&thread, NULL, post_one_more, &ret);
+	while (!atomic_load(&cq->refused))
+		sched_yield();
+	dofi_mutex_unlock(&cq->lock);
+	pthread_join(thread, NULL);
+	succeed(ret);
+	cr_expect(event_none(evd));
+}
+
 Test(ep_queue, room_is_not_rounded)
 {
 	static const DAT_COUNT depths[] = { 0, 1, 2, 3, 5, 63 };
