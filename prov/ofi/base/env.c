@@ -174,6 +174,11 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	  "0", 0, NULL, true },
 	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net",
 	  "0", 0, NULL, true },
+	{ "FI_TCP_ZEROCOPY_SIZE", "bytes",
+	  "of libfabric: always -1 (never) here, as connections over IPv6 break with it",
+	  "-1", 0, NULL, true },
+	{ "FI_NET_ZEROCOPY_SIZE", "bytes", "of libfabric: as FI_TCP_ZEROCOPY_SIZE, for net",
+	  "-1", 0, NULL, true },
 	{ "FI_VERBS_DGRAM_USE_NAME_SERVER", "0/1",
 	  "of libfabric: a thread of verbs listens at a TCP port for names of datagram endpoints",
 	  "0", 0, NULL, false },
@@ -459,6 +464,13 @@ static bool is_on(const char *value)
 	return false;
 }
 
+/* Returns whether the fixed value of @f replaces @value with another meaning. */
+static bool is_overruled(const struct dofi_foreign *f, const char *value)
+{
+	return f->fixed && value &&
+	       (strcmp(f->unit, "0/1") ? strcmp(f->given, value) != 0 : is_on(value));
+}
+
 /* Writes the line again: it had the value for an older libfabric. */
 static void give_later(size_t i)
 {
@@ -475,7 +487,7 @@ static void give_once(void)
 	for (f = dofi_foreign_table; f->name; f++) {
 		const char *value = secure_getenv(f->name);
 
-		if (f->fixed && is_on(value))
+		if (is_overruled(f, value))
 			dofi_log(DOFI_WARN, DOFI_CORE,
 				 "%s=%s is not used: it does not work with this provider", f->name,
 				 value);

@@ -50,7 +50,7 @@ struct dofi_foreign {
 	/* the last version of libfabric (FI_VERSION()) that gets given rather than later */
 	uint32_t up_to;
 	const char *later;	/* the value with later versions; NULL: given */
-	/* a switch that is set in any case; a value of the user that differs is logged */
+	/* given is set in any case; a value of the user that differs is logged */
 	bool fixed;
 };
 

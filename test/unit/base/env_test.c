@@ -387,6 +387,16 @@ Test(env, what_does_not_work_with_us_is_switched_off)
 	cr_expect_str_eq(getenv("FI_NET_IO_URING"), "0");
 }
 
+Test(env, libfabric_sends_nothing_without_a_copy)
+{
+	setenv("FI_TCP_ZEROCOPY_SIZE", "0", 1);
+	read_settings();
+	expect_line("FI_TCP_ZEROCOPY_SIZE", "provider", "-1");
+	dofi_settings_give(LIBFABRIC_1_17);
+	cr_expect_str_eq(getenv("FI_TCP_ZEROCOPY_SIZE"), "-1");
+	cr_expect_str_eq(getenv("FI_NET_ZEROCOPY_SIZE"), "-1");
+}
+
 Test(env, small_buffers_of_a_layer_are_for_the_libfabric_that_does_without)
 {
 	read_settings();
