@@ -43,6 +43,7 @@ DAT_RETURN dofi_ret(int err)
 		return DAT_SUCCESS;
 	case ENOMEM:
 	case ENOSPC:	/* in /dev/shm */
+	case EFBIG:	/* the same, by RLIMIT_FSIZE */
 		return DOFI_NO_RESOURCE(MEMORY);
 	case EMFILE:
 	case ENFILE:

@@ -12,6 +12,7 @@ Test(dat, errors_of_the_system_have_return_codes)
 	cr_expect_eq(dofi_ret(0), DAT_SUCCESS);
 	expect_ret(dofi_ret(-ENOMEM), DOFI_NO_RESOURCE(MEMORY));
 	expect_ret(dofi_ret(-ENOSPC), DOFI_NO_RESOURCE(MEMORY));
+	expect_ret(dofi_ret(-EFBIG), DOFI_NO_RESOURCE(MEMORY));
 	expect_ret(dofi_ret(-EMFILE), DOFI_NO_RESOURCE(DEVICE));
 	expect_ret(dofi_ret(-EAGAIN), DOFI_NO_RESOURCE(DEVICE));
 	expect_ret(dofi_ret(-EROFS), DOFI_NO_RESOURCE(DEVICE));

@@ -8,13 +8,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define PREFIX "dat-ofi-"
@@ -208,6 +211,37 @@ static int nameless_make(void **at)
 	if (!ret)
 		return fd;
 	close(fd);
+	return ret;
+}
+
+/* The length of an endpoint's file, and how much of it is written at once (1.17 to 2.6). */
+#define ENDPOINT_LEN (16UL << 20)
+#define ENDPOINT_BEGIN (4UL << 20)
+
+static bool is_full(int fd)
+{
+	struct statvfs fs;
+
+	/* a tmpfs without a limit has no blocks */
+	return !fstatvfs(fd, &fs) && fs.f_blocks && fs.f_bavail < ENDPOINT_BEGIN / fs.f_frsize;
+}
+
+int dofi_shm_file_fits(const char *name)
+{
+	char path[sizeof(DOFI_SHM_FOLDER) + NAME_MAX + 1];
+	struct rlimit limit;
+	int fd, ret;
+
+	/* a longer file would raise SIGXFSZ */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < ENDPOINT_LEN)
+		return -EFBIG;
+	snprintf(path, sizeof(path), DOFI_SHM_FOLDER "/%s", name);
+	fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	ret = is_full(fd) ? -ENOSPC : 0;
+	close(fd);
+	unlink(path);
 	return ret;
 }
 

@@ -38,6 +38,13 @@ void dofi_shm_file_remove(const char *name);
 int dofi_shm_file_open(const char *name);
 int dofi_shm_file_map(int fd, void **at);
 
+/*
+ * Returns 0 if the fabric has what it needs for the file @name of an endpoint, or a negative errno:
+ * libfabric since 2.2 crashes if it cannot create or enlarge the file, and every version if the
+ * first write to it finds no memory.
+ */
+int dofi_shm_file_fits(const char *name);
+
 /* Returns the random number that the name of a page ends with; 0 if @name is no such name. */
 uint64_t dofi_shm_file_number(const char *name);
 

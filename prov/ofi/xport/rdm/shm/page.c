@@ -81,12 +81,16 @@ void dofi_shm_close(struct dofi_shm *shm)
 
 int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size)
 {
-	int len = snprintf(address, size, SCHEME "%s.%u", shm->name, shm->endpoints);
+	int len = snprintf(address, size, SCHEME "%s.%u", shm->name, shm->endpoints), ret;
 
 	if (len < 0 || (size_t)len >= size)
 		return -ENOSPC;
 	shm->endpoints++;
-	return 0;
+	ret = dofi_shm_file_fits(address + strlen(SCHEME));
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_FAB, "%s cannot have the file of an endpoint: %s",
+			 DOFI_SHM_FOLDER, strerror(-ret));
+	return ret;
 }
 
 /* libfabric appends the user's number and a number that it chooses: "fi_shm://NAME.0:1000:0". */

@@ -65,8 +65,8 @@ int dofi_shm_open(struct dofi_shm *shm);
 void dofi_shm_close(struct dofi_shm *shm);
 
 /*
- * Returns the address of the next endpoint for libfabric, "fi_shm://NAME.NUMBER". 0 or a negative
- * errno.
+ * Returns the address of the next endpoint for libfabric, "fi_shm://NAME.NUMBER". 0, or a negative
+ * errno, also if /dev/shm cannot have the endpoint's file.
  */
 int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size);
 

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* A file with its owner's lock. */
@@ -414,6 +415,48 @@ Test(shm_files, without_room_there_is_an_error_and_no_signal)
 	close(fd);
 	fd = dofi_shm_file_make(name, &at);
 	cr_expect(fd >= 0);
+}
+
+/* The check leaves no file. */
+static int fits(const char *name)
+{
+	int ret = dofi_shm_file_fits(name);
+
+	cr_expect(!is_there(name, ""));
+	return ret;
+}
+
+Test(shm_files, an_endpoint_fits_where_its_file_does)
+{
+	static const char name[] = "endpoint";
+	int fd;
+
+	cr_expect_eq(fits(name), 0);
+	if (!folder_of_our_own("size=8m,nr_inodes=2"))
+		return;
+	cr_expect_eq(fits(name), 0);
+	fd = open(path_of("other", ""), O_CREAT | O_WRONLY, 0600);
+	cr_assert(fd >= 0);
+	cr_expect_eq(fits(name), -ENOSPC, "no inode is free");
+	unlink(path_of("other", ""));
+	cr_assert_eq(posix_fallocate(fd, 0, 5 << 20), 0);
+	cr_expect_eq(fits(name), -ENOSPC, "3 MiB are free");
+	close(fd);
+	cr_expect_eq(fits(name), 0);
+}
+
+Test(shm_files, an_endpoint_fits_in_a_folder_without_a_limit)
+{
+	if (folder_of_our_own("size=0"))
+		cr_expect_eq(fits("endpoint"), 0);
+}
+
+Test(shm_files, an_endpoint_fits_only_within_the_limit_of_files)
+{
+	struct rlimit limit = { .rlim_cur = 8 << 20, .rlim_max = RLIM_INFINITY };
+
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	cr_expect_eq(fits("endpoint"), -EFBIG);
 }
 
 Test(shm_files, thousands_are_gone_through_in_no_time)

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static struct dofi_shm shm;
@@ -89,6 +90,17 @@ Test(shm, endpoints_are_numbered)
 	cr_expect_str_eq(first, expected);
 	cr_expect_eq(dofi_shm_endpoint(&shm, second, sizeof(second)), 0);
 	cr_expect(strcmp(first, second));
+	dofi_shm_close(&shm);
+}
+
+Test(shm, an_endpoint_that_does_not_fit_is_refused)
+{
+	const struct rlimit small = { .rlim_cur = 1 << 20, .rlim_max = RLIM_INFINITY };
+	char address[64];
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	cr_expect_eq(dofi_shm_endpoint(&shm, address, sizeof(address)), -EFBIG);
 	dofi_shm_close(&shm);
 }
 
