@@ -39,6 +39,15 @@ bool dofi_offer_keeps_order(const struct fi_info *info)
 	return info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
 }
 
+/*
+ * If FI_TCP_IFACE names no interface, libfabric 2.6 offers tcp without an address. A connectionless
+ * endpoint cannot listen then, and closing it frees memory twice (rxm).
+ */
+bool dofi_offer_has_source(const struct fi_info *info)
+{
+	return info->src_addr || strncmp(info->fabric_attr->prov_name, "tcp", 3);
+}
+
 static const struct dofi_quirk *quirk_of(const struct fi_info *info)
 {
 	return dofi_quirk_of(info->fabric_attr->prov_name);
@@ -58,7 +67,7 @@ bool dofi_offer_usable(const struct fi_info *info)
 	if (info->ep_attr->type == FI_EP_MSG)
 		return !dofi_offer_layered(info);
 	return info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm &&
-	       dofi_offer_keeps_order(info);
+	       dofi_offer_keeps_order(info) && dofi_offer_has_source(info);
 }
 
 static struct fi_info *hints_make(const struct dofi_query *q, const char *provider)

@@ -40,6 +40,8 @@ bool dofi_offer_usable(const struct fi_info *info);
 bool dofi_offer_layered(const struct fi_info *info);
 /* Returns whether the fabric is at the numeric address @text; true if it has no IP address. */
 bool dofi_offer_has_address(const struct fi_info *info, const char *text);
+/* Returns false for tcp without an address to listen at. */
+bool dofi_offer_has_source(const struct fi_info *info);
 /* Returns whether messages stay in order. */
 bool dofi_offer_keeps_order(const struct fi_info *info);
 

@@ -11,6 +11,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <net/if.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -128,6 +129,17 @@ static bool no_such_address(const struct dofi_params *params, char *text, size_t
 	if (!params->address[0] || dofi_address_is_local(params->address))
 		return false;
 	snprintf(text, size, "address=%s is not an address of this machine", params->address);
+	return true;
+}
+
+/* Connectionless tcp is not used without an address: see dofi_offer_has_source(). */
+static bool no_such_interface(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *name = secure_getenv("FI_TCP_IFACE");
+
+	if (!name || if_nametoindex(name) || strncmp(params->provider, "tcp", 3))
+		return false;
+	snprintf(text, size, "FI_TCP_IFACE=%s is not an interface of this machine", name);
 	return true;
 }
 
@@ -331,6 +343,7 @@ static bool nothing(const struct dofi_params *params, char *text, size_t size)
 
 static const struct reason reasons[] = {
 	{ no_such_address, DOFI_ERR, -FI_ENODATA },
+	{ no_such_interface, DOFI_ERR, -FI_ENODATA },
 	{ filter_unknown, DOFI_ERR, -FI_ENODATA },
 	{ provider_unknown, DOFI_WARN, -FI_ENODATA },
 	{ filter_excludes, DOFI_WARN, -FI_ENODATA },

@@ -347,6 +347,20 @@ Test(query, what_a_connection_needs_is_asked_for)
 	cr_expect(asked->tx_attr->msg_order & FI_ORDER_SAW);
 }
 
+/* libfabric 2.6, where FI_TCP_IFACE names no interface. */
+Test(query, connectionless_tcp_without_an_address_is_refused)
+{
+	struct fi_info *info = offer_rdm("tcp;ofi_rxm");
+
+	free(info->src_addr);
+	info->src_addr = NULL;
+	info->src_addrlen = 0;
+	setenv("FI_TCP_IFACE", "nosuch0", 1);
+	cr_expect_eq(choose("provider=tcp;ofi_rxm"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "FI_TCP_IFACE=nosuch0 is not an interface"), "%s",
+		  capture.text);
+}
+
 /* Such as rxm of libfabric 2.7 with several connections to a peer. */
 Test(query, a_fabric_that_does_not_keep_messages_in_order_is_refused)
 {
