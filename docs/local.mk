@@ -46,7 +46,11 @@ libfabric_defects = \
 	docs/libfabric-defects/sockets_double_close.c \
 	docs/libfabric-defects/sockets_info_kept.c \
 	docs/libfabric-defects/sockets_lost_mark.c \
-	docs/libfabric-defects/sockets_port_taken.c
+	docs/libfabric-defects/sockets_port_taken.c \
+	docs/libfabric-defects/shm_no_space.c \
+	docs/libfabric-defects/tcp_zerocopy.c \
+	docs/libfabric-defects/rxm_missing_interface.c \
+	docs/libfabric-defects/getinfo_nomem.c
 
 EXTRA_DIST += $(libfabric_defects) docs/libfabric-defects/defect.h docs/libfabric-defects/version.c
 CLEANFILES += $(libfabric_defects:.c=) docs/libfabric-defects/version
