@@ -109,6 +109,16 @@ static void epoll_failed(struct dofi_progress *p)
 	nanosleep(&rest, NULL);
 }
 
+static bool program_polls(const struct dofi_progress *p)
+{
+	const struct dofi_poller *poller;
+
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		if (!poller->ops->is_armed(poller))
+			return true;
+	return false;
+}
+
 static bool program_polls_without_fd(const struct dofi_progress *p)
 {
 	const struct dofi_poller *poller;
@@ -184,6 +194,7 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	int i, n;
 
 	dofi_eqs_choose(p);
+	atomic_store(&p->cq_away, program_polls(p));
 	if (!dofi_eqs_arm(p))
 		return;
 	deadline = rest(p, dofi_eqs_deadline(p, deadline));
@@ -371,7 +382,9 @@ void dofi_progress_wake(struct dofi_progress *p)
 
 void dofi_progress_probe(struct dofi_progress *p)
 {
-	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->probe_wanted, true))
+	const bool away = atomic_load(&p->eq_away) || atomic_load(&p->cq_away);
+
+	if (away && !atomic_exchange(&p->probe_wanted, true))
 		dofi_progress_wake(p);
 }
 

@@ -107,6 +107,7 @@ struct dofi_progress {
 	_Atomic int failure;		/* a negative errno once the fabric has failed */
 	struct dofi_work failure_work;
 	_Atomic bool eq_away;		/* eq is out of the epoll set, as the program polls */
+	_Atomic bool cq_away;		/* a CQ was left to the program before the last sleep */
 	_Atomic bool eq_wanted;		/* a thread requests that eq is read nevertheless */
 	/* a thread requests a check whether the program still polls */
 	_Atomic bool probe_wanted;
@@ -174,9 +175,9 @@ void dofi_progress_wake(struct dofi_progress *p);
  * dofi_progress_expect(): at once, as an event may have been written just now. Any thread.
  * dofi_progress_await(): an event is expected soon, so the queue stays watched for some
  *	milliseconds. Progress thread.
- * dofi_progress_probe(): the caller is about to sleep until a connection event comes. If no other
- *	thread polls, the queue is watched again without waiting for the next service of the CQs.
- *	Any thread, any lock.
+ * dofi_progress_probe(): the caller is about to sleep until a connection event comes, which may
+ *	depend on a CQ that is left to the program. If no other thread polls, event queue and CQs
+ *	are watched again without waiting for the next service of the CQs. Any thread, any lock.
  */
 void dofi_progress_expect(struct dofi_progress *p);
 void dofi_progress_await(struct dofi_progress *p);

@@ -300,6 +300,27 @@ Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)
 	dofi_settings.tick_us = tick;
 }
 
+/* The event that a thread waits for may come of a completion. */
+Test(shared_eq, a_thread_that_waits_for_events_ends_the_pause_of_a_cq, .init = init, .fini = fini)
+{
+	const long tick = dofi_settings.tick_us;
+	int ret = -1;
+
+	dofi_settings.tick_us = 100000000;
+	dofi_cq_init(&cq);
+	cq.offloaded = true;
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+	own_cq();
+	settle();
+	cr_expect(is_watched(fake.eq_fd));
+	dofi_progress_probe(&progress);
+	while (cq.mode != DOFI_CQ_ARMED)
+		settle();
+	dofi_progress_call(&progress, cq_close_call, NULL);
+	dofi_settings.tick_us = tick;
+}
+
 Test(shared_eq, but_not_while_another_polls)
 {
 	pthread_t thread = begin_to_poll();
@@ -317,7 +338,7 @@ Test(shared_eq, but_not_while_another_polls)
 	end_polling(thread);
 }
 
-/* A watched event queue needs no further look. */
+/* Watched queues need no further look. */
 Test(shared_eq, requests_to_read_cost_nothing_while_it_is_watched)
 {
 	settle();

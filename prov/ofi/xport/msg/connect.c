@@ -156,6 +156,7 @@ static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fi
 	dofi_cq_enter(ep->cq);
 	ret = fi_accept(fid, buf, dofi_wire_pack(buf, &msg));
 	dofi_cq_exit(ep->cq);
+	dofi_progress_await(&ep->obj.ia->progress);
 	return ret;
 }
 

@@ -15,10 +15,12 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 /* Makes the peer, which has reported its address, reachable, and accepts its frames. */
 int rdm_conn_reach(struct rdm_conn *conn);
 /*
- * The peer accepted, and HELLO is sent: ends the attempt if HELLO_BACK does not arrive within a
- * limit that is independent of the time-out of the program.
+ * HELLO or HELLO_BACK is expected. Until it arrives, the progress thread reads the CQ as soon as
+ * there is something to read, also while the program polls. If HELLO_BACK does not arrive, the
+ * attempt ends after a limit that is independent of the program's time-out.
  */
 void rdm_conn_expect_hello(struct rdm_conn *conn);
+void rdm_conn_expect_hello_back(struct rdm_conn *conn);
 /*
  * The peer has left, after frame @last, or after the last one that arrived if @last is NULL. When
  * those frames have been processed, the connection ends, with @event; or as one that was never

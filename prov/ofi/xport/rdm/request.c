@@ -103,7 +103,7 @@ void rdm_connect(struct dofi_ep *ep)
 /* Sends the first frame. Its answer shows that the fabric carries frames in both directions. */
 static void hello_send(struct rdm_conn *conn)
 {
-	rdm_conn_expect_hello(conn);
+	rdm_conn_expect_hello_back(conn);
 	dofi_ep_lock(conn->ep);
 	conn->hello_due = true;
 	rdm_go_on(conn);
@@ -311,6 +311,8 @@ static int accept_with(struct dofi_ep *ep, struct rdm_peer *peer)
 	else
 		rdm_introduce(ep->conn, DOFI_CM_ACCEPT, &msg);
 	dofi_cm_send(peer->cm, &msg);
+	if (!ret)
+		rdm_conn_expect_hello(ep->conn);
 	return ret;
 }
 
