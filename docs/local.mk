@@ -39,6 +39,7 @@ libfabric_defects = \
 	docs/libfabric-defects/tcp_connected_length.c \
 	docs/libfabric-defects/tcp_default_flags.c \
 	docs/libfabric-defects/tcp_early.c \
+	docs/libfabric-defects/tcp_reset.c \
 	docs/libfabric-defects/net_stale_signal.c \
 	docs/libfabric-defects/rxm_lost_sends.c \
 	docs/libfabric-defects/rxm_two_receives.c \
