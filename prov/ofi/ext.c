@@ -81,8 +81,8 @@ static void take_datagram(struct dofi_post *p, va_list *args)
 static DAT_RETURN send_ud(DAT_HANDLE handle, va_list *args, bool immed)
 {
 	struct dofi_post p = { .n = 0 };
-	struct dofi_ep *ep;
-	DAT_RETURN ret = dofi_datagram_ep(handle, &ep);
+	struct dofi_ep *ep DOFI_CALL = NULL;
+	DAT_RETURN ret = dofi_datagram_enter(handle, &ep);
 
 	if (ret)
 		return ret;
@@ -140,14 +140,18 @@ static DAT_RETURN open_query(DAT_HANDLE name, va_list *args)
 	return open_and_query(&q);
 }
 
+static bool is_of_query(DAT_HANDLE handle)
+{
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(handle);
+
+	return ia && !ia->async_evd;
+}
+
 /* Handles of other IAs are not taken: those are closed by dat_ia_close(). */
 static DAT_RETURN close_query(DAT_HANDLE handle)
 {
-	struct dofi_ia *ia = dofi_ia_check(handle);
-
-	if (!ia || ia->async_evd)
-		return DOFI_BAD_HANDLE(IA);
-	return dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+	return is_of_query(handle) ? dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG) :
+				     DOFI_BAD_HANDLE(IA);
 }
 
 /* dat_ib_query_counters(): cntr, p_cntrs_out, reset */

@@ -2,6 +2,7 @@
 
 # base, loop, fab, sock, rings, xport/rdm/shm and wq see no DAT type and are compiled once.
 dofi_core_sources = \
+	prov/ofi/base/calls.c \
 	prov/ofi/base/cond.c \
 	prov/ofi/base/env.c \
 	prov/ofi/base/heap.c \
@@ -105,6 +106,7 @@ dofi_api_sources = \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
 	prov/ofi/obj/lmr_atomic.c \
+	prov/ofi/obj/obj.c \
 	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
 	prov/ofi/obj/rmr.c \
@@ -181,6 +183,7 @@ noinst_HEADERS += \
 	prov/ofi/check/check.h \
 	prov/ofi/check/parts.h \
 	prov/ofi/base/cond.h \
+	prov/ofi/base/calls.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/container.h \
 	prov/ofi/base/env.h \

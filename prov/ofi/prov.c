@@ -31,11 +31,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One dat.conf entry in use: each IA name has a function table of its own. */
+/*
+ * A dat.conf entry: each IA name has a function table of its own. An entry is never freed, because
+ * a thread may look for a function in the table while another thread closes the last IA. It is used
+ * again when the registry loads the provider again.
+ */
 struct entry {
 	DAT_PROVIDER table;
 	DAT_PROVIDER_INFO info;
 	char *ia_params;
+	bool in_use;
 	TAILQ_ENTRY(entry) link;
 };
 
@@ -52,23 +57,43 @@ static struct entry *entry_find(const char *name, bool thread_safe)
 
 	dofi_mutex_lock(&entries_lock);
 	TAILQ_FOREACH(e, &entries, link)
-		if (!strcmp(e->info.ia_name, name) && !!e->info.is_thread_safe == thread_safe)
+		if (e->in_use && !strcmp(e->info.ia_name, name) &&
+		    !!e->info.is_thread_safe == thread_safe)
 			break;
 	dofi_mutex_unlock(&entries_lock);
 	return e;
 }
 
-/* Returns the EVD of an open instance of this IA name, for a consumer without an EVD. */
+/* Returns @handle, of any IA, with a reference; or NULL. */
+static struct dofi_evd *async_evd_use(DAT_EVD_HANDLE handle)
+{
+	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(handle);
+
+	return evd && dofi_obj_get(&evd->obj) ? evd : NULL;
+}
+
+static bool is_instance(const struct dofi_ia *ia, const struct entry *e)
+{
+	return !strcmp(ia->obj.provider->device_name, e->info.ia_name);
+}
+
+/*
+ * Returns the EVD of an open instance of this IA name, for a consumer without an EVD, with a
+ * reference; or NULL.
+ */
 static struct dofi_evd *existing_async_evd(const struct entry *e)
 {
-	struct dofi_ia *ia;
+	struct dofi_evd *evd = NULL;
+	void *p;
 	uint32_t i;
 
-	for (i = 0; (ia = dofi_pool_at(&dofi_ia_pool, i)); i++)
-		if (dofi_ia_check(ia) && !strcmp(ia->obj.provider->device_name, e->info.ia_name) &&
-		    ia->async_evd && dofi_evd_check(ia->async_evd))
-			return ia->async_evd;
-	return NULL;
+	for (i = 0; !evd && (p = dofi_pool_at(&dofi_ia_pool, i)); i++) {
+		struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(p);
+
+		if (ia && is_instance(ia, e))
+			evd = async_evd_use(ia->async_evd);
+	}
+	return evd;
 }
 
 /*
@@ -81,28 +106,32 @@ static struct dofi_evd *existing_async_evd(const struct entry *e)
 static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_COUNT qlen,
 				DAT_EVD_HANDLE *handle)
 {
+	struct dofi_evd *evd;
 	DAT_RETURN ret;
 
 	if (*handle == DAT_HANDLE_NULL) {
 		if (qlen < ASYNC_QLEN)
 			qlen = ASYNC_QLEN;
-		ret = dofi_evd_new(ia, qlen, NULL, DAT_EVD_ASYNC_FLAG, &ia->async_evd);
-		ia->async_evd_owned = !ret;
-		*handle = ret ? DAT_HANDLE_NULL : (DAT_EVD_HANDLE)ia->async_evd;
-		return ret;
+		ret = dofi_evd_new(ia, qlen, NULL, DAT_EVD_ASYNC_FLAG, &evd);
+		if (ret)
+			return ret;
+		ia->async_evd_owned = true;
+		ia->async_evd = *handle = evd;
+		return DAT_SUCCESS;
 	}
 	ia->async_evd_shared = *handle == DAT_EVD_ASYNC_EXISTS;
-	ia->async_evd = ia->async_evd_shared ? existing_async_evd(e) : dofi_evd_check(*handle);
-	if (!ia->async_evd || !(ia->async_evd->flags & DAT_EVD_ASYNC_FLAG)) {
-		ia->async_evd = NULL;
+	evd = ia->async_evd_shared ? existing_async_evd(e) : async_evd_use(*handle);
+	if (!evd)
 		return DOFI_BAD_HANDLE(EVD_ASYNC);
-	}
-	if (!dofi_evd_take_async(ia->async_evd)) {
-		ia->async_evd = NULL;
-		return DOFI_BAD_ARG(3);
-	}
-	dofi_obj_get(&ia->async_evd->obj);
-	return DAT_SUCCESS;
+	if (!(evd->flags & DAT_EVD_ASYNC_FLAG))
+		ret = DOFI_BAD_HANDLE(EVD_ASYNC);
+	else
+		ret = dofi_evd_take_async(evd) ? DAT_SUCCESS : DOFI_BAD_ARG(3);
+	if (ret)
+		dofi_obj_put(&evd->obj);
+	else
+		ia->async_evd = evd;
+	return ret;
 }
 
 static const struct dofi_xports xports = {
@@ -294,29 +323,62 @@ static const DAT_PROVIDER functions = {
 #endif
 };
 
-static void entry_free(struct entry *e)
-{
-	free(e->ia_params);
-	free(e);
-}
-
-static struct entry *entry_new(const DAT_PROVIDER_INFO *info, const char *ia_params)
+static struct entry *entry_new(const DAT_PROVIDER_INFO *info) DOFI_NEEDS(entries_lock)
 {
 	struct entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
 	e->info = *info;
-	e->ia_params = strdup(ia_params ? ia_params : "");
 	e->table = functions;
 	e->table.device_name = e->info.ia_name;
 	if (!info->is_thread_safe)
 		e->table.ia_open_func = ia_open_nonthreadsafe;
-	if (!e->ia_params) {
-		entry_free(e);
-		return NULL;
-	}
+	TAILQ_INSERT_TAIL(&entries, e, link);
 	return e;
+}
+
+/* Returns an entry of @info that is in use, or not. */
+static struct entry *entry_of(const DAT_PROVIDER_INFO *info, bool in_use) DOFI_NEEDS(entries_lock)
+{
+	struct entry *e;
+
+	TAILQ_FOREACH(e, &entries, link)
+		if (e->in_use == in_use && !strcmp(e->info.ia_name, info->ia_name) &&
+		    e->info.dapl_version_major == info->dapl_version_major &&
+		    e->info.dapl_version_minor == info->dapl_version_minor &&
+		    e->info.is_thread_safe == info->is_thread_safe)
+			break;
+	return e;
+}
+
+static struct entry *entry_begin(const DAT_PROVIDER_INFO *info, const char *ia_params)
+{
+	char *copy = strdup(ia_params ? ia_params : "");
+	struct entry *e = NULL;
+
+	if (!copy)
+		return NULL;
+	dofi_mutex_lock(&entries_lock);
+	e = entry_of(info, false);
+	if (!e)
+		e = entry_new(info);
+	if (e) {
+		free(e->ia_params);
+		e->ia_params = copy;
+		e->in_use = true;
+	}
+	dofi_mutex_unlock(&entries_lock);
+	if (!e)
+		free(copy);
+	return e;
+}
+
+static void entry_end(struct entry *e)
+{
+	dofi_mutex_lock(&entries_lock);
+	e->in_use = false;
+	dofi_mutex_unlock(&entries_lock);
 }
 
 void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params);
@@ -325,47 +387,25 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info);
 /* Called by a registry for each dat.conf entry that it loads us for. */
 void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
-	struct entry *e = entry_new(info, ia_params);
+	struct entry *e = entry_begin(info, ia_params);
 
 	dofi_settings_read();
-	if (!e)
-		return;
-	dofi_mutex_lock(&entries_lock);
-	TAILQ_INSERT_TAIL(&entries, e, link);
-	dofi_mutex_unlock(&entries_lock);
-	if (dat_registry_add_provider(&e->table, info) == DAT_SUCCESS)
+	if (!e || dat_registry_add_provider(&e->table, info) == DAT_SUCCESS)
 		return;
 	dofi_log(DOFI_ERR, DOFI_CORE, "the registry refused %s", info->ia_name);
-	dofi_mutex_lock(&entries_lock);
-	TAILQ_REMOVE(&entries, e, link);
-	dofi_mutex_unlock(&entries_lock);
-	entry_free(e);
-}
-
-static struct entry *entry_take(const DAT_PROVIDER_INFO *info)
-{
-	struct entry *e;
-
-	dofi_mutex_lock(&entries_lock);
-	TAILQ_FOREACH(e, &entries, link)
-		if (!strcmp(e->info.ia_name, info->ia_name) &&
-		    e->info.dapl_version_major == info->dapl_version_major &&
-		    e->info.dapl_version_minor == info->dapl_version_minor &&
-		    e->info.is_thread_safe == info->is_thread_safe)
-			break;
-	if (e)
-		TAILQ_REMOVE(&entries, e, link);
-	dofi_mutex_unlock(&entries_lock);
-	return e;
+	entry_end(e);
 }
 
 /* Called when the last IA of the entry is closed. */
 void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 {
-	struct entry *e = entry_take(info);
+	struct entry *e;
 
+	dofi_mutex_lock(&entries_lock);
+	e = entry_of(info, true);
+	dofi_mutex_unlock(&entries_lock);
 	if (!e)
 		return;
 	dat_registry_remove_provider(&e->table, info);
-	entry_free(e);
+	entry_end(e);
 }

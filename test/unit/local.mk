@@ -47,6 +47,7 @@ nomem_ldflags = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wra
 	-Wl,--wrap=tsearch -Wl,--wrap=fi_dupinfo
 
 test_unit_base_test_SOURCES = \
+	test/unit/base/calls_test.c \
 	test/unit/base/cond_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
@@ -192,6 +193,7 @@ obj_test_sources = \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
+	test/unit/obj/obj_test.c \
 	test/unit/obj/ops.c \
 	test/unit/obj/ops.h \
 	test/unit/obj/psp_test.c \

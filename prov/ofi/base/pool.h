@@ -140,12 +140,15 @@ static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
  * and tag.
  */
 
-/* Returns the tag of @obj. Pairs with the release of dofi_pool_tag_set(). */
+/*
+ * Returns the tag of @obj. Sequentially consistent, like dofi_pool_tag_set(): a call counts itself
+ * before it reads the tag, see dofi_calls_await().
+ */
 static inline unsigned dofi_pool_tag(const void *obj)
 {
 	const struct dofi_pool_head *head = (const struct dofi_pool_head *)obj - 1;
 
-	return (unsigned)(__atomic_load_n(&head->self, __ATOMIC_ACQUIRE) ^ (uintptr_t)obj ^
+	return (unsigned)(__atomic_load_n(&head->self, __ATOMIC_SEQ_CST) ^ (uintptr_t)obj ^
 			  DOFI_POOL_SCRAMBLE);
 }
 

@@ -42,6 +42,7 @@ static void list_check(struct dofi_ia *ia, int k) DOFI_NEEDS(ia->lock)
 		CHECK(name, obj, obj->provider == ia->obj.provider, "%p, %p",
 		      (const void *)obj->provider, (const void *)ia->obj.provider);
 		CHECK(name, obj, obj->users >= 0, "%d users", obj->users);
+		CHECK(name, obj, !obj->calls.word, "%u calls", obj->calls.word);
 	}
 	CHECK("ia", ia, ia->made[k] - ia->freed[k] == n,
 	      "of kind %s %lu were made, %lu were freed, %lu are listed", name ? name : "none",

@@ -24,7 +24,7 @@ static struct dofi_work *work_next(struct dofi_progress *p)
 	struct dofi_work *w;
 
 	dofi_mutex_lock(&p->lock);
-	w = STAILQ_FIRST(&p->work);
+	p->running = w = STAILQ_FIRST(&p->work);
 	if (w) {
 		STAILQ_REMOVE_HEAD(&p->work, link);
 		w->queued = false;
@@ -407,15 +407,6 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
 		dofi_progress_wake(p);
 }
 
-void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work)
-{
-	dofi_mutex_lock(&p->lock);
-	if (work->queued)
-		STAILQ_REMOVE(&p->work, work, dofi_work, link);
-	work->queued = false;
-	dofi_mutex_unlock(&p->lock);
-}
-
 void dofi_progress_fail(struct dofi_progress *p, int err)
 {
 	int none = 0;
@@ -454,6 +445,27 @@ void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *ar
 	while (sem_wait(&c.done) && errno == EINTR)
 		;
 	sem_destroy(&c.done);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work)
+{
+	bool runs;
+
+	if (dofi_progress_orphaned(p))
+		return;
+	dofi_mutex_lock(&p->lock);
+	if (work->queued)
+		STAILQ_REMOVE(&p->work, work, dofi_work, link);
+	work->queued = false;
+	runs = p->running == work;
+	dofi_mutex_unlock(&p->lock);
+	if (runs)
+		dofi_progress_call(p, nothing, NULL);
 }
 
 bool dofi_progress_on_thread(const struct dofi_progress *p)

@@ -114,6 +114,7 @@ struct dofi_progress {
 
 	struct dofi_mutex lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;
+	const struct dofi_work *running; /* the work that the thread took last; NULL: it is done */
 	bool stop;
 
 	/* progress thread only */
@@ -151,7 +152,10 @@ void dofi_progress_stop(struct dofi_progress *p);
  */
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 
-/* Removes @work from the queue: it does not run. Progress thread only. */
+/*
+ * Removes @work from the queue, and waits for it if it runs, unless it calls this itself. Any
+ * thread, no lock. In a forked child nothing happens.
+ */
 void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work);
 
 /*

@@ -225,7 +225,7 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
 			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);

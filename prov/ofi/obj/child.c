@@ -43,7 +43,7 @@ void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia 
 	obj->ia = ia;
 	obj->context = (DAT_CONTEXT){ .as_64 = 0 };
 	obj->destroy = destroy;
-	atomic_store(&obj->users, 0);
+	atomic_store(&obj->users, DOFI_OBJ_ENDED);
 	atomic_store(&obj->provided, false);
 	return obj;
 }
@@ -56,31 +56,45 @@ void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 	TAILQ_INSERT_TAIL(&ia->children[DOFI_KIND(type)], obj, sibling);
 	ia->made[DOFI_KIND(type)]++;
 	dofi_mutex_unlock(&ia->lock);
+	atomic_store(&obj->users, 0);
 	dofi_pool_tag_set(obj, DOFI_KIND(type));
 }
 
-int dofi_obj_claim(struct dofi_obj *obj)
-{
-	return (int)dofi_pool_tag_set(obj, 0);
-}
-
-void dofi_obj_unlink(struct dofi_obj *obj, int kind)
+void dofi_obj_unlink(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 {
 	struct dofi_ia *ia = obj->ia;
 
 	dofi_mutex_lock(&ia->lock);
-	TAILQ_REMOVE(&ia->children[kind], obj, sibling);
-	ia->freed[kind]++;
+	TAILQ_REMOVE(&ia->children[DOFI_KIND(type)], obj, sibling);
+	ia->freed[DOFI_KIND(type)]++;
 	dofi_mutex_unlock(&ia->lock);
 }
 
-int dofi_obj_retire(struct dofi_obj *obj)
+struct dofi_ia *dofi_obj_take_over(struct dofi_obj *obj)
 {
-	int kind = dofi_obj_claim(obj);
+	struct dofi_ia *ia = dofi_obj_leave_to_ia(obj);
 
-	if (kind)
-		dofi_obj_unlink(obj, kind);
-	return kind;
+	dofi_obj_await_calls(obj);
+	return ia;
+}
+
+void dofi_obj_end(struct dofi_obj *obj)
+{
+	struct dofi_ia *ia = dofi_obj_take_over(obj);
+
+	obj->destroy(obj);
+	dofi_ia_leave(ia);
+}
+
+int dofi_obj_free_unused(struct dofi_obj *obj)
+{
+	int ret = dofi_obj_claim_unused(obj);
+
+	if (ret)
+		dofi_obj_leave(obj);
+	else
+		dofi_obj_end(obj);
+	return ret;
 }
 
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj)

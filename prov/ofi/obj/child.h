@@ -10,15 +10,20 @@ void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia 
 		   void (*destroy)(struct dofi_obj *));
 /* Makes it a valid handle. */
 void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
-/* Ends the handle; only one of several callers gets its kind, the others 0. Takes the IA's lock. */
-int dofi_obj_retire(struct dofi_obj *obj);
+/* Removes it from the list of its IA. Takes the IA's lock. */
+void dofi_obj_unlink(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 /*
- * The two halves of dofi_obj_retire(), for a caller with a lock that comes after the IA's. claim:
- * the kind, or 0.
+ * Ends @obj for a call that has entered and claimed it. take_over: waits for the other calls; the
+ * caller ends @obj then, and calls dofi_ia_leave() for the IA, which this returns.
  */
-int dofi_obj_claim(struct dofi_obj *obj);
-void dofi_obj_unlink(struct dofi_obj *obj, int kind);
-/* Frees the memory. Call before publishing or after retiring. */
+void dofi_obj_end(struct dofi_obj *obj);
+struct dofi_ia *dofi_obj_take_over(struct dofi_obj *obj);
+/*
+ * Frees @obj for a call that has entered it, and leaves it in any case. Returns as
+ * dofi_obj_claim_unused().
+ */
+int dofi_obj_free_unused(struct dofi_obj *obj);
+/* Frees the memory. Call before publishing or after unlinking. */
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj);
 
 #endif

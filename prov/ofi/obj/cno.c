@@ -158,8 +158,7 @@ static void cno_destroy(struct dofi_obj *obj)
 {
 	struct dofi_cno *cno = (struct dofi_cno *)obj;
 
-	if (!dofi_obj_retire(obj))
-		return;
+	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_CNO);
 	dofi_mutex_lock(&cno->lock);
 	cno->dying = true;
 	waiters_release(cno);
@@ -170,7 +169,6 @@ static void cno_destroy(struct dofi_obj *obj)
 	if (cno->fd >= 0)
 		close(cno->fd);
 	dofi_mutex_unlock(&cno->lock);
-	/* on the progress thread the call is direct, and queued work would outlive the CNO */
 	dofi_progress_withdraw(&obj->ia->progress, &cno->agent_work);
 	dofi_progress_call(&obj->ia->progress, last_run, cno);
 	dofi_obj_free(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, obj);
@@ -204,7 +202,7 @@ static struct dofi_cno *cno_new(struct dofi_ia *ia, const DAT_OS_WAIT_PROXY_AGEN
 DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			   DAT_CNO_HANDLE *cno_handle)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct dofi_cno *cno;
 
 	if (!ia)
@@ -224,7 +222,7 @@ DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *cno_handle)
 {
 	static const DAT_OS_WAIT_PROXY_AGENT no_agent;
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct dofi_cno *cno;
 	int event_fd;
 
@@ -250,7 +248,7 @@ DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDL
 
 DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent)
 {
-	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	struct dofi_cno *cno DOFI_CALL = dofi_cno_enter(cno_handle);
 	bool call;
 
 	if (!cno)
@@ -273,7 +271,7 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AG
 
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
-	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	struct dofi_cno *cno DOFI_CALL = dofi_cno_enter(cno_handle);
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
@@ -312,20 +310,15 @@ static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
 	return triggered ? DAT_SUCCESS : DAT_QUEUE_EMPTY;
 }
 
-DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
+static DAT_RETURN wait_locked(struct dofi_cno *cno, int64_t deadline, DAT_EVD_HANDLE *evd_handle)
+	DOFI_NEEDS(cno->lock)
 {
-	struct dofi_cno *cno = dofi_cno_check(cno_handle);
-	int64_t deadline = dofi_deadline(timeout);
+	const unsigned before = cno->released;
 	DAT_RETURN ret = DAT_SUCCESS;
-	unsigned before;
 	int err = 0;
 
-	if (!cno)
+	if (!dofi_obj_is_live(&cno->obj, DAT_HANDLE_TYPE_CNO))
 		return DOFI_BAD_HANDLE(CNO);
-	if (!evd_handle)
-		return DOFI_BAD_ARG(3);
-	dofi_mutex_lock(&cno->lock);
-	before = cno->released - cno->dying;	/* too late to begin a wait */
 	cno->waiters++;
 	while (!(cno->triggered & DOFI_CNO_WAITER) && cno->released == before && !err)
 		err = dofi_cond_wait(&cno->wakeup, &cno->lock, deadline);
@@ -339,6 +332,21 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 		ret = DOFI_RET(DAT_INTERRUPTED_CALL, 0);
 	if (cno->dying)
 		dofi_cond_broadcast(&cno->wakeup);
+	return ret;
+}
+
+DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
+{
+	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	int64_t deadline = dofi_deadline(timeout);
+	DAT_RETURN ret;
+
+	if (!cno)
+		return DOFI_BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return DOFI_BAD_ARG(3);
+	dofi_mutex_lock(&cno->lock);
+	ret = wait_locked(cno, deadline, evd_handle);
 	dofi_mutex_unlock(&cno->lock);
 	return ret;
 }
@@ -346,7 +354,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handle)
 {
-	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	struct dofi_cno *cno DOFI_CALL = dofi_cno_enter(cno_handle);
 	DAT_RETURN ret;
 
 	if (!cno)
@@ -362,19 +370,20 @@ DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handl
 
 DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno_handle)
 {
-	struct dofi_cno *cno = dofi_cno_check(cno_handle);
-	bool waited;
+	struct dofi_cno *cno = dofi_cno_enter(cno_handle);
+	int err;
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
 	dofi_mutex_lock(&cno->lock);
-	waited = cno->waiters > 0;
+	err = cno->waiters ? -EBUSY : dofi_obj_claim_unused(&cno->obj);
+	if (!err)
+		cno->agent_armed = false;	/* DAT calls it at the end of the IA, but not here */
 	dofi_mutex_unlock(&cno->lock);
-	if (waited || dofi_obj_in_use(&cno->obj))
-		return DOFI_BAD_STATE(CNO_IN_USE);
-	dofi_mutex_lock(&cno->lock);
-	cno->agent_armed = false;	/* DAT calls it at the end of the IA, but not here */
-	dofi_mutex_unlock(&cno->lock);
-	cno_destroy(&cno->obj);
+	if (err) {
+		dofi_obj_leave(&cno->obj);
+		return err == -EBUSY ? DOFI_BAD_STATE(CNO_IN_USE) : DOFI_BAD_HANDLE(CNO);
+	}
+	dofi_obj_end(&cno->obj);
 	return DAT_SUCCESS;
 }

@@ -228,9 +228,9 @@ static uint64_t value(const struct counted *c, int i, bool reset)
 	return v;
 }
 
-static DAT_RETURN choose(DAT_HANDLE handle, int which, struct counted *c, int *first, int *end)
+static DAT_RETURN choose(struct dofi_obj *obj, int which, struct counted *c, int *first, int *end)
 {
-	if (!counted_of(dofi_obj_any(handle), c))
+	if (!counted_of(obj, c))
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (which < 0 || which > c->n)
 		return DOFI_BAD_ARG(3);
@@ -241,9 +241,10 @@ static DAT_RETURN choose(DAT_HANDLE handle, int which, struct counted *c, int *f
 
 DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset)
 {
+	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
 	struct counted c;
 	int i, first, end;
-	DAT_RETURN ret = choose(handle, which, &c, &first, &end);
+	DAT_RETURN ret = choose(obj, which, &c, &first, &end);
 
 	if (ret)
 		return ret;
@@ -258,9 +259,10 @@ DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bo
 
 DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset)
 {
+	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
 	struct counted c;
 	int i, first, end;
-	DAT_RETURN ret = choose(handle, which, &c, &first, &end);
+	DAT_RETURN ret = choose(obj, which, &c, &first, &end);
 
 	if (ret)
 		return ret;
@@ -290,7 +292,7 @@ static DAT_RETURN group_check(int group)
 
 DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct counted c;
 	int i;
 

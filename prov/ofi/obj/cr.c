@@ -33,11 +33,12 @@ static void cr_free(struct dofi_cr *cr)
 	dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
 }
 
-/* Rejects the peer; after retiring. */
+/* Rejects the peer; after claiming. */
 static void turn_down(const struct reject_call *call)
 {
 	struct dofi_cr *cr = call->cr;
 
+	dofi_obj_unlink(&cr->obj, DAT_HANDLE_TYPE_CR);
 	dofi_progress_call(&cr->obj.ia->progress, cr_reject_on_thread, (void *)call);
 	if (cr->ep)
 		dofi_ep_pass_over(cr->ep);
@@ -50,8 +51,7 @@ static void cr_destroy(struct dofi_obj *obj)
 	const struct reject_call call = { .cr = (struct dofi_cr *)obj,
 					  .why = DOFI_REJECT_PROVIDER };
 
-	if (dofi_obj_retire(obj))
-		turn_down(&call);
+	turn_down(&call);
 }
 
 static DAT_PORT_QUAL port_of(const struct sockaddr_storage *address)
@@ -151,8 +151,9 @@ static int cr_make(struct dofi_sp *sp, const struct dofi_arrival *a, struct dofi
 	if (!cr)
 		return -ENOMEM;
 	ret = announce(sp, cr);
-	if (ret) {
-		dofi_obj_retire(&cr->obj);
+	if (ret && dofi_obj_claim(&cr->obj)) {
+		dofi_obj_await_calls(&cr->obj);
+		dofi_obj_unlink(&cr->obj, DAT_HANDLE_TYPE_CR);
 		cr_free(cr);
 	}
 	return ret;
@@ -185,7 +186,7 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 
 DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
 {
-	struct dofi_cr *cr = dofi_cr_check(cr_handle);
+	struct dofi_cr *cr DOFI_CALL = dofi_cr_enter(cr_handle);
 
 	if (!cr)
 		return DOFI_BAD_HANDLE(CR);
@@ -234,6 +235,8 @@ static bool may_accept(const struct dofi_ep *ep, const struct dofi_cr *cr) DOFI_
 static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
 			      const void *data) DOFI_NEEDS(ep->lock)
 {
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		return DOFI_BAD_HANDLE(EP);
 	if (!may_accept(ep, cr))
 		return dofi_ep_bad_state(ep);
 	if (!ep->pz || !ep->connect_evd)
@@ -303,59 +306,82 @@ static DAT_RETURN accept_connection(struct dofi_cr *cr, struct dofi_ep *ep, DAT_
 	return ret;
 }
 
-/* The EP to accept @cr with: the request's own, or else the consumer's. */
-static struct dofi_ep *acceptor(const struct dofi_cr *cr, DAT_EP_HANDLE ep_handle)
+/* Whether @ep, which is entered, may accept @cr. */
+static bool is_acceptor(const struct dofi_cr *cr, DAT_EP_HANDLE ep_handle, const struct dofi_ep *ep)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-
-	if (cr->ep)
-		return ep_handle == DAT_HANDLE_NULL ? cr->ep : NULL;
-	return ep && ep->obj.ia == cr->obj.ia && ep->datagrams == cr->datagram ? ep : NULL;
+	if (!ep || (cr->ep && ep_handle != DAT_HANDLE_NULL))
+		return false;
+	return cr->ep || (ep->obj.ia == cr->obj.ia && ep->datagrams == cr->datagram);
 }
 
-DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT data_size,
-			  const DAT_PVOID data)
+/* Accepts with the request's own EP, or else the consumer's. Claims @cr. */
+static DAT_RETURN cr_accept(struct dofi_cr *cr, DAT_EP_HANDLE ep_handle, DAT_COUNT data_size,
+			    const void *data)
 {
-	struct dofi_cr *cr = dofi_cr_check(cr_handle);
-	struct dofi_ep *ep;
-	DAT_RETURN ret;
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(cr->ep ? cr->ep : ep_handle);
 
-	if (!cr)
-		return DOFI_BAD_HANDLE(CR);
-	ep = acceptor(cr, ep_handle);
-	if (!ep)
+	if (!is_acceptor(cr, ep_handle, ep))
 		return DOFI_BAD_HANDLE(EP);
 	if (data_size < 0 || data_size > cr->obj.ia->max_private_data)
 		return DOFI_BAD_ARG(3);
 	if (data_size && !data)
 		return DOFI_BAD_ARG(4);
-	ret = cr->datagram ? accept_exchange(cr, ep, data_size, data) :
-			     accept_connection(cr, ep, data_size, data);
-	if (!ret) {
-		dofi_count_exactly(&cr->obj.ia->count.cr_accepted);
-		dofi_obj_unlink(&cr->obj, DOFI_KIND(DAT_HANDLE_TYPE_CR));
-		cr_free(cr);
-	}
-	return ret;
+	return cr->datagram ? accept_exchange(cr, ep, data_size, data) :
+			      accept_connection(cr, ep, data_size, data);
 }
 
-static DAT_RETURN reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const void *data)
+DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT data_size,
+			  const DAT_PVOID data)
 {
-	struct dofi_cr *cr = dofi_cr_check(cr_handle);
-	const struct reject_call call = {
-		.cr = cr, .why = DOFI_REJECT_CONSUMER, .data = data, .size = data_size,
-	};
+	struct dofi_cr *cr = dofi_cr_enter(cr_handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
 
 	if (!cr)
 		return DOFI_BAD_HANDLE(CR);
+	ret = cr_accept(cr, ep_handle, data_size, data);
+	if (ret) {
+		dofi_obj_leave(&cr->obj);
+		return ret;
+	}
+	ia = dofi_obj_take_over(&cr->obj);
+	dofi_count_exactly(&ia->count.cr_accepted);
+	dofi_obj_unlink(&cr->obj, DAT_HANDLE_TYPE_CR);
+	cr_free(cr);
+	dofi_ia_leave(ia);
+	return DAT_SUCCESS;
+}
+
+/* Claims @cr if the arguments are valid. */
+static DAT_RETURN reject_claim(struct dofi_cr *cr, DAT_COUNT data_size, const void *data)
+{
 	if (data_size < 0 || data_size > cr->obj.ia->max_private_data)
 		return DOFI_BAD_ARG(2);
 	if (data_size && !data)
 		return DOFI_BAD_ARG(3);
-	if (!dofi_obj_retire(&cr->obj))
+	return dofi_obj_claim(&cr->obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(CR);
+}
+
+static DAT_RETURN reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const void *data)
+{
+	struct dofi_cr *cr = dofi_cr_enter(cr_handle);
+	const struct reject_call call = {
+		.cr = cr, .why = DOFI_REJECT_CONSUMER, .data = data, .size = data_size,
+	};
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
 		return DOFI_BAD_HANDLE(CR);
-	dofi_count_exactly(&cr->obj.ia->count.cr_rejected);
+	ret = reject_claim(cr, data_size, data);
+	if (ret) {
+		dofi_obj_leave(&cr->obj);
+		return ret;
+	}
+	ia = dofi_obj_take_over(&cr->obj);
+	dofi_count_exactly(&ia->count.cr_rejected);
 	turn_down(&call);
+	dofi_ia_leave(ia);
 	return DAT_SUCCESS;
 }
 
@@ -372,8 +398,9 @@ DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr_handle)
 #endif
 
 struct handoff_call {
-	struct dofi_cr *cr;
+	DAT_CR_HANDLE cr_handle;
 	DAT_CONN_QUAL conn_qual;
+	struct dofi_cr *cr;		/* claimed and entered if ret is DAT_SUCCESS */
 	DAT_RETURN ret;
 };
 
@@ -395,31 +422,46 @@ static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
 		cr->xport->reject(cr, DOFI_REJECT_PROVIDER, NULL, 0);
 }
 
+/* Claims @cr if its request can be handed off. */
+static DAT_RETURN handoff(struct dofi_cr *cr, DAT_CONN_QUAL conn_qual)
+{
+	struct dofi_sp *to = dofi_sp_find(cr->obj.ia, conn_qual);
+
+	if (!to)
+		return DOFI_BAD_ARG(2);
+	if (!dofi_obj_claim(&cr->obj))
+		return DOFI_BAD_HANDLE(CR);
+	hand_off(cr, to);
+	return DAT_SUCCESS;
+}
+
 static void cr_handoff_on_thread(void *arg)
 {
 	struct handoff_call *c = arg;
-	struct dofi_sp *to = dofi_sp_find(c->cr->obj.ia, c->conn_qual);
 
-	if (!to) {
-		c->ret = DOFI_BAD_ARG(2);
-	} else if (!dofi_obj_retire(&c->cr->obj)) {
-		c->ret = DOFI_BAD_HANDLE(CR);
-	} else {
-		hand_off(c->cr, to);
-		c->ret = DAT_SUCCESS;
-	}
+	c->cr = dofi_cr_enter(c->cr_handle);
+	c->ret = c->cr ? handoff(c->cr, c->conn_qual) : DOFI_BAD_HANDLE(CR);
+	if (c->ret && c->cr)
+		dofi_obj_leave(&c->cr->obj);
 }
 
 DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL conn_qual)
 {
 	struct handoff_call call = {
-		.cr = dofi_cr_check(cr_handle), .conn_qual = conn_qual, .ret = dofi_ret(-ENODEV),
+		.cr_handle = cr_handle, .conn_qual = conn_qual, .ret = dofi_ret(-ENODEV),
 	};
+	struct dofi_cr *cr = dofi_cr_enter(cr_handle);
+	struct dofi_ia *ia;
 
-	if (!call.cr)
+	if (!cr)
 		return DOFI_BAD_HANDLE(CR);
-	dofi_progress_call(&call.cr->obj.ia->progress, cr_handoff_on_thread, &call);
-	if (!call.ret)
+	ia = dofi_obj_leave_to_ia(&cr->obj);
+	dofi_progress_call(&ia->progress, cr_handoff_on_thread, &call);
+	if (!call.ret) {
+		dofi_ia_leave(dofi_obj_take_over(&call.cr->obj));
+		dofi_obj_unlink(&call.cr->obj, DAT_HANDLE_TYPE_CR);
 		cr_free(call.cr);
+	}
+	dofi_ia_leave(ia);
 	return call.ret;
 }

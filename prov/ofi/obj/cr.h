@@ -28,6 +28,12 @@ static inline struct dofi_cr *dofi_cr_check(DAT_CR_HANDLE handle)
 	return dofi_obj_check(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_cr *dofi_cr_enter(DAT_CR_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, handle);
+}
+
 /* An arriving request, from the transport. */
 struct dofi_arrival {
 	/* the transport itself; NULL: the IA's, or that of its datagrams */

@@ -5,6 +5,8 @@
 
 #if DAT_VERSION_MAJOR >= 2
 
+#include "obj/child.h"
+
 #include <netinet/in.h>
 #include <string.h>
 
@@ -58,27 +60,25 @@ DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 			   DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle)
 {
 	const struct sockaddr *at = (const struct sockaddr *)address;
-	struct dofi_sp_plan plan = {
-		.kind = &csp_kind,
-		.ia = dofi_ia_check(ia_handle),
-		.evd = dofi_evd_check(evd_handle),
-	};
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
+	struct dofi_sp_plan plan = { .kind = &csp_kind, .ia = ia, .evd = evd };
 	struct dofi_sp *sp;
 	DAT_RETURN ret;
 
-	if (!plan.ia)
+	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
 	if (!comm)
 		return DOFI_BAD_ARG(2);
-	if (!comm_supported(plan.ia, comm))
+	if (!comm_supported(ia, comm))
 		return DOFI_RET(DAT_COMM_NOT_SUPPORTED, 0);
-	if (!at || !is_local(plan.ia, at))
+	if (!at || !is_local(ia, at))
 		return DOFI_BAD_ARG(3);
 	/* the port is at the same offset in the addresses of both families */
 	plan.conn_qual = ntohs(((const struct sockaddr_in *)at)->sin_port);
 	if (!plan.conn_qual)
 		return DOFI_BAD_ARG(3);
-	if (!plan.evd || plan.evd->obj.ia != plan.ia || !(plan.evd->flags & DAT_EVD_CR_FLAG))
+	if (!evd || !(evd->flags & DAT_EVD_CR_FLAG))
 		return DOFI_BAD_HANDLE(EVD_CR);
 	if (!csp_handle)
 		return DOFI_BAD_ARG(5);
@@ -92,7 +92,7 @@ DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 
 DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
 {
-	struct dofi_csp *csp = dofi_csp_check(csp_handle);
+	struct dofi_csp *csp DOFI_CALL = dofi_csp_enter(csp_handle);
 
 	if (!csp)
 		return DOFI_BAD_HANDLE(CSP);
@@ -111,12 +111,9 @@ DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DA
 
 DAT_RETURN dofi_csp_free(DAT_CSP_HANDLE csp_handle)
 {
-	struct dofi_csp *csp = dofi_csp_check(csp_handle);
+	struct dofi_csp *csp = dofi_csp_enter(csp_handle);
 
-	if (!csp)
-		return DOFI_BAD_HANDLE(CSP);
-	dofi_sp_destroy(&csp->sp.obj);
-	return DAT_SUCCESS;
+	return csp && !dofi_obj_free_unused(&csp->sp.obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(CSP);
 }
 
 #endif

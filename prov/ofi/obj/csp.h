@@ -19,6 +19,12 @@ static inline struct dofi_csp *dofi_csp_check(DAT_CSP_HANDLE handle)
 	return dofi_obj_check(&dofi_csp_pool, DAT_HANDLE_TYPE_CSP, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_csp *dofi_csp_enter(DAT_CSP_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_csp_pool, DAT_HANDLE_TYPE_CSP, handle);
+}
+
 DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
 			   DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle);
 DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param);

@@ -263,18 +263,14 @@ void dofi_exchanges_drop(struct dofi_ep *ep)
 
 /* The calls of the extension */
 
-DAT_RETURN dofi_datagram_ep(DAT_EP_HANDLE handle, struct dofi_ep **out)
+DAT_RETURN dofi_datagram_enter(DAT_EP_HANDLE handle, struct dofi_ep **ep)
 {
-	struct dofi_ep *ep = dofi_ep_check(handle);
-
-	if (!ep)
+	*ep = dofi_ep_enter(handle);
+	if (!*ep)
 		return DOFI_BAD_HANDLE(EP);
-	if (!ep->obj.ia->datagrams)
+	if (!(*ep)->obj.ia->datagrams)
 		return DOFI_NOT_SUPPORTED;
-	if (!ep->datagrams)
-		return DOFI_BAD_HANDLE(EP);
-	*out = ep;
-	return DAT_SUCCESS;
+	return (*ep)->datagrams ? DAT_SUCCESS : DOFI_BAD_HANDLE(EP);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -292,8 +288,8 @@ static struct dofi_exchange *exchange_find(struct dofi_ep *ep, void *p) DOFI_NEE
 DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep_handle, void *exchange)
 {
 	struct dofi_exchange *x;
-	struct dofi_ep *ep;
-	DAT_RETURN ret = dofi_datagram_ep(ep_handle, &ep);
+	struct dofi_ep *ep DOFI_CALL = NULL;
+	DAT_RETURN ret = dofi_datagram_enter(ep_handle, &ep);
 
 	if (ret)
 		return ret;
@@ -306,29 +302,54 @@ DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep_handle, void *exchange)
 }
 
 struct free_call {
-	struct dofi_ep *ep;
-	void *ah;
-	bool found;
+	DAT_EP_HANDLE ep_handle;
+	const DAT_IB_ADDR_HANDLE *ah;
+	DAT_RETURN ret;
 };
 
-static void ah_free(void *arg)
+static DAT_RETURN ah_free(const struct free_call *c)
+{
+	struct dofi_ep *ep DOFI_CALL = NULL;
+	DAT_RETURN ret = dofi_datagram_enter(c->ep_handle, &ep);
+
+	if (ret)
+		return ret;
+	return ep->obj.ia->datagrams->ah_free(ep, c->ah->ah) ? DAT_SUCCESS : DOFI_BAD_ARG(3);
+}
+
+static void ah_free_on_thread(void *arg)
 {
 	struct free_call *c = arg;
 
-	c->found = c->ep->obj.ia->datagrams->ah_free(c->ep, c->ah);
+	c->ret = ah_free(c);
+}
+
+/* The IA of the datagram EP @handle, entered. */
+static DAT_RETURN ia_enter(DAT_EP_HANDLE handle, struct dofi_ia **ia)
+{
+	struct dofi_ep *ep;
+	DAT_RETURN ret = dofi_datagram_enter(handle, &ep);
+
+	if (!ret)
+		*ia = dofi_obj_leave_to_ia(&ep->obj);
+	else if (ep)
+		dofi_obj_leave(&ep->obj);
+	return ret;
 }
 
 DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE ep_handle, const DAT_IB_ADDR_HANDLE *ah)
 {
-	struct free_call call = { .found = false };
-	DAT_RETURN ret = dofi_datagram_ep(ep_handle, &call.ep);
+	struct free_call call = {
+		.ep_handle = ep_handle, .ah = ah, .ret = DOFI_BAD_ARG(3),
+	};
+	struct dofi_ia *ia;
+	DAT_RETURN ret = ia_enter(ep_handle, &ia);
 
 	if (ret)
 		return ret;
-	if (!ah || !ah->ah)
-		return DOFI_BAD_ARG(3);
-	call.ah = ah->ah;
-	dofi_progress_call(&call.ep->obj.ia->progress, ah_free, &call);
-	return call.found ? DAT_SUCCESS : DOFI_BAD_ARG(3);
+	if (ah && ah->ah)
+		dofi_progress_call(&ia->progress, ah_free_on_thread, &call);
+	dofi_ia_leave(ia);
+	return call.ret;
 }
 #endif

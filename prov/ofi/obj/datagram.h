@@ -62,10 +62,10 @@ void dofi_exchanges_start(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 void dofi_exchanges_drop(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
 /*
- * The datagram EP @handle. DAT_MODEL_NOT_SUPPORTED if its IA has no datagrams, DAT_INVALID_HANDLE
- * for another kind of EP.
+ * Enters the EP @handle, and stores it in *@ep, which is NULL if @handle is no EP. Returns
+ * DAT_MODEL_NOT_SUPPORTED if its IA has no datagrams, DAT_INVALID_HANDLE for another kind of EP.
  */
-DAT_RETURN dofi_datagram_ep(DAT_EP_HANDLE handle, struct dofi_ep **ep);
+DAT_RETURN dofi_datagram_enter(DAT_EP_HANDLE handle, struct dofi_ep **ep);
 
 #if DAT_VERSION_MAJOR >= 2
 /* dat_ib_ud_cm_free(), dat_ib_ud_ah_free(): arguments count as those of dat_extension_op(). */

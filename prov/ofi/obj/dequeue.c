@@ -17,6 +17,8 @@ DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event)
 	}
 	if (ret)
 		dofi_count(&evd->count_of.not_found);
+	if (ret && !dofi_obj_is_live(&evd->obj, DAT_HANDLE_TYPE_EVD))
+		ret = DOFI_RET(DAT_INVALID_HANDLE, 0);
 	dofi_mutex_unlock(&evd->lock);
 	return ret;
 }

@@ -136,6 +136,12 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 	return dofi_obj_check(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_ep *dofi_ep_enter(DAT_EP_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
+}
+
 /*
  * Waits until no other thread is in a plain operation of @ep; none begins until dofi_ep_unlock().
  * EP lock held.

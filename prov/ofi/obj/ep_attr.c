@@ -43,13 +43,6 @@ void dofi_dto_watermarks(struct dofi_ep *ep)
 
 /* Parts */
 
-bool dofi_ep_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
-		 struct dofi_evd **evd)
-{
-	*evd = handle ? dofi_evd_check(handle) : NULL;
-	return !handle || (*evd && (*evd)->obj.ia == ia && ((*evd)->flags & flag));
-}
-
 static void evd_get(struct dofi_evd *evd)
 {
 	if (evd)
@@ -60,6 +53,22 @@ static void evd_put(struct dofi_evd *evd)
 {
 	if (evd)
 		dofi_obj_put(&evd->obj);
+}
+
+bool dofi_ep_evd_use(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
+		     struct dofi_evd **evd)
+{
+	struct dofi_evd *next = dofi_evd_use(handle, ia);
+
+	if (next && !(next->flags & flag)) {
+		evd_put(next);
+		next = NULL;
+	}
+	if (handle && !next)
+		return false;
+	evd_put(*evd);
+	*evd = next;
+	return true;
 }
 
 static void parts_get(const struct dofi_ep_parts *parts)
@@ -73,7 +82,7 @@ static void parts_get(const struct dofi_ep_parts *parts)
 		dofi_obj_get(&parts->srq->obj);
 }
 
-static void parts_put(const struct dofi_ep_parts *parts)
+void dofi_ep_parts_put(const struct dofi_ep_parts *parts)
 {
 	evd_put(parts->recv_evd);
 	evd_put(parts->request_evd);
@@ -216,7 +225,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	parts_get(parts);
 	feeds(&old, ep->cq, dofi_evd_feed_put);
 	feeds(parts, cq, dofi_evd_feed_get);
-	parts_put(&old);
+	dofi_ep_parts_put(&old);
 	if (old.pz && old.pz != parts->pz)
 		dofi_queue_change_pz(&ep->rq, old.pz->id, parts->pz->id);
 	ep->pz = parts->pz;
@@ -237,7 +246,7 @@ void dofi_ep_parts_drop(struct dofi_ep *ep)
 
 	feeds(&parts, ep->cq, dofi_evd_feed_put);
 	streams_swap(&parts, &none);
-	parts_put(&parts);
+	dofi_ep_parts_put(&parts);
 	dofi_queue_fini(&ep->sq);
 	dofi_queue_fini(&ep->rq);
 }
@@ -257,27 +266,32 @@ typedef bool take_fn(struct change *c);
 
 static bool take_pz(struct change *c)
 {
-	c->parts.pz = dofi_pz_check(c->wanted->pz_handle);
-	return c->parts.pz && c->parts.pz->obj.ia == c->ep->obj.ia &&
-	       (!c->parts.srq || c->parts.srq->pz == c->parts.pz);
+	struct dofi_pz *pz = dofi_pz_use(c->wanted->pz_handle, c->ep->obj.ia);
+
+	if (!pz)
+		return false;
+	if (c->parts.pz)
+		dofi_obj_put(&c->parts.pz->obj);
+	c->parts.pz = pz;
+	return !c->parts.srq || c->parts.srq->pz == pz;
 }
 
 static bool take_recv_evd(struct change *c)
 {
-	return dofi_ep_evd(c->ep->obj.ia, c->wanted->recv_evd_handle, DAT_EVD_DTO_FLAG,
-			   &c->parts.recv_evd);
+	return dofi_ep_evd_use(c->ep->obj.ia, c->wanted->recv_evd_handle, DAT_EVD_DTO_FLAG,
+			       &c->parts.recv_evd);
 }
 
 static bool take_request_evd(struct change *c)
 {
-	return dofi_ep_evd(c->ep->obj.ia, c->wanted->request_evd_handle, DAT_EVD_DTO_FLAG,
-			   &c->parts.request_evd);
+	return dofi_ep_evd_use(c->ep->obj.ia, c->wanted->request_evd_handle, DAT_EVD_DTO_FLAG,
+			       &c->parts.request_evd);
 }
 
 static bool take_connect_evd(struct change *c)
 {
-	return dofi_ep_evd(c->ep->obj.ia, c->wanted->connect_evd_handle, DAT_EVD_CONNECTION_FLAG,
-			   &c->parts.connect_evd);
+	return dofi_ep_evd_use(c->ep->obj.ia, c->wanted->connect_evd_handle,
+			       DAT_EVD_CONNECTION_FLAG, &c->parts.connect_evd);
 }
 
 static bool take_attr(struct change *c)
@@ -364,21 +378,21 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask) DOF
 	return true;
 }
 
-/* Takes all that @mask names from @wanted, or nothing. */
-static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
+/* Takes all that @mask names into @c, or fails. */
+static bool take_all(struct change *c, DAT_EP_PARAM_MASK mask)
+{
+	while (mask) {
+		c->row = row_next(&mask);
+		if (!take_of(c->row)(c))
+			return false;
+	}
+	return true;
+}
+
+static DAT_RETURN parts_change(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	DOFI_NEEDS(ep->lock)
 {
-	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };
-	DAT_EP_PARAM_MASK left = mask;
-
-	while (left) {
-		c.row = row_next(&left);
-		if (!take_of(c.row)(&c))
-			return DOFI_BAD_ARG(3);
-	}
-	if (mask & DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
-		ep->soft_watermark = c.parts.attr.srq_soft_hw;
-	switch (dofi_ep_parts_set(ep, &c.parts)) {
+	switch (dofi_ep_parts_set(ep, parts)) {
 	case 0:
 		return DAT_SUCCESS;
 	case -EINVAL:
@@ -388,10 +402,27 @@ static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 	}
 }
 
+/* Takes all that @mask names from @wanted, or nothing. */
+static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
+	DOFI_NEEDS(ep->lock)
+{
+	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };
+	DAT_RETURN ret = DOFI_BAD_ARG(3);
+
+	parts_get(&c.parts);
+	if (take_all(&c, mask)) {
+		if (mask & DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
+			ep->soft_watermark = c.parts.attr.srq_soft_hw;
+		ret = parts_change(ep, &c.parts);
+	}
+	dofi_ep_parts_put(&c.parts);
+	return ret;
+}
+
 DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
 			  const DAT_EP_PARAM *param)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!ep)
@@ -413,7 +444,7 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
 
 DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *buffers, DAT_COUNT *span)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	DAT_COUNT held;
 
 	if (!ep)
@@ -431,7 +462,7 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *buffers, DAT_C
 
 DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);

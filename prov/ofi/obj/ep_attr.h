@@ -14,17 +14,19 @@ struct dofi_ep_parts {
 };
 
 /*
- * Stores the EVD of @handle, which may be NULL, in *@evd. Returns false unless it is an EVD of @ia
- * that takes @flag.
+ * Replaces *@evd by the EVD of @handle. Each is NULL or has a reference. Returns false without side
+ * effects unless @handle is null or an EVD of @ia that takes @flag.
  */
-bool dofi_ep_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
-		 struct dofi_evd **evd);
+bool dofi_ep_evd_use(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
+		     struct dofi_evd **evd);
+/* Gives up a reference to each part. */
+void dofi_ep_parts_put(const struct dofi_ep_parts *parts);
 
 /*
- * Replaces the parts of @ep, if it had any, by @parts; posted receives stay. Takes a reference to
- * each part, and lets the EVDs poll the EP's CQ. Returns 0, or without a change -ENOMEM, or -EINVAL
- * if completions cannot notify as @parts have it, because of other streams of these EVDs, or of the
- * fabric. EP lock held; the fabric has no operations of it.
+ * Replaces the parts of @ep, if it had any, by @parts, of which the caller has references; posted
+ * receives stay. Takes further references, and lets the EVDs poll the EP's CQ. Returns 0, or
+ * without a change -ENOMEM, or -EINVAL if completions cannot notify as @parts have it, because of
+ * other streams of these EVDs, or of the fabric. EP lock held; the fabric has no operations of it.
  */
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOFI_NEEDS(ep->lock);
 /*

@@ -135,7 +135,7 @@ static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const str
 		.lmr = lmr, .addr = c->triplet->virtual_address, .len = c->triplet->segment_length,
 		.priv = c->priv, .zero_based = c->zero_based,
 	};
-	struct dofi_ep *ep = dofi_ep_check(c->ep);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(c->ep);
 	struct dofi_bind *bind;
 	DAT_RETURN ret;
 
@@ -165,15 +165,15 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 	const struct bind_call c = {
 		triplet, priv, va_type == DAT_VA_TYPE_ZB, ep_handle, cookie, flags, context
 	};
-	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
-	struct dofi_lmr *lmr = NULL;
+	struct dofi_rmr *rmr DOFI_CALL = dofi_rmr_enter(rmr_handle);
+	struct dofi_lmr *lmr DOFI_CALL = NULL;
 
 	if (!rmr)
 		return DOFI_BAD_HANDLE(RMR);
 	if (!triplet)
 		return BAD_TRIPLET;
 	if (triplet->segment_length) {
-		lmr = dofi_lmr_check(lmr_handle);
+		lmr = dofi_lmr_enter(lmr_handle);
 		if (!lmr)
 			return DOFI_BAD_HANDLE(LMR);
 		if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
@@ -187,15 +187,15 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *tripl
 			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	const struct bind_call c = { triplet, priv, false, ep_handle, cookie, flags, context };
-	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
-	struct dofi_lmr *lmr = NULL;
+	struct dofi_rmr *rmr DOFI_CALL = dofi_rmr_enter(rmr_handle);
+	struct dofi_lmr *lmr DOFI_CALL = NULL;
 
 	if (!rmr)
 		return DOFI_BAD_HANDLE(RMR);
 	if (!triplet)
 		return BAD_TRIPLET;
 	if (triplet->segment_length) {
-		lmr = dofi_lmr_at(triplet->lmr_context);
+		lmr = dofi_lmr_enter(dofi_lmr_at(triplet->lmr_context));
 		if (!lmr)
 			return BAD_TRIPLET;
 	}

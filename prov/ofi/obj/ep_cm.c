@@ -226,8 +226,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	end_scoped_grants(ep);
 	dofi_ep_lock(ep);
 	ep->xport = ep->obj.ia->xport;
-	/* drops work that was queued meanwhile: the EP may be freed before it runs */
-	ep->todo = 0;
+	ep->todo = 0;	/* drops work that was queued meanwhile */
 	judge_loss(ep);
 	if (dofi_ep_is_live(ep)) {
 		dofi_dto_flush(ep);
@@ -285,9 +284,7 @@ static void ep_work(struct dofi_work *work)
 
 void dofi_ep_cm_init(struct dofi_ep *ep)
 {
-	/* once for the memory: work of an earlier EP in it may still be queued */
-	if (!ep->work.run)
-		ep->work.run = ep_work;
+	ep->work = (struct dofi_work){ .run = ep_work };
 	ep->todo = 0;
 	ep->conn = NULL;
 	ep->opening = NULL;

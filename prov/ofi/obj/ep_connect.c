@@ -115,7 +115,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
 			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	struct attempt a = {
 		.conn_qual = conn_qual, .timeout = timeout, .data_size = data_size, .data = data,
 		.qos = qos, .flags = flags,
@@ -137,7 +137,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 				  DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	struct attempt a = {
 		.timeout = timeout, .data_size = data_size, .data = data,
 		.qos = DAT_QOS_BEST_EFFORT, .flags = DAT_CONNECT_DEFAULT_FLAG,
@@ -179,7 +179,8 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
 			       DAT_QOS qos)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle), *dup = dofi_ep_check(dup_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
+	struct dofi_ep *dup DOFI_CALL = dofi_ep_enter(dup_handle);
 	struct attempt a = {
 		.timeout = timeout, .data_size = data_size, .data = data, .qos = qos,
 		.flags = DAT_CONNECT_DEFAULT_FLAG,
@@ -229,7 +230,7 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags) DOFI_NEE
 
 DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -249,7 +250,7 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 
 DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!ep)

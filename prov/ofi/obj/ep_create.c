@@ -32,8 +32,6 @@ static void ep_destroy(struct dofi_obj *obj)
 	struct dofi_ep *ep = (struct dofi_ep *)obj;
 	bool live;
 
-	if (!dofi_obj_retire(obj))
-		return;
 	dofi_ep_lock(ep);
 	ep->silent = true;
 	live = dofi_ep_is_live(ep);
@@ -42,8 +40,13 @@ static void ep_destroy(struct dofi_obj *obj)
 	ep->closing |= live;
 	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
+	/* a post that found the handle valid has entered the EP, or has left the lock */
+	dofi_obj_await_calls(obj);
 	if (live)
 		dofi_progress_call(&obj->ia->progress, ep_close, ep);
+	dofi_progress_withdraw(&obj->ia->progress, &ep->work);
+	/* not before: an LMR that is freed meanwhile takes its memory back from operations */
+	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_EP);
 	forget_reservation(ep);
 	if (ep->connect_evd)
 		dofi_evd_purge_ep(ep->connect_evd, ep);
@@ -64,7 +67,7 @@ static void exchanges_init(struct dofi_ep *ep)
 	ep->n_failed = 0;
 }
 
-static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams)
+static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DOFI_NEEDS(ep->lock)
 {
 	ep->pz = NULL;
 	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
@@ -146,8 +149,8 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 
 	if (!ep)
 		return DOFI_NO_RESOURCE(TEP);
-	ep_reinit(ep, first, dofi_caps_is_datagram(ia, &parts->attr));
 	dofi_ep_lock(ep);
+	ep_reinit(ep, first, dofi_caps_is_datagram(ia, &parts->attr));
 	ret = dofi_ep_parts_set(ep, parts);
 	dofi_ep_unlock(ep);
 	if (ret) {
@@ -184,19 +187,19 @@ struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)
 	return ep;
 }
 
-/* Finds the objects of @ia that both calls that create an EP name. */
+/* Finds the objects of @ia that both calls that create an EP name. Each part has a reference. */
 static DAT_RETURN parts_find(struct dofi_ia *ia, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
 			     DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
 			     struct dofi_ep_parts *parts)
 {
-	*parts = (struct dofi_ep_parts){ .pz = dofi_pz_check(pz_handle) };
-	if (pz_handle && (!parts->pz || parts->pz->obj.ia != ia))
+	parts->pz = dofi_pz_use(pz_handle, ia);
+	if (pz_handle && !parts->pz)
 		return DOFI_BAD_HANDLE(PZ);
-	if (!dofi_ep_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts->recv_evd))
+	if (!dofi_ep_evd_use(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts->recv_evd))
 		return DOFI_BAD_HANDLE(EVD_RECV);
-	if (!dofi_ep_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &parts->request_evd))
+	if (!dofi_ep_evd_use(ia, request_evd, DAT_EVD_DTO_FLAG, &parts->request_evd))
 		return DOFI_BAD_HANDLE(EVD_REQUEST);
-	if (!dofi_ep_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts->connect_evd))
+	if (!dofi_ep_evd_use(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts->connect_evd))
 		return DOFI_BAD_HANDLE(EVD_CONN);
 	return DAT_SUCCESS;
 }
@@ -222,19 +225,21 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_
 			  DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
 			  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct dofi_ep_parts parts;
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_ep_parts parts = { .pz = NULL };
 	DAT_RETURN ret;
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
 	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
-	if (ret)
-		return ret;
-	if (!ep_handle)
-		return DOFI_BAD_ARG(7);
-	ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
-	return ret ? ret : create(ia, &parts, ep_handle);
+	if (!ret && !ep_handle)
+		ret = DOFI_BAD_ARG(7);
+	if (!ret)
+		ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
+	if (!ret)
+		ret = create(ia, &parts, ep_handle);
+	dofi_ep_parts_put(&parts);
+	return ret;
 }
 
 /*
@@ -255,46 +260,69 @@ static DAT_RETURN srq_attr(struct dofi_srq *srq, const DAT_EP_ATTR *wanted, DAT_
 	return dofi_caps_ep_attr(srq->obj.ia, &w, attr);
 }
 
-DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
-				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
+static DAT_RETURN create_with_srq(struct dofi_ia *ia, struct dofi_ep_parts *parts,
+				  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct dofi_ep_parts parts;
 	DAT_RETURN ret;
 
-	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
-	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
-	if (ret)
-		return ret;
-	parts.srq = dofi_srq_check(srq_handle);
-	if (!parts.srq || parts.srq->obj.ia != ia)
+	if (!parts->srq)
 		return DOFI_BAD_HANDLE(SRQ);
-	if (parts.pz != parts.srq->pz)
+	if (parts->pz != parts->srq->pz)
 		return DOFI_BAD_ARG(2);
 	if (!attr)
 		return DOFI_BAD_ARG(7);
 	if (!ep_handle)
 		return DOFI_BAD_ARG(8);
-	ret = srq_attr(parts.srq, attr, &parts.attr);
-	return ret ? ret : create(ia, &parts, ep_handle);
+	ret = srq_attr(parts->srq, attr, &parts->attr);
+	return ret ? ret : create(ia, parts, ep_handle);
+}
+
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
+				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
+{
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_ep_parts parts = { .pz = NULL };
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
+	if (!ret) {
+		parts.srq = dofi_srq_use(srq_handle, ia);
+		ret = create_with_srq(ia, &parts, attr, ep_handle);
+	}
+	dofi_ep_parts_put(&parts);
+	return ret;
+}
+
+/* Claims @ep if it may be freed. Under the lock, so that it is not reserved afterwards. */
+static DAT_RETURN claim(struct dofi_ep *ep)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	dofi_ep_lock(ep);
+	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_FREE))
+		ret = dofi_ep_bad_state(ep);
+	else if (!dofi_obj_claim(&ep->obj))
+		ret = DOFI_BAD_HANDLE(EP);
+	dofi_ep_unlock(ep);
+	return ret;
 }
 
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep = dofi_ep_enter(ep_handle);
 	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
-	ret = dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_FREE ? DAT_SUCCESS :
-								      dofi_ep_bad_state(ep);
-	dofi_ep_unlock(ep);
-	if (!ret)
-		ep_destroy(&ep->obj);
+	ret = claim(ep);
+	if (ret)
+		dofi_obj_leave(&ep->obj);
+	else
+		dofi_obj_end(&ep->obj);
 	return ret;
 }
 
@@ -307,7 +335,9 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 
 	dofi_mutex_lock(&ia->lock);
 	dofi_ep_lock(ep);
-	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP)) {
+		ret = DOFI_BAD_HANDLE(EP);
+	} else if (ep->state == DAT_EP_STATE_UNCONNECTED) {
 		dofi_ep_state_set(ep, DAT_EP_STATE_RESERVED);
 		/* an earlier service point, if its request was rejected */
 		if (ep->reserved_by)
@@ -349,7 +379,7 @@ void dofi_ep_pass_over(struct dofi_ep *ep)
 		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
 	dofi_ep_unlock(ep);
 	if (made)
-		ep_destroy(&ep->obj);
+		dofi_obj_destroy(&ep->obj);
 }
 
 /* Query */
@@ -360,22 +390,31 @@ static void nothing(void *arg)
 }
 
 /* Waits until the progress thread has bound an EP that connects. */
-static void await_port(struct dofi_ep *ep)
+static void await_port(DAT_EP_HANDLE ep_handle)
 {
+	struct dofi_ep *ep = dofi_ep_enter(ep_handle);
+	struct dofi_ia *ia;
 	bool unbound;
 
+	if (!ep)
+		return;
 	dofi_ep_lock(ep);
 	unbound = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->local_port;
 	dofi_ep_unlock(ep);
+	ia = dofi_obj_leave_to_ia(&ep->obj);
 	if (unbound)
-		dofi_progress_call(&ep->obj.ia->progress, nothing, NULL);
+		dofi_progress_call(&ia->progress, nothing, NULL);
+	dofi_ia_leave(ia);
 }
 
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = NULL;
 	bool has_peer;
 
+	if (mask & DAT_EP_FIELD_LOCAL_PORT_QUAL)
+		await_port(ep_handle);
+	ep = dofi_ep_enter(ep_handle);
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	if (mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL)
@@ -383,8 +422,6 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	memset(param, 0, sizeof(*param));
-	if (mask & DAT_EP_FIELD_LOCAL_PORT_QUAL)
-		await_port(ep);
 	dofi_ep_lock(ep);
 	has_peer = !ep->datagrams && dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
 	param->ia_handle = dofi_ia_export(ep->obj.ia);
@@ -409,7 +446,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
 			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);

@@ -36,7 +36,7 @@ static DAT_RETURN post_immed(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov
 
 DAT_RETURN dofi_ep_post_send_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
@@ -45,7 +45,7 @@ DAT_RETURN dofi_ep_post_send_immed(DAT_EP_HANDLE ep_handle, const struct dofi_po
 
 DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
@@ -58,7 +58,7 @@ DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep_handle, const struct dofi_p
 static DAT_RETURN post_atomic(DAT_EP_HANDLE ep_handle, uint8_t kind, int first,
 			      const struct dofi_post *p)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	struct dofi_post exact = *p;
 	DAT_RMR_TRIPLET remote;
 
@@ -96,8 +96,8 @@ DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post
 static DAT_RETURN post_datagram(DAT_EP_HANDLE ep_handle, uint8_t kind, int flags_arg,
 				const struct dofi_post *p)
 {
-	struct dofi_ep *ep;
-	DAT_RETURN ret = dofi_datagram_ep(ep_handle, &ep);
+	struct dofi_ep *ep DOFI_CALL = NULL;
+	DAT_RETURN ret = dofi_datagram_enter(ep_handle, &ep);
 
 	if (ret)
 		return ret;

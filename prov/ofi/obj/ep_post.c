@@ -129,8 +129,11 @@ static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto
 	return ret;
 }
 
+/* False if the EP was freed while its lock was dropped. */
 static bool is_full(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		return false;
 	dofi_queue_extend(&ep->sq, ep);
 	return dofi_queue_full(&ep->sq);
 }
@@ -157,33 +160,6 @@ __attribute__((noinline)) void dofi_ep_reclaim_slots(struct dofi_ep *ep)
 	is_full(ep);
 }
 
-/* Posts a request. The arguments are checked, except the segments and the kind of EP. */
-static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
-{
-	struct dofi_dto *dto;
-	DAT_RETURN ret;
-
-	if (__builtin_expect(ep->datagrams != dofi_dto_is(kind, DOFI_DTO_DATAGRAMS), 0))
-		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
-	if (__builtin_expect(dofi_queue_full(&ep->sq), 0))
-		dofi_ep_reclaim_slots(ep);
-	if (ep->state != DAT_EP_STATE_CONNECTED &&
-	    !(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
-		ret = dofi_ep_bad_state(ep);
-	} else if (!(dto = dofi_queue_reserve(&ep->sq))) {
-		ret = DOFI_NO_RESOURCE(TEP);
-	} else {
-		ret = fill(ep, dto, kind, p);
-		if (!ret) {
-			dofi_tally_add(&ep->posted[kind], dto->length);
-			dofi_dto_commit(ep, &ep->sq, dto, kind);
-		}
-	}
-	dofi_ep_unlock(ep);
-	return ret;
-}
-
 /* The most segments of a request of @kind. */
 static inline DAT_COUNT max_iov_of(const struct dofi_ep *ep, uint8_t kind)
 {
@@ -197,7 +173,8 @@ static inline DAT_COUNT max_iov_of(const struct dofi_ep *ep, uint8_t kind)
 	}
 }
 
-DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
+static inline DAT_RETURN request_check(const struct dofi_ep *ep, uint8_t kind,
+				       const struct dofi_post *p)
 {
 	if ((unsigned)p->n > (unsigned)max_iov_of(ep, kind))
 		return DOFI_BAD_ARG(2);
@@ -205,7 +182,48 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
 		return DOFI_BAD_ARG(3);
 	if (!request_flags_valid(ep, p->flags))
 		return p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
-	return post(ep, kind, p);
+	return DAT_SUCCESS;
+}
+
+/* Posts a request whose number of segments, pointers and flags are valid. */
+static DOFI_INTO_CALLER DAT_RETURN post_locked(struct dofi_ep *ep, uint8_t kind,
+					       const struct dofi_post *p) DOFI_NEEDS(ep->lock)
+{
+	struct dofi_dto *dto;
+	DAT_RETURN ret;
+
+	if (__builtin_expect(ep->datagrams != dofi_dto_is(kind, DOFI_DTO_DATAGRAMS), 0))
+		return DOFI_BAD_HANDLE(EP);
+	if (__builtin_expect(dofi_queue_full(&ep->sq), 0))
+		dofi_ep_reclaim_slots(ep);
+	/* the EP may have been freed meanwhile */
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		return DOFI_BAD_HANDLE(EP);
+	if (ep->state != DAT_EP_STATE_CONNECTED &&
+	    !(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST))
+		return dofi_ep_bad_state(ep);
+	dto = dofi_queue_reserve(&ep->sq);
+	if (!dto)
+		return DOFI_NO_RESOURCE(TEP);
+	ret = fill(ep, dto, kind, p);
+	if (!ret) {
+		dofi_tally_add(&ep->posted[kind], dto->length);
+		dofi_dto_commit(ep, &ep->sq, dto, kind);
+	}
+	return ret;
+}
+
+DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
+{
+	DAT_RETURN ret = DOFI_BAD_HANDLE(EP);
+
+	dofi_ep_lock(ep);
+	if (dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		ret = request_check(ep, kind, p);
+	if (!ret)
+		ret = post_locked(ep, kind, p);
+	dofi_ep_unlock(ep);
+	return ret;
 }
 
 /* Posts a request of one segment without flags on the slow path. */
@@ -228,7 +246,12 @@ DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n,
 
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
-	return post(ep, kind, p);
+	DAT_RETURN ret;
+
+	dofi_ep_lock(ep);
+	ret = post_locked(ep, kind, p);
+	dofi_ep_unlock(ep);
+	return ret;
 }
 
 DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind,
@@ -287,6 +310,45 @@ static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool ma
 		ep->xport->resume(ep);
 }
 
+static inline DAT_RETURN receive_check(const struct dofi_ep *ep, const struct dofi_post *p)
+{
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		return DOFI_BAD_HANDLE(EP);
+	if (ep->srq)
+		return DOFI_BAD_STATE(SRQ_IN_USE);
+	if ((unsigned)p->n > (unsigned)ep->attr.max_recv_iov)
+		return DOFI_BAD_ARG(2);
+	if (p->n && !p->iov)
+		return DOFI_BAD_ARG(3);
+	return flags_valid(p->flags, 0, ep->attr.recv_completion_flags) ? DAT_SUCCESS :
+									  DOFI_BAD_ARG(5);
+}
+
+/* Sets *@first if this is the first receive of an open queue. */
+static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const struct dofi_post *p,
+						  bool *first) DOFI_NEEDS(ep->lock)
+{
+	DAT_RETURN ret = receive_check(ep, p);
+	struct dofi_dto *dto;
+	bool marked;
+
+	if (ret)
+		return ret;
+	dto = dofi_queue_reserve(&ep->rq);
+	marked = !dto;
+	if (__builtin_expect(marked, 0))
+		dto = reserve_past_watermark(ep);
+	ret = dto ? fill(ep, dto, DOFI_DTO_RECV, p) : DOFI_NO_RESOURCE(TEP);
+	if (!ret) {
+		*first = ep->rq.open && dofi_queue_empty(&ep->rq);
+		dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
+		dofi_dto_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
+	}
+	if (__builtin_expect(marked | ep->owes, 0))
+		receive_posted(ep, marked);
+	return ret;
+}
+
 /* Receives may be posted in every state; they wait in the queue until there is a connection. */
 DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 						     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -294,45 +356,24 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
-	struct dofi_cq *first = NULL;	/* the CQ, if this is its first receive */
-	struct dofi_shard *shard = NULL;	/* the shard of first */
-	struct dofi_dto *dto;
-	bool marked = false;
+	struct dofi_shard *shard = NULL;
+	struct dofi_cq *cq = NULL;
+	bool first = false;
 	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	if (ep->srq)
-		return DOFI_BAD_STATE(SRQ_IN_USE);
-	if ((unsigned)n > (unsigned)ep->attr.max_recv_iov)
-		return DOFI_BAD_ARG(2);
-	if (n && !iov)
-		return DOFI_BAD_ARG(3);
-	if (!flags_valid(flags, 0, ep->attr.recv_completion_flags))
-		return DOFI_BAD_ARG(5);
 	dofi_ep_lock(ep);
-	dto = dofi_queue_reserve(&ep->rq);
-	if (__builtin_expect(!dto, 0)) {
-		marked = true;
-		dto = reserve_past_watermark(ep);
+	ret = receive_locked(ep, &p, &first);
+	if (first) {
+		cq = ep->cq;
+		shard = ep->shard;
+		dofi_calls_begin(&ep->obj.calls);
 	}
-	if (!dto) {
-		ret = DOFI_NO_RESOURCE(TEP);
-	} else {
-		ret = fill(ep, dto, DOFI_DTO_RECV, &p);
-		if (!ret && ep->rq.open && dofi_queue_empty(&ep->rq)) {
-			first = ep->cq;
-			shard = ep->shard;
-		}
-		if (!ret) {
-			dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
-			dofi_dto_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
-		}
-	}
-	if (__builtin_expect(marked | ep->owes, 0))
-		receive_posted(ep, marked);
 	dofi_ep_unlock(ep);
-	if (first)
-		dofi_cq_kick(first, shard);
+	if (first) {
+		dofi_cq_kick(cq, shard);
+		dofi_calls_end(&ep->obj.calls);
+	}
 	return ret;
 }

@@ -11,6 +11,7 @@
 
 #include "obj/ep_revoke.h"
 
+#include "obj/child.h"
 #include "obj/ep.h"
 #include "obj/ep_cm.h"
 #include "obj/ep_done.h"
@@ -276,6 +277,24 @@ static void revoke_run(void *arg)
 }
 
 /*
+ * A post to an SRQ that found the LMR has left the lock. Operations take the buffer only while the
+ * LMR is valid: dofi_srq_buffer_check().
+ */
+static void srqs_pass(struct dofi_ia *ia)
+{
+	struct dofi_obj *obj;
+
+	dofi_mutex_lock(&ia->lock);
+	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_SRQ)], sibling) {
+		struct dofi_srq *srq = (struct dofi_srq *)obj;
+
+		dofi_mutex_lock(&srq->lock);
+		dofi_mutex_unlock(&srq->lock);
+	}
+	dofi_mutex_unlock(&ia->lock);
+}
+
+/*
  * Returns when no operation that was posted before uses the memory any more. A forked process has
  * no operations.
  */
@@ -285,6 +304,8 @@ static void revoke(struct dofi_ia *ia, uint32_t context, bool rmr)
 
 	if (!context || dofi_progress_orphaned(&ia->progress))
 		return;
+	if (!rmr)
+		srqs_pass(ia);
 	if (eps_revoke(&r, false))
 		dofi_progress_call(&ia->progress, revoke_run, &r);
 }
@@ -293,28 +314,40 @@ static void revoke(struct dofi_ia *ia, uint32_t context, bool rmr)
 
 DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
-	struct dofi_lmr *lmr = dofi_lmr_check(lmr_handle);
+	struct dofi_lmr *lmr = dofi_lmr_enter(lmr_handle);
+	struct dofi_ia *ia;
+	int err;
 
 	if (!lmr)
 		return DOFI_BAD_HANDLE(LMR);
-	if (dofi_obj_in_use(&lmr->obj))
-		return DOFI_BAD_STATE(LMR_IN_USE);
-	revoke(lmr->obj.ia, dofi_lmr_end(lmr), false);
+	err = dofi_obj_claim_unused(&lmr->obj);
+	if (err) {
+		dofi_obj_leave(&lmr->obj);
+		return err == -EBUSY ? DOFI_BAD_STATE(LMR_IN_USE) : DOFI_BAD_HANDLE(LMR);
+	}
+	ia = dofi_obj_take_over(&lmr->obj);
+	revoke(ia, dofi_lmr_end(lmr), false);
 	lmr->obj.destroy(&lmr->obj);
+	dofi_ia_leave(ia);
 	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
-	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
+	struct dofi_rmr *rmr = dofi_rmr_enter(rmr_handle);
 	struct dofi_ia *ia;
 	DAT_RMR_CONTEXT context;
 
 	if (!rmr)
 		return DOFI_BAD_HANDLE(RMR);
-	ia = rmr->obj.ia;
+	if (!dofi_obj_claim(&rmr->obj)) {
+		dofi_obj_leave(&rmr->obj);
+		return DOFI_BAD_HANDLE(RMR);
+	}
+	ia = dofi_obj_take_over(&rmr->obj);
 	context = dofi_rmr_context(rmr);
 	rmr->obj.destroy(&rmr->obj);
 	revoke(ia, context, true);
+	dofi_ia_leave(ia);
 	return DAT_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include "obj/child.h"
 #include "obj/evd_queue.h"
 
+#include <errno.h>
 #include <string.h>
 
 #if DAT_VERSION_MAJOR >= 2
@@ -51,8 +52,7 @@ static void evd_destroy(struct dofi_obj *obj)
 	struct dofi_evd *evd = (struct dofi_evd *)obj;
 	uint32_t count;
 
-	if (!dofi_obj_retire(obj))
-		return;
+	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_EVD);
 	if (obj->ia->async_evd == evd)
 		obj->ia->async_evd = NULL;
 	dofi_mutex_lock(&evd->lock);
@@ -122,20 +122,11 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	return DAT_SUCCESS;
 }
 
-/*
- * Stores the CNO of @handle, which may be NULL, in *@cno. Returns false unless it is a CNO of @ia.
- */
-static bool cno_of(struct dofi_ia *ia, DAT_CNO_HANDLE handle, struct dofi_cno **cno)
-{
-	*cno = handle ? dofi_cno_check(handle) : NULL;
-	return !handle || (*cno && (*cno)->obj.ia == ia);
-}
-
 DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
 			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_handle)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct dofi_cno *cno;
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_cno *cno DOFI_USED = dofi_cno_use(cno_handle, ia);
 	struct dofi_evd *evd;
 	DAT_RETURN ret;
 
@@ -143,7 +134,7 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 		return DOFI_BAD_HANDLE(IA);
 	if (qlen <= 0)
 		return DOFI_BAD_ARG(2);
-	if (!cno_of(ia, cno_handle, &cno))
+	if (cno_handle && !cno)
 		return DOFI_BAD_HANDLE(CNO);
 	if (!flags || (flags & ~KNOWN_FLAGS))
 		return DOFI_BAD_ARG(4);
@@ -157,7 +148,7 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 
 DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {
-	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
@@ -190,12 +181,12 @@ static void notify_backlog(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 
 DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_handle)
 {
-	struct dofi_evd *evd = dofi_evd_check(evd_handle);
-	struct dofi_cno *cno;
+	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
+	struct dofi_cno *cno DOFI_USED = evd ? dofi_cno_use(cno_handle, evd->obj.ia) : NULL;
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
-	if (!cno_of(evd->obj.ia, cno_handle, &cno))
+	if (cno_handle && !cno)
 		return DOFI_BAD_HANDLE(CNO);
 	dofi_mutex_lock(&evd->lock);
 	cno_detach(evd, false);
@@ -207,7 +198,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_han
 
 static DAT_RETURN set_enabled(DAT_EVD_HANDLE evd_handle, bool enabled)
 {
-	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
@@ -235,7 +226,7 @@ DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd_handle)
 
 static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 {
-	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
@@ -260,7 +251,7 @@ DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle)
 
 DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen)
 {
-	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
 	DAT_RETURN ret;
 
 	if (!evd)
@@ -280,14 +271,17 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen)
 
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle)
 {
-	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_evd *evd = dofi_evd_enter(evd_handle);
+	int err;
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
-	if (dofi_obj_in_use(&evd->obj))
+	if (evd->obj.ia->async_evd == evd && evd->obj.ia->async_evd_owned) {
+		dofi_obj_leave(&evd->obj);
 		return DOFI_BAD_STATE(EVD_IN_USE);
-	if (evd->obj.ia->async_evd == evd && evd->obj.ia->async_evd_owned)
-		return DOFI_BAD_STATE(EVD_IN_USE);
-	evd_destroy(&evd->obj);
+	}
+	err = dofi_obj_free_unused(&evd->obj);
+	if (err)
+		return err == -EBUSY ? DOFI_BAD_STATE(EVD_IN_USE) : DOFI_RET(DAT_INVALID_HANDLE, 0);
 	return DAT_SUCCESS;
 }

@@ -118,6 +118,17 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
 	return dofi_obj_check(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_evd *dofi_evd_enter(DAT_EVD_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, handle);
+}
+
+static inline struct dofi_evd *dofi_evd_use(DAT_EVD_HANDLE handle, const struct dofi_ia *ia)
+{
+	return dofi_obj_use(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, handle, ia);
+}
+
 /*
  * Queues @event. @notify is false for completions that notify no waiter. When the queue is full the
  * event is lost, an asynchronous event reports that, and -ENOSPC is returned. Any thread.

@@ -4,6 +4,7 @@
 #include "obj/evd_queue.h"
 
 #include "base/log.h"
+#include "obj/ia.h"
 #include "obj/exchange.h"
 
 #include <errno.h>
@@ -148,13 +149,15 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
-	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
-		return DOFI_BAD_ARG(1);
-	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
-		return DOFI_BAD_ARG(2);
 	dofi_mutex_lock(&evd->lock);
 	count = atomic_load(&evd->count);
-	if ((DAT_COUNT)count >= evd->qlen) {
+	if (!dofi_obj_is_live(&evd->obj, DAT_HANDLE_TYPE_EVD)) {
+		ret = DOFI_RET(DAT_INVALID_HANDLE, 0);
+	} else if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG)) {
+		ret = DOFI_BAD_ARG(1);
+	} else if (!event || event->event_number != DAT_SOFTWARE_EVENT) {
+		ret = DOFI_BAD_ARG(2);
+	} else if ((DAT_COUNT)count >= evd->qlen) {
 		/* the caller gets the error, so no event is lost unseen */
 		ret = DOFI_RET(DAT_QUEUE_FULL, 0);
 	} else {
@@ -247,13 +250,15 @@ void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 		      DAT_COUNT reason)
 {
 	struct dofi_event event = { .number = number };
+	/* entered, because another IA, which may own it, does not wait for this one to close */
+	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(ia->async_evd);
 
 	dofi_count_exactly(&ia->count.async_error);
 	event.data.asynch_error_event_data.dat_handle = handle;
 	event.data.asynch_error_event_data.reason = reason;
 	/* the overflow of the asynchronous EVD itself cannot be reported */
-	if (ia->async_evd && handle != ia->async_evd && dofi_evd_check(ia->async_evd))
-		dofi_evd_push(ia->async_evd, &event, true);
+	if (evd && handle != evd)
+		dofi_evd_push(evd, &event, true);
 }
 
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
@@ -325,7 +330,7 @@ static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 			continue;
 		cr = dofi_obj_live(event->data.cr_arrival_event_data.cr_handle, DAT_HANDLE_TYPE_CR);
 		if (cr && cr->ia == evd->obj.ia)
-			cr->destroy(cr);
+			dofi_obj_destroy(cr);
 	}
 }
 

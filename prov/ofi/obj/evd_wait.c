@@ -223,6 +223,8 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	DAT_RETURN ret;
 	int err = 0;
 
+	if (!dofi_obj_is_live(&evd->obj, DAT_HANDLE_TYPE_EVD))
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (!evd->waitable)
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
 	if (evd->waiting)

@@ -79,7 +79,8 @@ static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint
 		lmr = change_lmr(ep, kind, s->lmr_context);
 	}
 	/* a length of 0, less 1, is too long */
-	if (lmr->pz != ep->pz || !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
+	if (dofi_lmr_pz(lmr) != ep->pz ||
+	    !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
 	    s->segment_length - 1 >= dofi_post_longest(ep, kind) ||
 	    (remote && !is_plain_rdma(ep, kind, lmr, s, remote)))
 		return NULL;
@@ -285,6 +286,14 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR
 	return post_rdma(ep_handle, DOFI_DTO_WRITE, n, iov, cookie, remote, flags);
 }
 
+/* Continues recv_one() after the first receive of @cq. @ep is entered. */
+static __attribute__((noinline)) void first_posted(struct dofi_ep *ep, struct dofi_cq *cq,
+						   struct dofi_shard *shard)
+{
+	dofi_cq_kick(cq, shard);
+	dofi_calls_end(&ep->obj.calls);
+}
+
 static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
 				      DAT_DTO_COOKIE cookie) DOFI_UNCHECKED_LOCKS
 {
@@ -296,13 +305,14 @@ static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET 
 	if (!dofi_fast_lock(ep, &lock))
 		return false;
 	posted = fast_post(ep, DOFI_DTO_RECV, segment, NULL, cookie);
-	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0)) {
+	if (__builtin_expect(posted && dofi_queue_used(&ep->rq) == 1, 0)) {
 		first = ep->cq;
 		shard = ep->shard;
+		dofi_calls_begin(&ep->obj.calls);
 	}
 	dofi_mutex_unlock(lock);
-	if (__builtin_expect(posted && first, 0))
-		dofi_cq_kick(first, shard);
+	if (__builtin_expect(first != NULL, 0))
+		first_posted(ep, first, shard);
 	return __builtin_expect(posted, 1);
 }
 
@@ -324,7 +334,7 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT 
 					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
 					     DAT_RMR_CONTEXT context)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	const struct dofi_post p = {
 		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .immed = context,
 	};

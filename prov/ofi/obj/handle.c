@@ -12,42 +12,42 @@ static struct dofi_pool *const pools[] = {
 #endif
 };
 
-struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
+struct dofi_obj *dofi_obj_enter_any(DAT_HANDLE handle)
 {
 	struct dofi_obj *obj = handle;
 	size_t i;
 
 	for (i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
 		if (dofi_pool_owns(pools[i], obj))
-			return dofi_obj_kind(obj) ? obj : NULL;
+			return dofi_obj_enter_as(obj, dofi_obj_kind(obj));
 	return NULL;
 }
 
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 {
-	struct dofi_obj *obj = dofi_obj_any(handle);
+	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
 
 	if (!obj)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
-	obj->context = context;
+	__atomic_store(&obj->context.as_64, &context.as_64, __ATOMIC_RELAXED);
 	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 {
-	struct dofi_obj *obj = dofi_obj_any(handle);
+	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
 
 	if (!obj)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (!context)
 		return DOFI_BAD_ARG(2);
-	*context = obj->context;
+	__atomic_load(&obj->context.as_64, &context->as_64, __ATOMIC_RELAXED);
 	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 {
-	struct dofi_obj *obj = dofi_obj_any(handle);
+	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
 	int kind = obj ? dofi_obj_kind(obj) : 0;
 
 	if (!kind)

@@ -5,8 +5,8 @@
 
 #include "obj/obj.h"
 
-/* @handle as an object of any type, or NULL. */
-struct dofi_obj *dofi_obj_any(DAT_HANDLE handle);
+/* Like dofi_obj_enter(), for an object of any type. */
+struct dofi_obj *dofi_obj_enter_any(DAT_HANDLE handle);
 
 /* Functions of the table. */
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);

@@ -302,6 +302,21 @@ static struct dofi_obj *first_child(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	return obj;
 }
 
+/* In a forked child the threads of these calls do not exist. */
+void dofi_obj_await_calls(struct dofi_obj *obj)
+{
+	if (!dofi_progress_orphaned(&obj->ia->progress))
+		dofi_calls_await(&obj->calls);
+}
+
+void dofi_obj_destroy(struct dofi_obj *obj)
+{
+	if (!dofi_obj_claim(obj))
+		return;
+	dofi_obj_await_calls(obj);
+	obj->destroy(obj);
+}
+
 static void destroy_children(void *arg)
 {
 	struct dofi_ia *ia = arg;
@@ -311,7 +326,7 @@ static void destroy_children(void *arg)
 	dofi_counter_server_close(&ia->counter_server);
 	for (i = 0; i < sizeof(close_order) / sizeof(close_order[0]); i++)
 		while ((obj = first_child(ia, close_order[i])))
-			obj->destroy(obj);
+			dofi_obj_destroy(obj);
 	if (ia->datagrams)
 		ia->datagrams->ia_fini(ia);
 	ia->xport->ia_fini(ia);
@@ -329,6 +344,7 @@ static void async_evd_return(struct dofi_ia *ia)
 void dofi_ia_destroy(struct dofi_ia *ia)
 {
 	dofi_pool_tag_set(ia, 0);
+	dofi_obj_await_calls(&ia->obj);
 	async_evd_return(ia);
 	/* a forked child has no progress thread, and must not touch the parent's fabric */
 	if (!dofi_progress_orphaned(&ia->progress)) {
@@ -363,16 +379,37 @@ bool dofi_ia_in_use(struct dofi_ia *ia)
 	return found;
 }
 
+/* Claims @ia, which is entered, and leaves it in any case. */
+static DAT_RETURN claim(struct dofi_ia *ia, DAT_CLOSE_FLAGS flags)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		ret = DOFI_BAD_ARG(2);
+	else if (flags == DAT_CLOSE_GRACEFUL_FLAG && dofi_ia_in_use(ia))
+		ret = DOFI_BAD_STATE(IA_IN_USE);
+	else if (!dofi_obj_claim(&ia->obj))
+		ret = DOFI_BAD_HANDLE(IA);
+	dofi_obj_leave(&ia->obj);
+	return ret;
+}
+
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ia *ia = dofi_ia_enter(ia_handle);
+	DAT_RETURN ret;
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
-	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
-		return DOFI_BAD_ARG(2);
-	if (flags == DAT_CLOSE_GRACEFUL_FLAG && dofi_ia_in_use(ia))
+	ret = claim(ia, flags);
+	if (ret)
+		return ret;
+	dofi_obj_await_calls(&ia->obj);
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG && dofi_ia_in_use(ia)) {
+		/* a call that was in progress has made an object */
+		dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));
 		return DOFI_BAD_STATE(IA_IN_USE);
+	}
 	dofi_log(DOFI_INFO, DOFI_CORE, "%s closed", ia->obj.provider->device_name);
 	dofi_ia_destroy(ia);
 	return DAT_SUCCESS;
@@ -383,7 +420,9 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 DAT_RETURN dofi_ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name,
 			      DAT_BOOLEAN *related)
 {
-	if (!dofi_ia_check(ia_handle))
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+
+	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
 	if (!name)
 		return DOFI_BAD_ARG(2);

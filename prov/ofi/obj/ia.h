@@ -43,7 +43,7 @@ struct dofi_ia {
 	struct sockaddr_storage address;
 	bool thread_safe;		/* of the dat.conf entry that was opened */
 
-	struct dofi_evd *async_evd;	/* for asynchronous events; may be NULL */
+	_Atomic(struct dofi_evd *) async_evd; /* for asynchronous events; may be NULL */
 	bool async_evd_owned;		/* made by dat_ia_open */
 	bool async_evd_shared;		/* another instance's: dat_ia_query does not return it */
 
@@ -91,6 +91,12 @@ static inline struct dofi_ia *dofi_ia_check(DAT_IA_HANDLE handle)
 	return dofi_obj_check(&dofi_ia_pool, DAT_HANDLE_TYPE_IA, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_ia *dofi_ia_enter(DAT_IA_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_ia_pool, DAT_HANDLE_TYPE_IA, handle);
+}
+
 static inline struct dofi_ia *dofi_ia_of(struct dofi_progress *p)
 {
 	return DOFI_CONTAINER_OF(p, struct dofi_ia, progress);
@@ -113,6 +119,14 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 		 const struct dofi_xports *xports, bool thread_safe, struct dofi_ia **ia);
 /* Destroys every child and the IA itself. */
 void dofi_ia_destroy(struct dofi_ia *ia);
+
+/*
+ * Waits for the calls in progress on @obj, which the caller has claimed; if @obj is an IA, also for
+ * the calls on its objects.
+ */
+void dofi_obj_await_calls(struct dofi_obj *obj);
+/* Ends @obj of an IA without events, unless another thread has claimed it. */
+void dofi_obj_destroy(struct dofi_obj *obj);
 
 /* Whether the consumer has objects left, so that a graceful close fails. */
 bool dofi_ia_in_use(struct dofi_ia *ia);

@@ -19,7 +19,7 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 {
 	const bool writes = priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 
-	if (!lmr || lmr->pz != pz)
+	if (!lmr || dofi_lmr_pz(lmr) != pz)
 		return DOFI_RET(DAT_PROTECTION_VIOLATION,
 				writes ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
 	if (!dofi_lmr_covers(lmr, addr, len))
@@ -50,11 +50,10 @@ static void lmr_destroy(struct dofi_obj *obj)
 	struct dofi_pz *pz = lmr->pz;
 	int ret;
 
-	if (!dofi_obj_retire(obj))
-		return;
+	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_LMR);
 	dofi_lmr_atomic_close(lmr);
 	dofi_lmr_end(lmr);
-	lmr->pz = NULL;
+	__atomic_store_n(&lmr->pz, NULL, __ATOMIC_RELAXED);
 	ret = dofi_mr_close(&lmr->mr);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_MEM, "closing a registration: %s", fi_strerror(-ret));
@@ -107,7 +106,7 @@ static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia 
 /* The memory of another LMR; PZ, privileges and address type may differ. */
 static DAT_RETURN lmr_resolve(struct lmr_request *r, const struct dofi_ia *ia)
 {
-	const struct dofi_lmr *of = dofi_lmr_check(r->region.for_lmr_handle);
+	const struct dofi_lmr *of DOFI_CALL = dofi_lmr_enter(r->region.for_lmr_handle);
 
 	if (!of || of->obj.ia != ia)
 		return DOFI_BAD_HANDLE(LMR);
@@ -249,7 +248,7 @@ static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct l
 
 	if (!lmr)
 		return DOFI_NO_RESOURCE(MEMORY);
-	lmr->pz = pz;
+	__atomic_store_n(&lmr->pz, pz, __ATOMIC_RELAXED);
 	lmr_describe(lmr, r);
 	ret = lmr_register(lmr, r);
 	if (ret) {
@@ -268,8 +267,8 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			     struct lmr_request *r, DAT_LMR_HANDLE *lmr_handle,
 			     struct dofi_lmr **lmr)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_pz *pz DOFI_USED = dofi_pz_use(pz_handle, ia);
 	DAT_RETURN ret;
 
 	if (!ia)
@@ -281,7 +280,7 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		return ret;
 	if (r->zero_based && !ia->fabric.zero_based)
 		return DOFI_NOT_SUPPORTED;
-	if (!pz || pz->obj.ia != ia)
+	if (!pz)
 		return DOFI_BAD_HANDLE(PZ);
 	if (!lmr_handle)
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
@@ -315,7 +314,7 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 		.type = mem_type, .region = region, .length = length, .priv = priv,
 		.zero_based = va_type == DAT_VA_TYPE_ZB,
 	};
-	struct dofi_lmr *lmr;
+	struct dofi_lmr *lmr = NULL;
 	DAT_RETURN ret;
 
 	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
@@ -335,7 +334,7 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	struct lmr_request request = {
 		.type = mem_type, .region = region, .length = length, .priv = priv,
 	};
-	struct dofi_lmr *lmr;
+	struct dofi_lmr *lmr = NULL;
 	DAT_RETURN ret = lmr_create(ia_handle, pz_handle, &request, lmr_handle, &lmr);
 
 	if (!ret)
@@ -346,7 +345,7 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
-	struct dofi_lmr *lmr = dofi_lmr_check(lmr_handle);
+	struct dofi_lmr *lmr DOFI_CALL = dofi_lmr_enter(lmr_handle);
 
 	if (!lmr)
 		return DOFI_BAD_HANDLE(LMR);
@@ -375,7 +374,7 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DA
 /* Every machine that this runs on is coherent, so the arguments are checked, no more. */
 DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	DAT_VLEN i;
 
 	if (!ia)
@@ -384,9 +383,9 @@ DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segment
 		return DOFI_BAD_ARG(2);
 	for (i = 0; i < count; i++) {
 		const DAT_LMR_TRIPLET *s = &segments[i];
-		struct dofi_lmr *lmr = dofi_lmr_at(s->lmr_context);
+		struct dofi_lmr *lmr DOFI_CALL = dofi_lmr_enter(dofi_lmr_at(s->lmr_context));
 
-		if (!lmr || lmr->obj.ia != ia ||
+		if (!lmr || !dofi_lmr_is(lmr, s->lmr_context) || lmr->obj.ia != ia ||
 		    !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length))
 			return DOFI_BAD_ARG(2);
 	}

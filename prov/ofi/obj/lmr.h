@@ -45,11 +45,36 @@ static inline struct dofi_lmr *dofi_lmr_check(DAT_LMR_HANDLE handle)
 	return dofi_obj_check(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_lmr *dofi_lmr_enter(DAT_LMR_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle);
+}
+
+static inline struct dofi_lmr *dofi_lmr_use(DAT_LMR_HANDLE handle, const struct dofi_ia *ia)
+{
+	return dofi_obj_use(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle, ia);
+}
+
 /* Whether @lmr, which may be freed memory of the pool, is the live LMR of @context. */
 static inline bool dofi_lmr_is(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT context)
 {
 	/* pairs with the release in context_renew() */
 	return atomic_load_explicit(&lmr->context, memory_order_acquire) == context;
+}
+
+/*
+ * The PZ of @lmr, which may be another IA's and be freed meanwhile. Its other fields are read only
+ * if the PZ is the reader's own: revoke() waits for such a reader. The load is atomic for
+ * ThreadSanitizer only, as an atomic load costs a post an instruction.
+ */
+static inline struct dofi_pz *dofi_lmr_pz(const struct dofi_lmr *lmr)
+{
+#if DOFI_HAVE_TSAN
+	return __atomic_load_n(&lmr->pz, __ATOMIC_RELAXED);
+#else
+	return lmr->pz;
+#endif
 }
 
 /* An LMR of no context and no PZ. */
@@ -99,7 +124,7 @@ static inline struct dofi_lmr *dofi_lmr_find(DAT_LMR_CONTEXT context, uint64_t a
 {
 	struct dofi_lmr *lmr = dofi_lmr_at(context);
 
-	if (__builtin_expect(lmr && lmr->pz == pz && dofi_lmr_covers(lmr, addr, len) &&
+	if (__builtin_expect(lmr && dofi_lmr_pz(lmr) == pz && dofi_lmr_covers(lmr, addr, len) &&
 			     (lmr->priv & priv) == priv, 1))
 		return lmr;
 	*ret = dofi_lmr_refusal(lmr, addr, len, pz, priv);

@@ -3,12 +3,15 @@
 #ifndef DOFI_OBJ_OBJ_H
 #define DOFI_OBJ_OBJ_H
 
+#include "base/calls.h"
 #include "base/pool.h"
 #include "obj/dat.h"
 #include "obj/tally.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/queue.h>
 
 struct dofi_ia;
@@ -19,11 +22,17 @@ struct dofi_ia;
 
 struct dofi_obj {
 	const DAT_PROVIDER *provider;	/* first: a registry finds our functions through it */
-	_Atomic int users;		/* objects that would be harmed if this one were freed */
+	/* objects that would be harmed if this one were freed; negative without a handle */
+	_Atomic int users;
 	_Atomic bool provided;		/* the provider made it: the consumer may not free it */
+	/*
+	 * Calls of the program in progress. Posts, dequeues and waits do not count: they test the
+	 * tag under the object's lock. For an IA, also the calls on its objects.
+	 */
+	struct dofi_calls calls;
 	struct dofi_ia *ia;
 	DAT_CONTEXT context;		/* the consumer's */
-	/* Ends the object with its IA, without events. Progress thread. */
+	/* Ends the object, which is claimed and has no calls in progress, without events. */
 	void (*destroy)(struct dofi_obj *obj);
 	TAILQ_ENTRY(dofi_obj) sibling;	/* under the IA's lock */
 };
@@ -69,15 +78,74 @@ static inline struct dofi_obj *dofi_obj_live(struct dofi_obj *obj, DAT_HANDLE_TY
 	return obj && dofi_obj_kind(obj) == DOFI_KIND(type) ? obj : NULL;
 }
 
-static inline void dofi_obj_get(struct dofi_obj *obj)
+/*
+ * A call of the program enters each object that it names, and leaves it before it returns. An
+ * object that is entered is not freed, and its IA is not closed. A call that waits for the progress
+ * thread leaves the object first, because an agent on that thread may be about to free it.
+ *
+ * Returns @handle as an object of @pool, entered; NULL if it is not a valid handle of @type.
+ */
+void *dofi_obj_enter(struct dofi_pool *pool, DAT_HANDLE_TYPE type, DAT_HANDLE handle);
+/* Like dofi_obj_enter(), for @obj, which lies in a pool and was of @kind before, 0 for none. */
+struct dofi_obj *dofi_obj_enter_as(struct dofi_obj *obj, int kind);
+void dofi_obj_leave(struct dofi_obj *obj);
+/* Leaves @obj but not its IA, which it returns: dofi_ia_leave() does that. */
+struct dofi_ia *dofi_obj_leave_to_ia(struct dofi_obj *obj);
+void dofi_ia_leave(struct dofi_ia *ia);
+
+static inline void dofi_call_end(void *var)
 {
-	atomic_fetch_add_explicit(&obj->users, 1, memory_order_relaxed);
+	struct dofi_obj *obj;
+
+	memcpy(&obj, var, sizeof(obj));
+	if (obj)
+		dofi_obj_leave(obj);
 }
+
+/* Declares a pointer that dofi_obj_enter() returned: the object is left at the end of the block. */
+#define DOFI_CALL __attribute__((cleanup(dofi_call_end)))
+
+/* Whether @obj is still a valid handle of @type. Its lock is held, so it does not end meanwhile. */
+static inline bool dofi_obj_is_live(const struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	return __builtin_expect(dofi_obj_kind(obj) == DOFI_KIND(type), 1);
+}
+
+/*
+ * Takes a reference, so that the program cannot free @obj until dofi_obj_put(). Returns false if
+ * the program frees it now.
+ */
+bool dofi_obj_get(struct dofi_obj *obj);
+/* Returns @handle, of @type and @ia, with a reference; NULL if it is not a valid handle. */
+void *dofi_obj_use(struct dofi_pool *pool, DAT_HANDLE_TYPE type, DAT_HANDLE handle,
+		   const struct dofi_ia *ia);
 
 static inline void dofi_obj_put(struct dofi_obj *obj)
 {
 	atomic_fetch_sub_explicit(&obj->users, 1, memory_order_release);
 }
+
+static inline void dofi_use_end(void *var)
+{
+	struct dofi_obj *obj;
+
+	memcpy(&obj, var, sizeof(obj));
+	if (obj)
+		dofi_obj_put(obj);
+}
+
+/* Declares a pointer that dofi_obj_use() returned: the reference ends with the block. */
+#define DOFI_USED __attribute__((cleanup(dofi_use_end)))
+
+#define DOFI_OBJ_ENDED (INT_MIN / 2)
+
+/* Ends the handle. Returns the kind of @obj to one of several callers, 0 to the others. */
+int dofi_obj_claim(struct dofi_obj *obj);
+/*
+ * Like dofi_obj_claim(), for a call that frees @obj. Returns 0, -EBUSY if other objects use it, or
+ * -ENOENT if another thread has claimed it.
+ */
+int dofi_obj_claim_unused(struct dofi_obj *obj);
 
 static inline int dofi_obj_in_use(struct dofi_obj *obj)
 {

@@ -3,6 +3,8 @@
 
 #include "obj/psp.h"
 
+#include "obj/child.h"
+
 struct dofi_pool dofi_psp_pool = DOFI_POOL_INIT("psp", struct dofi_sp, NULL);
 
 static const struct dofi_sp_kind psp_kind = {
@@ -12,18 +14,18 @@ static const struct dofi_sp_kind psp_kind = {
 };
 
 /* The arguments that both calls that create a PSP have in common. */
-static DAT_RETURN plan_make(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+static DAT_RETURN plan_make(struct dofi_ia *ia, struct dofi_evd *evd, DAT_PSP_FLAGS flags,
 			    const void *out, struct dofi_sp_plan *plan)
 {
 	*plan = (struct dofi_sp_plan){
 		.kind = &psp_kind,
-		.ia = dofi_ia_check(ia_handle),
-		.evd = dofi_evd_check(evd_handle),
+		.ia = ia,
+		.evd = evd,
 		.makes_eps = flags == DAT_PSP_PROVIDER_FLAG,
 	};
-	if (!plan->ia)
+	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
-	if (!plan->evd || plan->evd->obj.ia != plan->ia || !(plan->evd->flags & DAT_EVD_CR_FLAG))
+	if (!evd || !(evd->flags & DAT_EVD_CR_FLAG))
 		return DOFI_BAD_HANDLE(EVD_CR);
 	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
 		return DOFI_BAD_ARG(4);
@@ -34,9 +36,11 @@ DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			   DAT_PSP_HANDLE *psp_handle)
 {
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
 	struct dofi_sp_plan plan;
 	struct dofi_sp *psp;
-	DAT_RETURN ret = plan_make(ia_handle, evd_handle, flags, psp_handle, &plan);
+	DAT_RETURN ret = plan_make(ia, evd, flags, psp_handle, &plan);
 
 	if (ret)
 		return ret;
@@ -53,9 +57,11 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual
 			       DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			       DAT_PSP_HANDLE *psp_handle)
 {
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
 	struct dofi_sp_plan plan;
 	struct dofi_sp *psp;
-	DAT_RETURN ret = plan_make(ia_handle, evd_handle, flags, psp_handle, &plan);
+	DAT_RETURN ret = plan_make(ia, evd, flags, psp_handle, &plan);
 
 	if (ret)
 		return ret;
@@ -66,7 +72,7 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual
 		return DOFI_RET(DAT_CONN_QUAL_UNAVAILABLE, 0);
 	if (ret)
 		return ret;
-	dofi_count_exactly(&psp->obj.ia->count.psp_any);
+	dofi_count_exactly(&ia->count.psp_any);
 	*conn_qual = psp->conn_qual;
 	*psp_handle = psp;
 	return DAT_SUCCESS;
@@ -74,7 +80,7 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual
 
 DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
 {
-	struct dofi_sp *psp = dofi_psp_check(psp_handle);
+	struct dofi_sp *psp DOFI_CALL = dofi_psp_enter(psp_handle);
 
 	if (!psp)
 		return DOFI_BAD_HANDLE(PSP);
@@ -93,10 +99,7 @@ DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DA
 
 DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp_handle)
 {
-	struct dofi_sp *psp = dofi_psp_check(psp_handle);
+	struct dofi_sp *psp = dofi_psp_enter(psp_handle);
 
-	if (!psp)
-		return DOFI_BAD_HANDLE(PSP);
-	dofi_sp_destroy(&psp->obj);
-	return DAT_SUCCESS;
+	return psp && !dofi_obj_free_unused(&psp->obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(PSP);
 }

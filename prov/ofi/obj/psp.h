@@ -10,6 +10,12 @@ static inline struct dofi_sp *dofi_psp_check(DAT_PSP_HANDLE handle)
 	return dofi_obj_check(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_sp *dofi_psp_enter(DAT_PSP_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, handle);
+}
+
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			   DAT_PSP_HANDLE *psp_handle);

@@ -58,8 +58,7 @@ static void pz_destroy(struct dofi_obj *obj)
 {
 	struct dofi_pz *pz = (struct dofi_pz *)obj;
 
-	if (!dofi_obj_retire(obj))
-		return;
+	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_PZ);
 	dofi_progress_call(&obj->ia->progress, pz_close, pz);
 	dofi_obj_free(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, obj);
 }
@@ -67,7 +66,7 @@ static void pz_destroy(struct dofi_obj *obj)
 DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
 	static _Atomic uint64_t last_id;
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct pz_call call = { .ret = -ENODEV };
 
 	if (!ia)
@@ -92,7 +91,7 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 
 DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
 {
-	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+	struct dofi_pz *pz DOFI_CALL = dofi_pz_enter(pz_handle);
 
 	if (!pz)
 		return DOFI_BAD_HANDLE(PZ);
@@ -106,12 +105,10 @@ DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ
 
 DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz_handle)
 {
-	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+	struct dofi_pz *pz = dofi_pz_enter(pz_handle);
+	int err = pz ? dofi_obj_free_unused(&pz->obj) : -ENOENT;
 
-	if (!pz)
-		return DOFI_BAD_HANDLE(PZ);
-	if (dofi_obj_in_use(&pz->obj))
-		return DOFI_BAD_STATE(PZ_IN_USE);
-	pz_destroy(&pz->obj);
+	if (err)
+		return err == -EBUSY ? DOFI_BAD_STATE(PZ_IN_USE) : DOFI_BAD_HANDLE(PZ);
 	return DAT_SUCCESS;
 }

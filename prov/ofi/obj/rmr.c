@@ -73,6 +73,10 @@ DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uin
 
 	if (!bind)
 		return DOFI_NO_RESOURCE(MEMORY);
+	if (part->lmr && !dofi_obj_get(&part->lmr->obj)) {
+		free(bind);
+		return DOFI_BAD_HANDLE(LMR);	/* the LMR is being freed */
+	}
 	*bind = (struct dofi_bind){ .rmr = rmr, .pz = rmr->pz, .part = *part };
 	*out = bind;
 	if (!part->lmr)
@@ -87,11 +91,11 @@ DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uin
 	if (ret) {
 		dofi_log(DOFI_WARN, DOFI_MEM, "granting %llu bytes: %s",
 			 (unsigned long long)part->len, fi_strerror(-ret));
+		dofi_obj_put(&part->lmr->obj);
 		free(bind);
 		return DOFI_NO_RESOURCE(MEMORY);
 	}
 	bind->context = bind->mr.key;
-	dofi_obj_get(&part->lmr->obj);
 	return DAT_SUCCESS;
 }
 
@@ -312,8 +316,7 @@ static void rmr_destroy(struct dofi_obj *obj)
 	struct dofi_rmr *rmr = (struct dofi_rmr *)obj;
 	struct dofi_bind *bind;
 
-	if (!dofi_obj_retire(obj))
-		return;
+	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_RMR);
 	dofi_mutex_lock(&rmr->pz->rmr_lock);
 	while ((bind = LIST_FIRST(&rmr->pending))) {
 		LIST_REMOVE(bind, link);
@@ -329,22 +332,27 @@ static void rmr_destroy(struct dofi_obj *obj)
 
 static DAT_RETURN rmr_new(DAT_PZ_HANDLE pz_handle, bool ep_scope, DAT_RMR_HANDLE *rmr_handle)
 {
-	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+	struct dofi_pz *pz DOFI_CALL = dofi_pz_enter(pz_handle);
 	struct dofi_rmr *rmr;
 
 	if (!pz)
 		return DOFI_BAD_HANDLE(PZ);
+	if (ep_scope && !pz->obj.ia->fabric.scoped_keys)
+		return DOFI_NOT_SUPPORTED;
 	if (!rmr_handle)
 		return DOFI_BAD_ARG(2);
 	rmr = dofi_obj_new(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, pz->obj.ia, rmr_destroy);
 	if (!rmr)
 		return DOFI_NO_RESOURCE(MEMORY);
+	if (!dofi_obj_get(&pz->obj)) {
+		dofi_obj_free(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, &rmr->obj);
+		return DOFI_BAD_HANDLE(PZ);	/* the PZ is being freed */
+	}
 	rmr->pz = pz;
 	rmr->ep_scope = ep_scope;
 	rmr->bound = NULL;
 	LIST_INIT(&rmr->pending);
 	rmr->ep = NULL;
-	dofi_obj_get(&pz->obj);
 	dofi_obj_publish(&rmr->obj, DAT_HANDLE_TYPE_RMR);
 	*rmr_handle = rmr;
 	return DAT_SUCCESS;
@@ -359,10 +367,6 @@ DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 /* Where each peer in the PZ can use each key there is no EP scope. */
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
-	const struct dofi_pz *pz = dofi_pz_check(pz_handle);
-
-	if (pz && !pz->obj.ia->fabric.scoped_keys)
-		return DOFI_NOT_SUPPORTED;
 	return rmr_new(pz_handle, true, rmr_handle);
 }
 #endif
@@ -381,7 +385,7 @@ static void show_grant(const struct dofi_bind *bind, DAT_RMR_PARAM *param)
 
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
-	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
+	struct dofi_rmr *rmr DOFI_CALL = dofi_rmr_enter(rmr_handle);
 	DAT_RMR_PARAM now = { .mem_priv = DAT_MEM_PRIV_NONE_FLAG };
 	bool bound;
 

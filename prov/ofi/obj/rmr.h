@@ -49,6 +49,12 @@ static inline struct dofi_rmr *dofi_rmr_check(DAT_RMR_HANDLE handle)
 	return dofi_obj_check(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_rmr *dofi_rmr_enter(DAT_RMR_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, handle);
+}
+
 /*
  * A bind of @rmr to @part; a bind of EP scope is for the peer that has @secret. The caller posts or
  * frees it. Registers memory, so an EP's lock must not be held.

@@ -3,6 +3,8 @@
 
 #include "obj/rsp.h"
 
+#include "obj/child.h"
+
 struct dofi_pool dofi_rsp_pool = DOFI_POOL_INIT("rsp", struct dofi_sp, NULL);
 
 static const struct dofi_sp_kind rsp_kind = {
@@ -16,22 +18,25 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 			   DAT_RSP_HANDLE *rsp_handle)
 {
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	const struct dofi_sp_plan plan = {
 		.kind = &rsp_kind,
-		.ia = dofi_ia_check(ia_handle),
+		.ia = ia,
 		.conn_qual = conn_qual,
-		.evd = dofi_evd_check(evd_handle),
+		.evd = evd,
 		.makes_eps = ep_handle == DAT_HANDLE_NULL,
-		.reserve = dofi_ep_check(ep_handle),
+		.reserve = ep,
 	};
 	struct dofi_sp *rsp;
 	DAT_RETURN ret;
 
-	if (!plan.ia)
+	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
-	if (!plan.makes_eps && (!plan.reserve || plan.reserve->obj.ia != plan.ia))
+	if (!plan.makes_eps && (!ep || ep->obj.ia != ia))
 		return DOFI_BAD_HANDLE(EP);
-	if (!plan.evd || plan.evd->obj.ia != plan.ia || !(plan.evd->flags & DAT_EVD_CR_FLAG))
+	if (!evd || !(evd->flags & DAT_EVD_CR_FLAG))
 		return DOFI_BAD_HANDLE(EVD_CR);
 	if (!conn_qual)
 		return DOFI_BAD_ARG(2);
@@ -55,7 +60,7 @@ static DAT_EP_HANDLE reserved(struct dofi_sp *rsp)
 
 DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
 {
-	struct dofi_sp *rsp = dofi_rsp_check(rsp_handle);
+	struct dofi_sp *rsp DOFI_CALL = dofi_rsp_enter(rsp_handle);
 
 	if (!rsp)
 		return DOFI_BAD_HANDLE(RSP);
@@ -74,10 +79,7 @@ DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DA
 
 DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp_handle)
 {
-	struct dofi_sp *rsp = dofi_rsp_check(rsp_handle);
+	struct dofi_sp *rsp = dofi_rsp_enter(rsp_handle);
 
-	if (!rsp)
-		return DOFI_BAD_HANDLE(RSP);
-	dofi_sp_destroy(&rsp->obj);
-	return DAT_SUCCESS;
+	return rsp && !dofi_obj_free_unused(&rsp->obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(RSP);
 }

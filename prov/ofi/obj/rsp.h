@@ -10,6 +10,12 @@ static inline struct dofi_sp *dofi_rsp_check(DAT_RSP_HANDLE handle)
 	return dofi_obj_check(&dofi_rsp_pool, DAT_HANDLE_TYPE_RSP, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_sp *dofi_rsp_enter(DAT_RSP_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_rsp_pool, DAT_HANDLE_TYPE_RSP, handle);
+}
+
 DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 			   DAT_RSP_HANDLE *rsp_handle);

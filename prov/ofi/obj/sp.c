@@ -20,8 +20,12 @@ static void sp_listen(void *arg)
 
 	c->ret = ia->xport->listen(c->sp);
 	c->sp->listening = !c->ret;
-	if (!c->ret && ia->datagrams)
+	if (c->ret)
+		return;
+	if (ia->datagrams)
 		ia->datagrams->listen(c->sp);
+	/* requests, whose events have the handle, are read by this thread */
+	dofi_obj_publish(&c->sp->obj, c->sp->kind->type);
 }
 
 static void sp_unlisten(void *arg)
@@ -55,8 +59,7 @@ void dofi_sp_destroy(struct dofi_obj *obj)
 {
 	struct dofi_sp *sp = (struct dofi_sp *)obj;
 
-	if (!dofi_obj_retire(obj))
-		return;
+	dofi_obj_unlink(obj, sp->kind->type);
 	dofi_progress_call(&obj->ia->progress, sp_unlisten, sp);
 	sp_free(sp);
 }
@@ -75,15 +78,11 @@ static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
 		sp->kind->describe(sp);
 }
 
-/* Publishes first: a request may arrive at once, and its event has the handle. */
 static DAT_RETURN start(struct dofi_sp *sp)
 {
 	struct listen_call call = { .sp = sp, .ret = -ENODEV };
 
-	dofi_obj_publish(&sp->obj, sp->kind->type);
 	dofi_progress_call(&sp->obj.ia->progress, sp_listen, &call);
-	if (call.ret)
-		dofi_obj_retire(&sp->obj);
 	return call.ret == -EADDRINUSE ? DOFI_RET(DAT_CONN_QUAL_IN_USE, 0) : dofi_ret(call.ret);
 }
 

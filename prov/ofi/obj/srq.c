@@ -7,6 +7,8 @@
 #include "obj/child.h"
 #include "obj/segments.h"
 
+#include <errno.h>
+
 static void srq_ctor(void *obj)
 {
 	struct dofi_srq *srq = obj;
@@ -130,28 +132,46 @@ static void serve_line(struct dofi_srq *srq)
 	dofi_cq_kick(&srq->pz->domain.cq, NULL);
 }
 
-DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			      DAT_DTO_COOKIE cookie)
+static DAT_RETURN post(struct dofi_srq *srq, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		       DAT_DTO_COOKIE cookie) DOFI_NEEDS(srq->lock)
 {
-	struct dofi_srq *srq = dofi_srq_check(srq_handle);
 	struct dofi_dto *dto;
 	DAT_RETURN ret;
 
-	if (!srq)
+	if (!dofi_obj_is_live(&srq->obj, DAT_HANDLE_TYPE_SRQ))
 		return DOFI_BAD_HANDLE(SRQ);
 	if ((unsigned)n > (unsigned)srq->max_recv_iov)
 		return DOFI_BAD_ARG(2);
 	if (n && !iov)
 		return DOFI_BAD_ARG(3);
-	dofi_mutex_lock(&srq->lock);
 	dofi_queue_extend(&srq->queue, NULL);
 	dto = dofi_queue_reserve(&srq->queue);
 	ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
 	if (!ret)
 		dofi_queue_push(&srq->queue);
+	return ret;
+}
+
+DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie)
+{
+	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	bool serve = false;
+	DAT_RETURN ret;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	dofi_mutex_lock(&srq->lock);
+	ret = post(srq, n, iov, cookie);
+	if (!ret && !TAILQ_EMPTY(&srq->line)) {
+		serve = true;
+		dofi_calls_begin(&srq->obj.calls);
+	}
 	dofi_mutex_unlock(&srq->lock);
-	if (!ret)
+	if (serve) {
 		serve_line(srq);
+		dofi_calls_end(&srq->obj.calls);
+	}
 	return ret;
 }
 
@@ -161,8 +181,11 @@ static void srq_destroy(struct dofi_obj *obj)
 {
 	struct dofi_srq *srq = (struct dofi_srq *)obj;
 
-	if (!dofi_obj_retire(obj))
-		return;
+	/* a post that found the handle valid has entered the SRQ, or has left the lock */
+	dofi_mutex_lock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
+	dofi_obj_await_calls(obj);
+	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_SRQ);
 	dofi_obj_put(&srq->pz->obj);
 	dofi_queue_fini(&srq->queue);
 	dofi_obj_free(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, obj);
@@ -203,15 +226,15 @@ static bool attr_valid(const DAT_SRQ_ATTR *attr, const DAT_IA_ATTR *most)
 DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
 			   DAT_SRQ_HANDLE *srq_handle)
 {
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_pz *pz DOFI_USED = dofi_pz_use(pz_handle, ia);
 	DAT_IA_ATTR most;
 	struct dofi_srq *srq;
 	DAT_RETURN ret;
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
-	if (!pz || pz->obj.ia != ia)
+	if (!pz)
 		return DOFI_BAD_HANDLE(PZ);
 	dofi_caps_ia_attr(ia, &most);
 	if (!most.max_srqs)
@@ -230,13 +253,11 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 
 DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
-	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	struct dofi_srq *srq = dofi_srq_enter(srq_handle);
+	int err = srq ? dofi_obj_free_unused(&srq->obj) : -ENOENT;
 
-	if (!srq)
-		return DOFI_BAD_HANDLE(SRQ);
-	if (dofi_obj_in_use(&srq->obj))
-		return DOFI_BAD_STATE(SRQ_IN_USE);
-	srq_destroy(&srq->obj);
+	if (err)
+		return err == -EBUSY ? DOFI_BAD_STATE(SRQ_IN_USE) : DOFI_BAD_HANDLE(SRQ);
 	return DAT_SUCCESS;
 }
 
@@ -244,7 +265,7 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE srq_handle)
 
 DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
 {
-	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	struct dofi_srq *srq DOFI_CALL = dofi_srq_enter(srq_handle);
 
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
@@ -284,7 +305,7 @@ static DAT_RETURN resize(struct dofi_srq *srq, uint32_t depth) DOFI_NEEDS(srq->l
 
 DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth)
 {
-	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	struct dofi_srq *srq DOFI_CALL = dofi_srq_enter(srq_handle);
 	DAT_IA_ATTR most;
 	DAT_RETURN ret;
 
@@ -301,7 +322,7 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth)
 
 DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 {
-	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	struct dofi_srq *srq DOFI_CALL = dofi_srq_enter(srq_handle);
 	bool valid, low = false;
 
 	if (!srq)

@@ -38,6 +38,17 @@ static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
 	return dofi_obj_check(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, handle);
 }
 
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_srq *dofi_srq_enter(DAT_SRQ_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, handle);
+}
+
+static inline struct dofi_srq *dofi_srq_use(DAT_SRQ_HANDLE handle, const struct dofi_ia *ia)
+{
+	return dofi_obj_use(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, handle, ia);
+}
+
 /*
  * Moves the oldest buffer to @dto, a free slot with room for its segments. Returns false if there
  * is none, or if other EPs wait for it: then @user joins the line. An EP's lock held.

@@ -40,14 +40,13 @@ Test(child, failed_creations_do_not_use_up_the_limit)
 	succeed(dofi_pz_create(ia, &h));
 }
 
-Test(child, retiring_is_for_one_caller)
+Test(child, an_object_ends_once)
 {
 	struct dofi_obj *o = ep_make();
-	void (*destroy)(struct dofi_obj *) = o->destroy;
 
-	destroy(o);
-	cr_expect(!dofi_obj_retire(o));
-	destroy(o);		/* does nothing; the pools' counts are checked at the end */
+	dofi_obj_destroy(o);
+	cr_expect(!dofi_obj_claim(o));
+	dofi_obj_destroy(o);	/* does nothing; the pools' counts are checked at the end */
 }
 
 enum { THREADS = 4, ROUNDS = 300 };

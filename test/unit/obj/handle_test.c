@@ -57,9 +57,10 @@ TestSuite(handle, .init = init, .fini = ia_fini);
 /* Whether no kind of object is at @h. */
 static bool refused(DAT_HANDLE h)
 {
+	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(h);
 	DAT_HANDLE_TYPE type;
 
-	return !dofi_obj_any(h) && !dofi_ia_check(h) && !dofi_pz_check(h) && !dofi_evd_check(h) &&
+	return !obj && !dofi_ia_check(h) && !dofi_pz_check(h) && !dofi_evd_check(h) &&
 	       !dofi_lmr_check(h) && !dofi_ep_check(h) && !dofi_cno_check(h) &&
 	       !dofi_psp_check(h) && !dofi_cr_check(h) &&
 	       DAT_GET_TYPE(dofi_get_handle_type(h, &type)) == DAT_INVALID_HANDLE;
