@@ -7,6 +7,8 @@ ROBUST_TESTS += \
 	test/robust/cycles2 \
 	test/robust/fork1 \
 	test/robust/fork2 \
+	test/robust/handles1 \
+	test/robust/handles2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/waits1 \
@@ -30,6 +32,8 @@ check_PROGRAMS += \
 	test/robust/cycles2 \
 	test/robust/fork1 \
 	test/robust/fork2 \
+	test/robust/handles1 \
+	test/robust/handles2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/waits1 \
@@ -66,6 +70,13 @@ test_robust_fork1_LDADD = $(pair_ldadd1)
 test_robust_fork2_SOURCES = test/robust/fork.c
 test_robust_fork2_CPPFLAGS = $(pair_cppflags2)
 test_robust_fork2_LDADD = $(pair_ldadd2)
+
+test_robust_handles1_SOURCES = test/robust/handles.c
+test_robust_handles1_CPPFLAGS = $(pair_cppflags1)
+test_robust_handles1_LDADD = $(pair_ldadd1)
+test_robust_handles2_SOURCES = test/robust/handles.c
+test_robust_handles2_CPPFLAGS = $(pair_cppflags2)
+test_robust_handles2_LDADD = $(pair_ldadd2)
 
 test_robust_threads1_SOURCES = test/robust/threads.c
 test_robust_threads1_CPPFLAGS = $(pair_cppflags1)
