@@ -20,6 +20,7 @@ dofi_core_sources = \
 	prov/ofi/base/spin.c \
 	prov/ofi/base/table.c \
 	prov/ofi/loop/eq.c \
+	prov/ofi/loop/closer.c \
 	prov/ofi/loop/fork.c \
 	prov/ofi/loop/progress.c \
 	prov/ofi/loop/source.c \
@@ -205,6 +206,7 @@ noinst_HEADERS += \
 	prov/ofi/base/sealed.h \
 	prov/ofi/base/spin.h \
 	prov/ofi/base/table.h \
+	prov/ofi/loop/closer.h \
 	prov/ofi/loop/eq.h \
 	prov/ofi/loop/fork.h \
 	prov/ofi/loop/poller.h \

@@ -74,6 +74,7 @@ test_unit_base_test_LDADD = test/unit/libplain.la libdofi_core.la
 
 test_unit_fab_test_SOURCES = \
 	test/unit/loop/eq_test.c \
+	test/unit/loop/closer_test.c \
 	test/unit/loop/fork_test.c \
 	test/unit/loop/one.h \
 	test/unit/loop/poller_test.c \

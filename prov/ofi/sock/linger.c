@@ -7,6 +7,7 @@
 #include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "loop/closer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,12 @@ struct dofi_linger {
 	struct dofi_progress *progress;
 	int fd;				/* a duplicate; the fabric closes its own */
 	bool heard;			/* the source is in the epoll set */
-	bool peer_ended;		/* all that the peer sent has been discarded */
+	/*
+	 * All that the peer sent has been discarded. A local socket is never reset, and nothing is
+	 * read from it: descriptors in the data would be closed on this thread.
+	 */
+	bool peer_ended;
+	bool local;
 	int64_t step;
 	int64_t moved;			/* when data was last seen to move */
 	int left;			/* bytes, the end included, that were outstanding then */
@@ -50,7 +56,7 @@ static void linger_close(struct dofi_linger *l)
 	TAILQ_REMOVE(&l->progress->lingering, l, link);
 	if (l->heard)
 		dofi_source_remove(l->progress, l->fd);
-	close(l->fd);
+	dofi_close_socket(l->fd);
 	free(l);
 }
 
@@ -102,7 +108,7 @@ static int outstanding(const struct dofi_linger *l)
 {
 	int left = 0;
 
-	return ioctl(l->fd, SIOCOUTQ, &left) ? 0 : left + (int)l->rest;
+	return l->local || ioctl(l->fd, SIOCOUTQ, &left) ? (int)l->rest : left + (int)l->rest;
 }
 
 /* The end alone may be outstanding when the socket is closed: the kernel sends it again. */
@@ -227,7 +233,9 @@ static struct dofi_linger *linger_open(struct dofi_progress *p, int fd, const vo
 	*l = (struct dofi_linger){
 		.source.ready = heard, .timer.fire = check, .progress = p, .fd = fd,
 		.step = FIRST_STEP, .moved = dofi_now(), .rest = size, .size = size,
+		.local = dofi_socket_is_local(fd),
 	};
+	l->peer_ended = l->local;
 	if (size)
 		memcpy(l->data, rest, size);
 	p->lingering_end = lingering_end;
@@ -259,8 +267,6 @@ void dofi_linger_leave(struct dofi_linger *l)
 
 void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t size)
 {
-	if (linger_open(p, fd, rest, size))
-		return;
-	shutdown(fd, SHUT_RDWR);
-	close(fd);
+	if (!linger_open(p, fd, rest, size))
+		dofi_close_socket(fd);
 }

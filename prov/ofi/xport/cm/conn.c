@@ -9,6 +9,7 @@
 #include "base/container.h"
 #include "base/env.h"
 #include "base/mutex.h"
+#include "loop/closer.h"
 #include "sock/linger.h"
 #include "sock/watch.h"
 #include "xport/cm/address.h"
@@ -466,9 +467,7 @@ void dofi_cm_close(struct dofi_cm_conn *s)
 	if (was == OPEN && s->has_sent) {
 		dofi_linger_adopt(s->progress, s->fd, s->out, s->out_len);
 	} else {
-		/* a forked child may also have the socket */
-		shutdown(s->fd, SHUT_RDWR);
-		close(s->fd);
+		dofi_close_socket(s->fd);
 	}
 	out_drop(s);
 	s->fd = -1;

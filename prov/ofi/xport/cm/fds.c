@@ -3,8 +3,14 @@
 
 #include "xport/cm/fds.h"
 
+#include "loop/closer.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -35,6 +41,42 @@ ssize_t dofi_cm_fds_send(int socket, const void *bytes, size_t n, struct dofi_cm
 	return sent;
 }
 
+/* Of a received message: the most that the system passes. It would close others on this thread. */
+#define MOST_PASSED 253
+
+union received {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(MOST_PASSED * sizeof(int))];
+};
+
+/* Whether @fd is an eventfd. Without /proc any file of the system's own counts as one. */
+static bool is_eventfd(int fd)
+{
+	static const char name[] = "anon_inode:[eventfd]";
+	char path[32], target[sizeof(name)];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) || st.st_mode & S_IFMT)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, target, sizeof(target));
+	return n < 0 || (n == sizeof(name) - 1 && !memcmp(target, name, n));
+}
+
+static bool is_pipe(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISFIFO(st.st_mode);
+}
+
+/* Whether close() of @fd never blocks, as of the memory and eventfds that peers pass. */
+static bool closes_at_once(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0 || is_eventfd(fd) || is_pipe(fd);
+}
+
 static void keep(struct dofi_cm_fds *fds, const struct cmsghdr *header)
 {
 	const size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -43,7 +85,9 @@ static void keep(struct dofi_cm_fds *fds, const struct cmsghdr *header)
 
 	for (i = 0; i < n; i++) {
 		memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-		if (fds->n < DOFI_CM_FDS)
+		if (!closes_at_once(fd))
+			dofi_close_apart(fd);
+		else if (fds->n < DOFI_CM_FDS)
 			fds->fd[fds->n++] = fd;
 		else
 			close(fd);
@@ -53,7 +97,7 @@ static void keep(struct dofi_cm_fds *fds, const struct cmsghdr *header)
 ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds)
 {
 	struct iovec iov = { bytes, size };
-	union control control;
+	union received control;
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = sizeof(control),

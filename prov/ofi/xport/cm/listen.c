@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "loop/closer.h"
 #include "xport/cm/address.h"
 
 #include <arpa/inet.h>
@@ -201,12 +202,12 @@ static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_stor
 {
 	if (l->local && !dofi_cm_is_same_user(fd)) {
 		report(l, USER, peer);
-		close(fd);
+		dofi_close_socket(fd);
 		return;
 	}
 	if (stranger_add(l, fd, peer)) {
 		report(l, BARRED, peer);
-		close(fd);
+		dofi_close_socket(fd);
 	}
 }
 
@@ -380,6 +381,15 @@ free_listener:
 	return ret;
 }
 
+/* Closes connections that were not accepted: descriptors may have been passed over them. */
+static void rest_close(struct dofi_cm_listener *l)
+{
+	int fd;
+
+	while ((fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		dofi_close_socket(fd);
+}
+
 void dofi_cm_unlisten(struct dofi_cm_listener *l)
 {
 	struct stranger *s;
@@ -390,6 +400,8 @@ void dofi_cm_unlisten(struct dofi_cm_listener *l)
 	}
 	dofi_timer_stop(l->progress, &l->pause);
 	dofi_source_remove(l->progress, l->fd);
+	if (l->local)
+		rest_close(l);
 	/* a forked child may also have the socket */
 	shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);

@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -257,4 +259,60 @@ Test(cm_fds, what_is_no_descriptor_is_ignored)
 	cr_assert_eq(send(end[0], "x", 1, 0), 1);
 	cr_expect_eq(dofi_cm_fds_receive(end[1], &byte, 1, &in), 1);
 	cr_expect_eq(in.n, 0);
+}
+
+/* A TCP socket whose last close blocks for @seconds, as its peer @to reads nothing. */
+static int lingering(int *to, int seconds)
+{
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	const struct linger linger = { .l_onoff = 1, .l_linger = seconds };
+	socklen_t len = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static char bytes[65536];
+
+	cr_assert(!bind(listener, (struct sockaddr *)&at, len) && !listen(listener, 1));
+	cr_assert(!getsockname(listener, (struct sockaddr *)&at, &len));
+	cr_assert(!connect(fd, (struct sockaddr *)&at, len));
+	*to = accept(listener, NULL, NULL);
+	close(listener);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	cr_assert(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	return fd;
+}
+
+Test(cm_fds, a_socket_whose_close_blocks_is_closed_on_another_thread)
+{
+	struct dofi_cm_fds out = { .n = 1 }, in = { 0 };
+	char bytes[65536];
+	int to;
+
+	out.fd[0] = lingering(&to, 600);
+	cr_assert_eq(dofi_cm_fds_send(end[0], "x", 1, &out), 1);
+	close(out.fd[0]);
+	cr_assert_eq(dofi_cm_fds_receive(end[1], bytes, sizeof(bytes), &in), 1);
+	cr_expect_eq(in.n, 0);
+	/* the close ends once all is read; the end of the stream follows it */
+	while (recv(to, bytes, sizeof(bytes), 0) > 0)
+		;
+	close(to);
+	while (descriptors() != open_before)
+		;
+}
+
+Test(cm_fds, a_file_is_not_kept)
+{
+	struct dofi_cm_fds out = { .n = 1, .fd = { open("/dev/null", O_RDWR | O_CLOEXEC) } };
+	struct dofi_cm_fds in = { 0 };
+	char byte;
+
+	cr_assert_eq(dofi_cm_fds_send(end[0], "x", 1, &out), 1);
+	close(out.fd[0]);
+	cr_assert_eq(dofi_cm_fds_receive(end[1], &byte, 1, &in), 1);
+	cr_expect_eq(in.n, 0);
+	while (descriptors() != open_before)
+		;
 }
