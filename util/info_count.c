@@ -6,10 +6,12 @@
 #include "info_count.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -72,14 +74,36 @@ static int recv_fd(int from)
 	return fd;
 }
 
+/* The counters of an EP are less than a KiB of text. */
+#define MOST_BYTES (64 << 20)
+
+/*
+ * Whether @fd is a file in memory, as the provider passes. The process may be another user's, and
+ * pass a device or a pipe, which has no end.
+ */
+static bool is_reply(int fd)
+{
+	struct stat st;
+
+	return fcntl(fd, F_GET_SEALS) >= 0 && !fstat(fd, &st) && st.st_size <= MOST_BYTES;
+}
+
+/* Other characters may be commands for a terminal. */
+static char printable(char c)
+{
+	return c == '\n' || (c >= ' ' && c <= '~') ? c : '?';
+}
+
+/* The file may grow meanwhile. */
 static void copy_file(FILE *out, int fd)
 {
 	char buf[4096];
 	off_t at = 0;
-	ssize_t n;
+	ssize_t n, i;
 
-	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
-		fwrite(buf, 1, (size_t)n, out);
+	while (at < MOST_BYTES && (n = pread(fd, buf, sizeof(buf), at)) > 0) {
+		for (i = 0; i < n; i++)
+			putc(printable(buf[i]), out);
 		at += n;
 	}
 }
@@ -87,6 +111,7 @@ static void copy_file(FILE *out, int fd)
 static bool show_one(FILE *out, const char *name, pid_t pid)
 {
 	int from = connect_to(name, pid), fd;
+	bool valid;
 
 	if (from < 0) {
 		fprintf(stderr, "datinfo: %s: %s\n", name,
@@ -100,9 +125,15 @@ static bool show_one(FILE *out, const char *name, pid_t pid)
 			name);
 		return false;
 	}
-	copy_file(out, fd);
+	valid = is_reply(fd);
+	if (valid)
+		copy_file(out, fd);
+	else
+		fprintf(stderr,
+			"datinfo: %s: the answer is not a file in memory of at most %d MiB\n",
+			name, MOST_BYTES >> 20);
 	close(fd);
-	return true;
+	return valid;
 }
 
 #define FLAG_ACCEPTCON 0x10000

@@ -20,7 +20,7 @@ struct item {
 
 static struct dofi_mutex lock;
 static STAILQ_HEAD(, item) items DOFI_GUARDED_BY(lock) = STAILQ_HEAD_INITIALIZER(items);
-/* the process whose thread closes the items; 0: none. A forked child does not have the thread. */
+/* the process that has a thread here; 0: none. A forked child does not have its parent's. */
 static pid_t closing DOFI_GUARDED_BY(lock);
 
 static struct item *item_next(void)

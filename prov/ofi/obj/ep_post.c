@@ -185,7 +185,7 @@ static inline DAT_RETURN request_check(const struct dofi_ep *ep, uint8_t kind,
 	return DAT_SUCCESS;
 }
 
-/* Posts a request whose number of segments, pointers and flags are valid. */
+/* Posts a request after its number of segments, pointers and flags have been checked. */
 static DOFI_INTO_CALLER DAT_RETURN post_locked(struct dofi_ep *ep, uint8_t kind,
 					       const struct dofi_post *p) DOFI_NEEDS(ep->lock)
 {

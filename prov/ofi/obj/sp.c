@@ -24,7 +24,7 @@ static void sp_listen(void *arg)
 		return;
 	if (ia->datagrams)
 		ia->datagrams->listen(c->sp);
-	/* requests, whose events have the handle, are read by this thread */
+	/* this thread reads the requests, and their events have the handle */
 	dofi_obj_publish(&c->sp->obj, c->sp->kind->type);
 }
 

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 static int listener = -1;
 static pthread_t server;
 static bool with_descriptor;
+static int reply = -1;		/* the descriptor to pass; -1: a file with a counter */
 
 static void *serve(void *arg)
 {
@@ -27,10 +29,10 @@ static void *serve(void *arg)
 				.cmsg_type = SCM_RIGHTS } };
 	struct iovec iov = { .iov_base = (char[]){ 'c' }, .iov_len = 1 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	int to = accept(listener, NULL, NULL), fd = memfd_create("t", 0);
+	int to = accept(listener, NULL, NULL), fd = reply < 0 ? memfd_create("t", 0) : reply;
 
 	(void)arg;
-	if (dprintf(fd, "ia x pz_create 3\n") > 0)
+	if (reply >= 0 || dprintf(fd, "ia x pz_create 3\n") > 0)
 		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	if (with_descriptor) {
 		msg.msg_control = &control;
@@ -107,5 +109,47 @@ Test(count, name_bound_by_another_process_is_rejected)
 	cr_expect_eq(query(1 << 30, &text), 0);
 	cr_expect_str_eq(text, "");
 	pthread_join(server, NULL);
+	free(text);
+}
+
+/* Returns what is printed when the process passes @fd. */
+static char *printed(int fd, int wanted)
+{
+	char *text;
+
+	reply = fd;
+	start(getpid(), true);
+	cr_expect_eq(query(getpid(), &text), wanted);
+	pthread_join(server, NULL);
+	close(listener);
+	return text;
+}
+
+Test(count, commands_for_the_terminal_are_not_printed, .timeout = 30)
+{
+	static const char bytes[] = "\033]0;x\a\033[31mred\0\377 1~\n";
+	int fd = memfd_create("t", 0);
+	char *text;
+
+	cr_assert_eq(write(fd, bytes, sizeof(bytes) - 1), (ssize_t)sizeof(bytes) - 1);
+	text = printed(fd, 1);
+	cr_expect_str_eq(text, "?]0;x??[31mred?? 1~\n");
+	free(text);
+}
+
+Test(count, files_without_an_end_are_refused, .timeout = 30)
+{
+	int huge = memfd_create("t", 0), zero = open("/dev/zero", O_RDONLY), ends[2];
+	char *text;
+
+	cr_assert(!ftruncate(huge, (off_t)1 << 40) && !pipe(ends));
+	text = printed(zero, 0);
+	cr_expect_str_eq(text, "");
+	free(text);
+	text = printed(huge, 0);
+	cr_expect_str_eq(text, "");
+	free(text);
+	text = printed(ends[0], 0);
+	cr_expect_str_eq(text, "");
 	free(text);
 }

@@ -15,8 +15,8 @@ struct dofi_cm_fds {
  */
 ssize_t dofi_cm_fds_send(int socket, const void *bytes, size_t n, struct dofi_cm_fds *fds);
 /*
- * Like recv(). Adds received descriptors to @fds. Those that do not fit, and those whose close may
- * block, are closed on another thread.
+ * Like recv(). Adds received descriptors to @fds, and closes those that do not fit. A descriptor
+ * that may block when it is closed is not added, but closed on another thread.
  */
 ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds);
 void dofi_cm_fds_close(struct dofi_cm_fds *fds);

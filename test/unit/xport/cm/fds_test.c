@@ -261,7 +261,7 @@ Test(cm_fds, what_is_no_descriptor_is_ignored)
 	cr_expect_eq(in.n, 0);
 }
 
-/* A TCP socket whose last close blocks for @seconds, as its peer @to reads nothing. */
+/* A TCP socket. Its last close blocks for @seconds, as its peer @to reads nothing. */
 static int lingering(int *to, int seconds)
 {
 	struct sockaddr_in at = {
