@@ -114,7 +114,7 @@ static int outstanding(const struct dofi_linger *l)
 /* The end alone may be outstanding when the socket is closed: the kernel sends it again. */
 static bool is_over(const struct dofi_linger *l)
 {
-	return l->peer_ended && l->left <= 1;
+	return l->peer_ended && !l->rest && l->left <= 1;
 }
 
 void dofi_linger_cut(int fd)
