@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void cno_ctor(void *obj)
@@ -31,7 +32,6 @@ static void triggered_set(struct dofi_cno *cno, unsigned triggered) DOFI_NEEDS(c
 {
 	const bool changed = (cno->triggered ^ triggered) & DOFI_CNO_WAITER;
 	uint64_t n = 1;
-	ssize_t ret;
 
 	if (!cno->agent_armed && !(triggered & DOFI_CNO_WAITER))
 		triggered = 0;
@@ -39,8 +39,8 @@ static void triggered_set(struct dofi_cno *cno, unsigned triggered) DOFI_NEEDS(c
 	cno->again &= triggered;
 	if (!changed || cno->fd < 0 || dofi_progress_orphaned(&cno->obj.ia->progress))
 		return;
-	ret = triggered ? write(cno->fd, &n, sizeof(n)) : read(cno->fd, &n, sizeof(n));
-	(void)ret;	/* never full; empty if the program has read it */
+	/* not write(), a cancellation point; never full, and empty if the program has read it */
+	syscall(triggered ? SYS_write : SYS_read, cno->fd, &n, sizeof(n));
 }
 
 /* Calls the agent. Progress thread; no lock held. */

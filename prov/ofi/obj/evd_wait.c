@@ -8,6 +8,7 @@
 #include "obj/fast.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 /* Reads the CQs that feed @evd. Returns whether there are any. */
 static bool poll_feeds(struct dofi_evd *evd)
@@ -171,18 +172,23 @@ static int sleep_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(e
 	return err == -EBUSY ? follow_for_events(evd, deadline) : err;
 }
 
-/* As sleep_for_events(), but polls first. */
+/*
+ * As sleep_for_events(), but polls first. The system calls of the fabric are cancellation points:
+ * without the thread, the CQ would stay locked and the EVD would keep its waiter.
+ */
 static int wait_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	const int64_t begin = dofi_now();
-	int err = 0;
+	int err = 0, cancellable;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
 	if (!must_leave(evd))
 		spin(evd, begin, deadline);
 	if (!must_leave(evd) && dofi_now() < deadline)
 		err = sleep_for_events(evd, deadline);
 	if (satisfied(evd))
 		dofi_spin_learn(&evd->spin, dofi_now() - begin, dofi_settings.spin_us * 1000);
+	pthread_setcancelstate(cancellable, NULL);
 	return err;
 }
 

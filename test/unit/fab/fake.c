@@ -206,6 +206,7 @@ static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 	if (cq != &fake.cq)
 		return -FI_EAGAIN;
 	fake_guarded();
+	pthread_testcancel();	/* as in a system call */
 	fake.cq_reads++;
 	if (fake.fault.cq_read)
 		return fake.fault.cq_read;

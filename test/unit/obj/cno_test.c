@@ -686,6 +686,27 @@ Test(cno_fd, a_wait_uses_the_trigger_up_too)
 	cr_expect(!readable());
 }
 
+static void *take_cancelled(void *arg)
+{
+	DAT_EVD_HANDLE which;
+
+	pthread_cancel(pthread_self());
+	*(DAT_RETURN *)arg = dofi_cno_wait(cno, 0, &which);
+	return NULL;
+}
+
+Test(cno_fd, a_wait_is_no_cancellation_point)
+{
+	DAT_RETURN ret = DAT_QUEUE_EMPTY;
+	pthread_t thread;
+
+	succeed(post_number(evd, 1));
+	pthread_create(&thread, NULL, take_cancelled, &ret);
+	pthread_join(thread, NULL);
+	succeed(ret);
+	cr_expect(!triggered());
+}
+
 Test(cno_fd, notifies_again_of_remaining_events)
 {
 	DAT_EVD_HANDLE which;

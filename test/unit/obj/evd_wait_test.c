@@ -184,6 +184,20 @@ Test(evd_wait, closes_the_straight_feed)
 	cr_expect_eq(straight_feed(), feed);
 }
 
+/* The wakeup ends the sleep, and the thread then reads the fabric. */
+Test(evd_wait, is_no_cancellation_point)
+{
+	struct waiter w;
+
+	make_connected(ep_make());
+	waiter_start(&w, 1);
+	pthread_cancel(w.thread);
+	succeed(post_number(evd, 1));
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.more, 0);
+	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
+}
+
 Test(evd_wait, can_be_done_again_after_a_time_out)
 {
 	expect_type(wait_for(QUICK, 1), DAT_TIMEOUT_EXPIRED);
