@@ -100,7 +100,7 @@ void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_rea
 {
 	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
 
-	if (!peer->gone)
+	if (peer->cm)
 		dofi_cm_send(peer->cm, &msg);
 	rdm_peer_free(ia, peer);
 }

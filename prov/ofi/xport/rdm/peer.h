@@ -13,13 +13,11 @@
 
 /* The other end of a connection. */
 struct rdm_peer {
-	struct dofi_cm_conn *cm;
+	struct dofi_cm_conn *cm;	/* NULL: the peer ended before its request was answered */
 	struct rdm_conn *conn;		/* NULL until the request is accepted */
 	struct dofi_port *port;		/* the port of its request, until that is answered */
 	/* reservation at our endpoint, until the request is answered */
 	struct dofi_reservation reservation;
-	/* the CM connection ended before the request was answered */
-	bool gone;
 	bool ready;			/* our request has reached a service point of the peer */
 	uint64_t id;			/* goes into the frames to the peer */
 	uint32_t secret;

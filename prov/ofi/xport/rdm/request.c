@@ -290,7 +290,7 @@ void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size
 		rdm_peer_refuse(cr->obj.ia, peer, DOFI_CM_NO_LISTENER);
 		return;
 	}
-	if (!peer->gone)
+	if (peer->cm)
 		dofi_cm_send(peer->cm, &msg);
 	rdm_peer_free(cr->obj.ia, peer);
 }
@@ -298,7 +298,7 @@ void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size
 static int accept_with(struct dofi_ep *ep, struct rdm_peer *peer)
 {
 	struct dofi_cm_msg msg;
-	int ret = peer->gone ? -ECONNABORTED : rdm_conn_open(ep, peer, peer->addr, peer->addr_len);
+	int ret = peer->cm ? rdm_conn_open(ep, peer, peer->addr, peer->addr_len) : -ECONNABORTED;
 
 	if (ret) {
 		rdm_peer_refuse(ep->obj.ia, peer, DOFI_CM_BUSY);
@@ -396,8 +396,10 @@ static void on_end(struct dofi_cm_conn *cm, int err)
 	struct rdm_peer *peer = dofi_cm_owner(cm);
 	struct rdm_conn *conn = peer->conn;
 
+	/* the program may answer late, or never: the request keeps no descriptor until then */
 	if (!conn) {
-		peer->gone = true;
+		dofi_cm_close(peer->cm);
+		peer->cm = NULL;
 		return;
 	}
 	if (!conn->reached && dofi_ep_state_now(conn->ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)

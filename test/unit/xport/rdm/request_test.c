@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Passive: a request of the peer, which may be invalid */
@@ -76,6 +77,17 @@ Test(rdm_request_passive, that_leaves_before_it_is_answered)
 	DAT_CR_HANDLE cr = request_sent(&msg);
 
 	peer_hang_up(&peer);
+	accept_with(cr, "");
+	accept_fails();
+}
+
+Test(rdm_request_passive, that_leaves_before_it_is_answered_keeps_no_descriptor)
+{
+	const struct dofi_cm_msg msg = request();
+	DAT_CR_HANDLE cr = request_sent(&msg);
+
+	shutdown(peer.fd, SHUT_WR);
+	cr_expect_eq(peer_recv_cm(&peer), 0, "our end closed its socket");
 	accept_with(cr, "");
 	accept_fails();
 }
