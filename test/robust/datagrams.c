@@ -410,10 +410,10 @@ static void surviving_sender(struct pair *p)
 	self.address = u.n.address;
 	ud_call(u.door, &self);
 	OK(dat_cr_accept(ud_request(&u), u.ep, 0, NULL));
-	own = ud_ended(&u, u.ep, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
-		       DAT_IB_UD_PASSIVE_REMOTE_AH, UD_DATA, 1);
 	theirs = ud_ended(&u, u.door, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH,
 			  0, 0);
+	own = ud_ended(&u, u.ep, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+		       DAT_IB_UD_PASSIVE_REMOTE_AH, UD_DATA, 1);
 	for (i = 0; i < SENDS; i++) {
 		if (i == SENDS / 10)
 			CHECK(!kill(p->peer, SIGKILL), "the peer has ended");

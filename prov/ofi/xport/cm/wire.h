@@ -35,10 +35,13 @@ enum dofi_cm_kind {
 	DOFI_CM_ACCEPT = 2,
 	DOFI_CM_REJECT = 3,		/* the consumer rejected the request */
 	DOFI_CM_REFUSE = 4,		/* the provider refused the request, for a reason */
+	/* a service point has the request; or the requester has the address of a datagram EP */
 	DOFI_CM_READY = 5,
 	DOFI_CM_WAKEUP = 6,		/* a header without fields: poll your queue */
 	DOFI_CM_BYE = 7,
-	/* addresses of datagram EPs: a first message, and its answer, or REJECT or REFUSE */
+	/*
+	 * addresses of datagram EPs: a first message; its answer, or REJECT or REFUSE; then READY
+	 */
 	DOFI_CM_DATAGRAM_REQUEST = 8,
 	DOFI_CM_DATAGRAM_ACCEPT = 9,
 };

@@ -95,9 +95,13 @@ static void on_timeout(struct dofi_timer *timer)
 	call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, "no answer within the time-out");
 }
 
-/* The peer's IA has the address that the program named, which its datagrams do not show. */
+/*
+ * The peer's IA has the address that the program named, which its datagrams do not show. The peer
+ * reports the exchange only after READY, so both ends report the same result.
+ */
 static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 {
+	static const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
 	struct dofi_exchanged how = {
 		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
 		.number = msg->number, .peer = call->x->request.peer, .data = msg->data,
@@ -114,6 +118,7 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 		return;
 	}
 	how.ah = peer;
+	dofi_cm_send(call->cm, &ready);
 	call_end(call, &how);
 }
 

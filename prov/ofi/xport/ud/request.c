@@ -22,10 +22,13 @@ struct ud_listener {
 	LIST_ENTRY(ud_listener) link;
 };
 
-/* A request until it is answered. */
+/* A request until it is rejected, or accepted and confirmed by the peer. */
 struct ud_request {
-	struct dofi_cm_conn *cm;
-	bool gone;			/* the peer ended before the answer */
+	struct dofi_cm_conn *cm;	/* NULL: the peer ended before the answer */
+	/* after the acceptance: */
+	struct dofi_exchange *x;
+	struct ud_peer *ah;
+	LIST_ENTRY(ud_request) link;	/* in the answers of its EP */
 	struct ud_intro intro;
 	struct sockaddr_storage peer;
 	size_t data_size;
@@ -42,7 +45,7 @@ static void refuse(struct ud_request *request, enum dofi_cm_reason reason)
 {
 	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
 
-	if (!request->gone)
+	if (request->cm)
 		dofi_cm_send(request->cm, &msg);
 	request_free(request);
 }
@@ -94,10 +97,39 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 		refuse(request, DOFI_CM_BUSY);
 }
 
+/* The program may answer late, or never: the request keeps no descriptor until then. */
+static void cm_drop(struct ud_request *request)
+{
+	dofi_cm_close(request->cm);
+	request->cm = NULL;
+}
+
+/* The peer has the answer and reports an address, or will never report one. */
+static void answer_end(struct ud_request *request, bool confirmed)
+{
+	static const struct dofi_exchanged failed = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+	};
+	const struct dofi_exchanged established = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+		.ah = request->ah, .number = request->intro.number, .peer = request->peer,
+		.data = request->data, .data_size = request->data_size,
+	};
+	struct dofi_exchange *x = request->x;
+
+	LIST_REMOVE(request, link);
+	if (!confirmed)
+		ud_peer_put(request->ah);
+	dofi_exchange_end(x, confirmed ? &established : &failed);
+	request_free(request);
+}
+
 static void on_message(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
 {
-	(void)cm;
-	(void)msg;
+	struct ud_request *request = dofi_cm_owner(cm);
+
+	if (request->x && msg->kind == DOFI_CM_READY)
+		answer_end(request, true);
 }
 
 static void on_end(struct dofi_cm_conn *cm, int err)
@@ -105,7 +137,10 @@ static void on_end(struct dofi_cm_conn *cm, int err)
 	struct ud_request *request = dofi_cm_owner(cm);
 
 	(void)err;
-	request->gone = true;
+	if (request->x)
+		answer_end(request, false);
+	else
+		cm_drop(request);
 }
 
 static const struct dofi_cm_ops passive_ops = {
@@ -120,7 +155,7 @@ static int accept_with(struct ud_ep *uep, struct ud_request *request, struct dof
 		.kind = DOFI_CM_DATAGRAM_ACCEPT, .data = x->request.data,
 		.data_size = (uint16_t)x->request.data_size,
 	};
-	int ret = request->gone ? -ECONNRESET : ud_peer_get(uep->upz, &request->intro, peer);
+	int ret = request->cm ? ud_peer_get(uep->upz, &request->intro, peer) : -ECONNRESET;
 
 	if (ret)
 		return ret;
@@ -129,29 +164,33 @@ static int accept_with(struct ud_ep *uep, struct ud_request *request, struct dof
 	return 0;
 }
 
-/* The peer may end the connection as soon as it has the answer. */
+/* The event waits for the peer's READY: the peer may have given up when the answer arrives. */
 void ud_accept(struct dofi_exchange *x, void *from)
 {
+	static const struct dofi_exchanged failed = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+	};
 	struct ud_request *request = from;
 	struct ud_ep *uep = ud_ep_of(x->ep);
-	struct dofi_exchanged how = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
-		.number = request->intro.number, .peer = request->peer,
-		.data = request->data, .data_size = request->data_size,
-	};
-	struct ud_peer *peer = NULL;
-	int ret = accept_with(uep, request, x, &peer);
 
-	if (ret)
-		how = (struct dofi_exchanged){
-			.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
-		};
-	how.ah = peer;
-	dofi_exchange_end(x, &how);
-	if (ret)
+	if (accept_with(uep, request, x, &request->ah)) {
+		dofi_exchange_end(x, &failed);
 		refuse(request, DOFI_CM_NO_PATH);
-	else
+		return;
+	}
+	request->x = x;
+	LIST_INSERT_HEAD(&uep->answers, request, link);
+}
+
+void ud_answers_drop(struct ud_ep *uep)
+{
+	struct ud_request *request;
+
+	while ((request = LIST_FIRST(&uep->answers))) {
+		LIST_REMOVE(request, link);
+		ud_peer_put(request->ah);
 		request_free(request);
+	}
 }
 
 void ud_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
@@ -166,7 +205,7 @@ void ud_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_
 		refuse(request, DOFI_CM_NO_LISTENER);
 		return;
 	}
-	if (!request->gone)
+	if (request->cm)
 		dofi_cm_send(request->cm, &msg);
 	request_free(request);
 }

@@ -7,6 +7,8 @@
 
 /* dofi_datagrams.accept */
 void ud_accept(struct dofi_exchange *x, void *request);
+/* Ends the accepted requests that their peers have not confirmed, without a report. */
+void ud_answers_drop(struct ud_ep *uep);
 /* dofi_xport.reject */
 void ud_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
 

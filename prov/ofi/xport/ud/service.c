@@ -123,6 +123,7 @@ static int uep_open(struct dofi_ep *ep, struct ud_ep *uep)
 
 	uep->ep = ep;
 	LIST_INIT(&uep->calls);
+	LIST_INIT(&uep->answers);
 	return ret ? ret : ud_pz_add(uep->upz, uep);
 }
 
@@ -159,6 +160,7 @@ static void ep_close(struct dofi_ep *ep)
 	if (!uep)
 		return;
 	ud_calls_drop(uep);
+	ud_answers_drop(uep);
 	ud_pz_remove(uep);
 	dofi_ep_lock(ep);
 	ep->fid = NULL;

@@ -118,7 +118,9 @@ struct ud_ep {
 	uint32_t matched;		/* number of the next receive to be matched; EP lock */
 	bool stalled;			/* in upz->stalled; under upz->lock */
 	TAILQ_ENTRY(ud_ep) stall;
-	LIST_HEAD(, ud_call) calls;	/* exchanges that are not reported; progress thread */
+	/* exchanges that are not reported; progress thread */
+	LIST_HEAD(, ud_call) calls;
+	LIST_HEAD(, ud_request) answers;	/* accepted, and not confirmed by the peer */
 };
 
 TAILQ_HEAD(ud_eps, ud_ep);

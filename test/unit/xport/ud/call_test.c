@@ -409,6 +409,7 @@ Test(xport_ud_caller, introduces_itself)
 	peer_send_cm(&other, &accept);
 	event = established(&ud_near, DAT_IB_UD_REMOTE_AH, "");
 	ud_works(&ud_near, ud_ah_of(&event), &ud_far, 10);
+	cr_expect_eq(peer_recv_cm(&other), DOFI_CM_READY);
 	cr_expect_eq(peer_recv_cm(&other), 0, "the connection ends");
 }
 

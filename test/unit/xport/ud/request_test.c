@@ -86,9 +86,19 @@ static void accept_fails(DAT_CR_HANDLE cr)
 	cr_expect(event_none(ud_near.evd));
 }
 
+/* The peer has the answer, and says so. */
+static void confirms(void)
+{
+	const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
+
+	cr_assert_eq(peer_recv_cm(&other), DOFI_CM_DATAGRAM_ACCEPT);
+	peer_send_cm(&other, &ready);
+}
+
 static DAT_EVENT accept_works(DAT_CR_HANDLE cr)
 {
 	succeed(dofi_cr_accept(cr, ud_near.ep, 2, (DAT_PVOID) "ok"));
+	confirms();
 	return ud_ended(&ud_near, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
 			DAT_IB_UD_PASSIVE_REMOTE_AH, "hello");
 }
@@ -103,7 +113,6 @@ Test(xport_ud_request, is_accepted)
 
 	cr_expect_eq(ud_extension(&event)->remote_ah.qpn, ud_number(ud_far.ep));
 	ud_works(&ud_near, ud_ah_of(&event), &ud_far, 10);
-	cr_assert_eq(peer_recv_cm(&other), DOFI_CM_DATAGRAM_ACCEPT);
 	cr_expect_eq(m->number, own.number);
 	cr_expect_eq(m->key, own.key);
 	cr_expect_eq(m->data_size, 2);
@@ -146,7 +155,6 @@ Test(xport_ud_request, is_answered_after_its_service_point_has_gone)
 
 	succeed(dofi_psp_free(psp));
 	accept_works(cr);
-	cr_expect_eq(peer_recv_cm(&other), DOFI_CM_DATAGRAM_ACCEPT);
 }
 
 Test(xport_ud_request, is_accepted_by_any_ep)
@@ -156,11 +164,36 @@ Test(xport_ud_request, is_accepted_by_any_ep)
 	ud_side_open(&ud_third);
 	second = ud_third;
 	succeed(dofi_cr_accept(arrives(), second.ep, 0, NULL));
+	confirms();
 	ud_ended(&second, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_PASSIVE_REMOTE_AH,
 		 "hello");
-	cr_assert_eq(peer_recv_cm(&other), DOFI_CM_DATAGRAM_ACCEPT);
 	cr_expect_eq(other.received.number, ud_number(second.ep));
 	cr_expect_eq(other.received.key, ud_part(&second)->key);
+}
+
+/* The peer may end while the answer is on its way, as after its time-out. */
+Test(xport_ud_request, fails_if_the_peer_does_not_confirm_the_answer)
+{
+	const DAT_CR_HANDLE cr = arrives();
+
+	succeed(dofi_cr_accept(cr, ud_near.ep, 0, NULL));
+	cr_assert_eq(peer_recv_cm(&other), DOFI_CM_DATAGRAM_ACCEPT);
+	cr_expect(event_none(ud_near.evd));
+	peer_hang_up(&other);
+	ud_ended(&ud_near, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, "hello");
+	cr_expect(event_none(ud_near.evd));
+}
+
+Test(xport_ud_request, ends_with_the_ep_that_accepted_it)
+{
+	const DAT_CR_HANDLE cr = arrives();
+
+	succeed(dofi_cr_accept(cr, ud_near.ep, 0, NULL));
+	cr_assert_eq(peer_recv_cm(&other), DOFI_CM_DATAGRAM_ACCEPT);
+	succeed(dofi_ep_free(ud_near.ep));
+	ud_near.ep = NULL;
+	cr_expect_eq(peer_recv_cm(&other), 0);
+	cr_expect(event_none(ud_near.evd));
 }
 
 /* Peers that cannot be reached, or are gone */
@@ -171,6 +204,15 @@ Test(xport_ud_request, of_a_peer_that_is_gone_fails)
 
 	peer_hang_up(&other);
 	ud_sockets_settle(qual);
+	accept_fails(cr);
+}
+
+Test(xport_ud_request, of_a_peer_that_is_gone_keeps_no_descriptor)
+{
+	const DAT_CR_HANDLE cr = arrives();
+
+	shutdown(other.fd, SHUT_WR);
+	cr_expect_eq(peer_recv_cm(&other), 0, "our end closed its socket");
 	accept_fails(cr);
 }
 
@@ -254,7 +296,6 @@ Test(xport_ud_request, may_be_followed_by_other_messages)
 	peer_send_cm(&other, &wakeup);
 	settle();
 	accept_works(cr);
-	cr_expect_eq(peer_recv_cm(&other), DOFI_CM_DATAGRAM_ACCEPT);
 }
 
 /* Whether a request arrives, and not the end of its connection. */
