@@ -338,6 +338,22 @@ Test(both, a_peer_with_a_false_reply_is_skipped)
 	peer_hang_up(&other);
 }
 
+/* Over tcp a connection would be established, and then carry nothing. */
+Test(both, without_memory_it_is_no_connection)
+{
+	psp = listen_any(&qual);
+	link_memfd_fault = ENOMEM;
+	begin_to_connect();
+	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	link_memfd_fault = 0;
+	settle();
+	cr_expect(event_none(evd));
+	succeed(dofi_ep_reset(active));
+	begin_to_connect();
+	take_request();
+	cr_expect(is_local(active) && is_local(passive));
+}
+
 /* Otherwise the peer would get the request twice. */
 Test(both, the_peer_that_took_the_request_decides)
 {

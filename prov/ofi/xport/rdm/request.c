@@ -17,14 +17,22 @@ static const struct dofi_cm_ops cm_ops;
 
 #define NO_PATH "the peer uses another fabric, or cannot be reached over this one"
 #define ACCEPTOR_DIED "the peer accepted and died"
+#define NO_MEMORY "there is no memory for the connection"
 
 /* The active side */
 
-/* The peer cannot be reached by this fabric. */
-static void connect_otherwise(struct dofi_ep *ep)
+/*
+ * The peer cannot be reached by this fabric. Without memory no other fabric is tried: libfabric's
+ * tcp connects, and then returns EAGAIN for each operation until there is memory again.
+ */
+static void connect_otherwise(struct dofi_ep *ep, int err)
 {
 	if (rdm_is_alone(ep->obj.ia)) {
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
+		return;
+	}
+	if (err == ENOMEM) {
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NO_MEMORY);
 		return;
 	}
 	rdm_conn_close(ep);
@@ -48,7 +56,7 @@ static void attempt_failed(struct dofi_ep *ep, int err, const char *why)
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
 				      why ? why : "the peer ended before it answered");
 	} else if (!rdm_is_alone(ep->obj.ia)) {
-		connect_otherwise(ep);
+		connect_otherwise(ep, err);
 	} else if (dofi_port_next(ep, err, why)) {
 		rdm_conn_close(ep);
 		dofi_ep_connect_again(ep);
@@ -127,7 +135,7 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	if (!ret)
 		hello_send(conn);
 	else if (!rdm_is_alone(ep->obj.ia))
-		connect_otherwise(ep);
+		connect_otherwise(ep, -ret);
 	else if (is_death(ret))
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ACCEPTOR_DIED);
 	else
@@ -138,7 +146,7 @@ static void refused(struct dofi_ep *ep, uint8_t reason)
 {
 	switch (reason) {
 	case DOFI_CM_NO_PATH:
-		connect_otherwise(ep);
+		connect_otherwise(ep, 0);
 		break;
 	case DOFI_CM_NO_LISTENER:
 		attempt_failed(ep, ECONNREFUSED, DOFI_NO_LISTENER);
@@ -246,11 +254,13 @@ static enum dofi_cm_reason deliver(struct rdm_listener *l, struct rdm_peer *peer
 		.secret = msg->secret, .mailbox = { .key = 1 },
 		.data = msg->data, .data_size = msg->data_size,
 	};
+	int ret;
 
 	if (!sp)
 		return DOFI_CM_NO_LISTENER;
-	if (rdm_peer_learn(l->port.ia, peer, msg))
-		return DOFI_CM_NO_PATH;
+	ret = rdm_peer_learn(l->port.ia, peer, msg);
+	if (ret)
+		return ret == -ENOMEM ? DOFI_CM_BUSY : DOFI_CM_NO_PATH;
 	if (!l->sp) {
 		peer->port = &l->port;
 		l->port.users++;
