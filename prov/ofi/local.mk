@@ -18,6 +18,7 @@ dofi_core_sources = \
 	prov/ofi/base/runner.c \
 	prov/ofi/base/sealed.c \
 	prov/ofi/base/spin.c \
+	prov/ofi/base/std_fds.c \
 	prov/ofi/base/table.c \
 	prov/ofi/loop/eq.c \
 	prov/ofi/loop/closer.c \
@@ -205,6 +206,7 @@ noinst_HEADERS += \
 	prov/ofi/base/runner.h \
 	prov/ofi/base/sealed.h \
 	prov/ofi/base/spin.h \
+	prov/ofi/base/std_fds.h \
 	prov/ofi/base/table.h \
 	prov/ofi/loop/closer.h \
 	prov/ofi/loop/eq.h \

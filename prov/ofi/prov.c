@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/std_fds.h"
 #include "check/check.h"
 #include "ext.h"
 #include "fab/named.h"
@@ -191,6 +192,7 @@ static DAT_RETURN ia_open(const char *name, bool thread_safe, DAT_COUNT qlen,
 {
 	struct entry *e;
 
+	dofi_std_fds_hold();
 	dofi_settings_read();
 	if (!name)
 		return DOFI_BAD_ARG(1);
@@ -210,6 +212,7 @@ DAT_RETURN dofi_prov_open_bare(const char *name, struct dofi_ia **ia)
 {
 	struct entry *e = entry_find(name, true);
 
+	dofi_std_fds_hold();
 	dofi_settings_read();
 	if (!e)
 		e = entry_find(name, false);

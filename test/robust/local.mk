@@ -9,6 +9,8 @@ ROBUST_TESTS += \
 	test/robust/fork2 \
 	test/robust/handles1 \
 	test/robust/handles2 \
+	test/robust/std_fds1 \
+	test/robust/std_fds2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/waits1 \
@@ -34,6 +36,8 @@ check_PROGRAMS += \
 	test/robust/fork2 \
 	test/robust/handles1 \
 	test/robust/handles2 \
+	test/robust/std_fds1 \
+	test/robust/std_fds2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/waits1 \
@@ -77,6 +81,13 @@ test_robust_handles1_LDADD = $(pair_ldadd1)
 test_robust_handles2_SOURCES = test/robust/handles.c
 test_robust_handles2_CPPFLAGS = $(pair_cppflags2)
 test_robust_handles2_LDADD = $(pair_ldadd2)
+
+test_robust_std_fds1_SOURCES = test/robust/std_fds.c
+test_robust_std_fds1_CPPFLAGS = $(pair_cppflags1)
+test_robust_std_fds1_LDADD = $(pair_ldadd1)
+test_robust_std_fds2_SOURCES = test/robust/std_fds.c
+test_robust_std_fds2_CPPFLAGS = $(pair_cppflags2)
+test_robust_std_fds2_LDADD = $(pair_ldadd2)
 
 test_robust_threads1_SOURCES = test/robust/threads.c
 test_robust_threads1_CPPFLAGS = $(pair_cppflags1)

@@ -65,6 +65,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/runner_test.c \
 	test/unit/base/sealed_test.c \
 	test/unit/base/spin_test.c \
+	test/unit/base/std_fds_test.c \
 	test/unit/base/table_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \

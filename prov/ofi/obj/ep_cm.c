@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "base/std_fds.h"
 #include "fab/quirks.h"
 #include "obj/datagram.h"
 #include "obj/ep_attr.h"
@@ -274,8 +275,10 @@ static void ep_work(struct dofi_work *work)
 			dofi_ep_close_now(ep);
 	} else if (todo & DOFI_EP_CONNECT) {
 		dofi_timer_start(&ep->obj.ia->progress, &ep->timer, ep->request.deadline);
+		dofi_std_fds_hold();
 		ep->xport->connect(ep);
 	} else if (todo & DOFI_EP_ACCEPT) {
+		dofi_std_fds_hold();
 		ep->xport->accept(ep);
 	} else if (todo & DOFI_EP_EXCHANGE) {
 		dofi_exchanges_start(ep);

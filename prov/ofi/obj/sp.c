@@ -3,6 +3,7 @@
 
 #include "obj/sp.h"
 
+#include "base/std_fds.h"
 #include "obj/child.h"
 #include "obj/ep_create.h"
 
@@ -18,6 +19,7 @@ static void sp_listen(void *arg)
 	struct listen_call *c = arg;
 	struct dofi_ia *ia = c->sp->obj.ia;
 
+	dofi_std_fds_hold();
 	c->ret = ia->xport->listen(c->sp);
 	c->sp->listening = !c->ret;
 	if (c->ret)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "base/std_fds.h"
 #include "loop/closer.h"
 #include "xport/cm/address.h"
 
@@ -298,6 +299,7 @@ static void listener_ready(struct dofi_source *source)
 	for (i = 0; i < ARRIVALS && l->fd >= 0 && may_accept(l); i++) {
 		socklen_t len = sizeof(peer);
 
+		dofi_std_fds_hold();
 		fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
 			accept_failed(l);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Programs that have closed descriptors 0, 1 and 2: no socket of the fabric gets these numbers. */
+
+#include "robust.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SIZE 64
+
+static int saved[3];
+
+static void all_close(void)
+{
+	int fd;
+
+	for (fd = 0; fd < 3; fd++)
+		close(fd);
+}
+
+/* Messages of the test need them. */
+static void restore(void)
+{
+	int fd;
+
+	for (fd = 0; fd < 3; fd++)
+		dup2(saved[fd], fd);
+}
+
+/* Whether @fd can be written, and what is written goes to something that was opened. */
+static bool is_taken(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_PATH);
+}
+
+static void exchange(struct pair *p, struct node *n, DAT_EP_HANDLE ep)
+{
+	struct mem m;
+
+	mem_get(n, &m, 2 * SIZE);
+	post_recv(ep, &m, SIZE, SIZE, 1);
+	pair_link(p, n, ep);
+	fill(m.base, SIZE, 1);
+	post_send(ep, &m, 0, SIZE, 2);
+	expect_dto(n->req, 2, DAT_DTO_SUCCESS, SIZE);
+	expect_dto(n->recv, 1, DAT_DTO_SUCCESS, SIZE);
+	verify(m.base + SIZE, SIZE, 1);
+	pair_unlink(p, n, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+}
+
+/* The client closes them again before it connects. */
+static void run(struct pair *p)
+{
+	bool taken = false;
+	struct node n;
+	int fd;
+
+	for (fd = 0; fd < 3; fd++)
+		saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+	all_close();
+	node_open(&n);
+	if (!p->server)
+		all_close();
+	exchange(p, &n, node_ep(&n, NULL));
+	for (fd = 0; fd < 3; fd++)
+		taken |= is_taken(fd);
+	restore();
+	CHECK(!taken, "the fabric has a descriptor below 3");
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("closed_standard_descriptors_stay_unused", run, run),
+};
+
+PAIR_MAIN(cases)
