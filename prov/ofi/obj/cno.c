@@ -378,7 +378,8 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno_handle)
 	dofi_mutex_lock(&cno->lock);
 	err = cno->waiters ? -EBUSY : dofi_obj_claim_unused(&cno->obj);
 	if (!err)
-		cno->agent_armed = false;	/* DAT calls it at the end of the IA, but not here */
+		/* DAT calls the agent at the end of the IA, but not here */
+		cno->agent_armed = false;
 	dofi_mutex_unlock(&cno->lock);
 	if (err) {
 		dofi_obj_leave(&cno->obj);
