@@ -267,19 +267,6 @@ static void pending_drop(struct rdm_conn *conn)
 	conn->n_pending = 0;
 }
 
-static void await_begin(struct rdm_conn *conn)
-{
-	conn->awaiting = true;
-	dofi_cq_sleep_begin(&conn->rpz->domain->cq);
-}
-
-static void await_end(struct rdm_conn *conn)
-{
-	if (conn->awaiting)
-		dofi_cq_sleep_end(&conn->rpz->domain->cq);
-	conn->awaiting = false;
-}
-
 /* Removes the connection from its EP. */
 static void detach(struct rdm_conn *conn)
 {
@@ -325,7 +312,6 @@ void rdm_conn_close(struct dofi_ep *ep)
 		return;
 	endpoint = conn->endpoint;
 	dofi_timer_stop(progress_of(conn), &conn->lost);
-	await_end(conn);
 	finish(conn);
 	dofi_ep_lock(ep);
 	broken = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
@@ -405,23 +391,16 @@ static void lost_after(struct rdm_conn *conn, int64_t ns)
 		dofi_timer_start(progress_of(conn), &conn->lost, at);
 }
 
-void rdm_conn_expect_hello(struct rdm_conn *conn)
-{
-	await_begin(conn);
-}
-
 void rdm_conn_expect_hello_back(struct rdm_conn *conn)
 {
 	const int64_t keepalive_s = dofi_settings.keepalive_s;
 
-	await_begin(conn);
 	lost_after(conn, (keepalive_s ? 2 * keepalive_s : HELLO_S) * SECOND_NS);
 }
 
 /* If HELLO_BACK was lost, the acceptor is not connected. */
 static void established(struct rdm_conn *conn)
 {
-	await_end(conn);
 	switch (dofi_ep_state_now(conn->ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 		dofi_timer_stop(progress_of(conn), &conn->lost);

@@ -15,11 +15,9 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 /* Makes the peer, which has reported its address, reachable, and accepts its frames. */
 int rdm_conn_reach(struct rdm_conn *conn);
 /*
- * HELLO or HELLO_BACK is expected. Until it arrives, the progress thread reads the CQ as soon as
- * there is something to read, also while the program polls. If HELLO_BACK does not arrive, the
- * attempt ends after a limit that is independent of the program's time-out.
+ * HELLO is sent. If HELLO_BACK does not arrive, the attempt ends after a limit that is independent
+ * of the program's time-out.
  */
-void rdm_conn_expect_hello(struct rdm_conn *conn);
 void rdm_conn_expect_hello_back(struct rdm_conn *conn);
 /*
  * The peer has left, after frame @last, or after the last one that arrived if @last is NULL. When

@@ -162,8 +162,6 @@ struct rdm_conn {
 	 * sent. Progress thread only.
 	 */
 	struct dofi_timer lost;
-	/* the CQ has a sleeper, as HELLO or HELLO_BACK is awaited; progress thread only */
-	bool awaiting;
 	struct dofi_shm_peer *page;	/* the peer's page, for wakeups, or NULL */
 	/* the robust lock of the peer's endpoint, or NULL; frames are injected under it */
 	struct dofi_robust *robust;

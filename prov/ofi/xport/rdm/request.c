@@ -321,8 +321,6 @@ static int accept_with(struct dofi_ep *ep, struct rdm_peer *peer)
 	else
 		rdm_introduce(ep->conn, DOFI_CM_ACCEPT, &msg);
 	dofi_cm_send(peer->cm, &msg);
-	if (!ret)
-		rdm_conn_expect_hello(ep->conn);
 	return ret;
 }
 

@@ -37,18 +37,6 @@ static void inject_by(ssize_t (*inject)(struct fid_ep *fid, const void *buf, siz
 	dofi_ep_unlock(e);
 }
 
-/*
- * Whether the progress thread reads the CQ of ep's connection as soon as anything arrives, though
- * the program may poll.
- */
-static bool is_awaited(void)
-{
-	struct dofi_ep *e = ep;
-
-	settle();
-	return atomic_load(&rdm_conn_of(e)->rpz->domain->cq.sleepers) == 1;
-}
-
 /* The peer connects */
 
 TestSuite(rdm_conn_passive, .init = talk_init, .fini = talk_fini, .timeout = 60);
@@ -112,21 +100,9 @@ Test(rdm_conn_passive, that_cannot_be_answered)
 	accept_with(request_sent(&msg), "");
 	settle();
 	inject_by(inject_nowhere);
-	cr_expect(is_awaited());
 	hello_send();
 	accept_fails();
 	cr_expect_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
-}
-
-Test(rdm_conn_passive, its_hello_is_awaited)
-{
-	const struct dofi_cm_msg msg = request();
-
-	accept_with(request_sent(&msg), "");
-	cr_expect(is_awaited());
-	hello_send();
-	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-	cr_expect(!is_awaited());
 }
 
 static int accepting(void)
@@ -185,36 +161,6 @@ Test(rdm_conn_active, a_peer_that_never_greets_has_refused)
 	peer_take(&peer, RDM_FRAME_HELLO);
 	peer_hang_up(&peer);
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-}
-
-Test(rdm_conn_active, the_answer_to_a_hello_is_awaited)
-{
-	struct rdm_frame back;
-
-	is_asked();
-	cr_expect(!is_awaited());
-	reply(DOFI_CM_ACCEPT, 0);
-	peer_take(&peer, RDM_FRAME_HELLO);
-	cr_expect(is_awaited());
-	back = peer_frame(&peer, RDM_FRAME_HELLO_BACK);
-	peer_send(&peer, &back, NULL, 0);
-	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-	cr_expect(!is_awaited());
-}
-
-Test(rdm_conn_active, no_answer_is_awaited_after_the_end)
-{
-	const struct dofi_pz *of = pz;
-	const struct rdm_pz *rpz;
-
-	is_asked();
-	rpz = of->xport_pz;
-	reply(DOFI_CM_ACCEPT, 0);
-	peer_take(&peer, RDM_FRAME_HELLO);
-	cr_expect(is_awaited());
-	peer_hang_up(&peer);
-	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	cr_expect_eq(atomic_load(&rpz->domain->cq.sleepers), 0);
 }
 
 /* Attempts without a time-out end all the same if the fabric carries nothing. */
