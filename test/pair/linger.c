@@ -7,8 +7,10 @@
 
 #include "pair.h"
 
+#include <dirent.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /*
@@ -148,7 +150,7 @@ static const struct ending disconnecting = { disconnect, "60000" };
 static const struct ending closing = { close_ia, "60000" };
 static const struct ending freeing = { free_ep, "300" };
 static const struct ending abrupt = { disconnect_and_hear, "60000" };
-static const struct ending graceful = { disconnect_gracefully, "1" };
+static const struct ending graceful = { disconnect_gracefully, "60000" };
 
 /*
  * The fabrics of TCP end a connection in two halves: a socket that is closed while its peer still
@@ -169,6 +171,46 @@ static unsigned count_half_closed(void)
 			n += info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_FIN_WAIT2;
 	}
 	return n;
+}
+
+static bool task_is_stopped(pid_t pid, const char *task)
+{
+	char path[300], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, task);
+	f = fopen(path, "r");
+	CHECK(f, "%s", path);
+	if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(f);
+	return state == 'T';
+}
+
+static bool is_stopped(pid_t pid)
+{
+	char path[64];
+	const struct dirent *e;
+	bool all = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	CHECK(dir, "%s", path);
+	while (all && (e = readdir(dir)))
+		all = e->d_name[0] == '.' || task_is_stopped(pid, e->d_name);
+	closedir(dir);
+	return all;
+}
+
+/* Returns when all threads of the peer have stopped. */
+static void stop_peer(const struct pair *p)
+{
+	const int64_t deadline = pair_deadline(PAIR_LIMIT);
+
+	kill(p->peer, SIGSTOP);
+	while (!is_stopped(p->peer))
+		CHECK(pair_now() < deadline, "the peer does not stop");
 }
 
 static void half_server(struct pair *p)
@@ -196,7 +238,7 @@ static void half_client(struct pair *p)
 		pair_skip("the fabric has no sockets, or keeps them");
 	open_both(p, &l);
 	pair_sync(p);
-	kill(p->peer, SIGSTOP);
+	stop_peer(p);
 	ending->end(&l);
 	while (!count_half_closed())
 		CHECK(pair_now() < deadline, "no socket is half closed");

@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "loop/closer.h"
+#include "sock/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,7 @@ struct dofi_linger {
 	int64_t step;
 	int64_t moved;			/* when data was last seen to move */
 	int left;			/* bytes, the end included, that were outstanding then */
+	bool acked;			/* nothing but the end and a goodbye was outstanding */
 	dofi_linger_ended *ended;	/* NULL: the connection ends unnoticed */
 	void *arg;
 	TAILQ_ENTRY(dofi_linger) link;
@@ -125,34 +127,43 @@ void dofi_linger_cut(int fd)
 		dofi_log(DOFI_INFO, DOFI_CM, "resetting a closed connection failed");
 }
 
-/* Whether the peer's host, which has data to acknowledge, is silent. */
 static bool is_silent(const struct dofi_linger *l)
 {
-	struct tcp_info info = { .tcpi_last_ack_recv = 0 };
-	socklen_t len = sizeof(info);
+	uint32_t silent_ms;
 
-	return getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
-	       info.tcpi_last_ack_recv >= dofi_settings.keepalive_s * 1000;
+	return dofi_watch_owes(l->fd, &silent_ms) && silent_ms >= dofi_settings.keepalive_s * 1000;
+}
+
+/* Whether the peer's host has all data. */
+static bool is_acked(const struct dofi_linger *l)
+{
+	return l->acked || !l->left;
 }
 
 /*
- * Returns when to give up, or DOFI_NEVER. A peer that is waited for may take its time while its
- * host responds; when its kernel has all data, it may still have to read the data, and then to end
- * the connection.
+ * Returns how long nothing may move before give_up(), or DOFI_NEVER. A peer whose host has all data
+ * may be slow to read the data, and then to end the connection.
  */
-static int64_t give_up_at(const struct dofi_linger *l)
+static int64_t patience(const struct dofi_linger *l)
 {
-	if (!l->ended)
-		return l->moved + dofi_settings.linger_ms * MS;
-	return dofi_settings.keepalive_s ? l->moved + dofi_settings.keepalive_s * 1000 * MS :
-					   DOFI_NEVER;
+	const int64_t keepalive = dofi_settings.keepalive_s * 1000 * MS;
+
+	if (l->ended ? is_acked(l) : l->left || !keepalive)
+		return dofi_settings.linger_ms * MS;
+	return keepalive ? keepalive : DOFI_NEVER;
 }
 
-/* The peer is out of patience. Returns false if it is still waited for. */
+/* Nothing has moved for the peer's patience. Returns whether @l is freed. */
 static bool give_up(struct dofi_linger *l, int64_t now)
 {
-	if (l->left && l->ended && !is_silent(l)) {
+	dofi_linger_ended *ended = l->ended;
+
+	if (ended && (is_acked(l) || !is_silent(l))) {
 		l->moved = now;
+		if (is_acked(l)) {
+			l->ended = NULL;
+			ended(l->arg, true);
+		}
 		return false;
 	}
 	if (l->left)
@@ -174,7 +185,7 @@ static void hear(struct dofi_linger *l)
 static void check(struct dofi_timer *timer)
 {
 	struct dofi_linger *l = DOFI_CONTAINER_OF(timer, struct dofi_linger, timer);
-	int64_t now = dofi_now(), next = now + l->step, end;
+	int64_t now = dofi_now(), next = now + l->step, wait, end;
 	int left;
 
 	end_send(l);
@@ -190,13 +201,17 @@ static void check(struct dofi_timer *timer)
 		linger_finish(l, true);
 		return;
 	}
-	end = give_up_at(l);
-	if (now >= end && give_up(l, now))
-		return;
+	wait = patience(l);
+	if (now - l->moved >= wait) {
+		if (give_up(l, now))
+			return;
+		wait = patience(l);
+	}
+	end = wait == DOFI_NEVER ? DOFI_NEVER : l->moved + wait;
 	hear(l);
 	if (l->step < LONGEST_STEP)
 		l->step *= 2;
-	dofi_timer_start(l->progress, timer, next < end || now >= end ? next : end);
+	dofi_timer_start(l->progress, timer, next < end ? next : end);
 }
 
 static void heard(struct dofi_source *source)
@@ -244,8 +259,15 @@ static struct dofi_linger *linger_open(struct dofi_progress *p, int fd, const vo
 	return l;
 }
 
+bool dofi_linger_is_acked(int fd)
+{
+	int left = 0;
+
+	return !ioctl(fd, SIOCOUTQ, &left) && !left;
+}
+
 struct dofi_linger *dofi_linger_begin(struct dofi_progress *p, int fd, dofi_linger_ended *ended,
-				      void *arg)
+				      void *arg, bool acked)
 {
 	int own = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 	struct dofi_linger *l = own >= 0 ? linger_open(p, own, NULL, 0) : NULL;
@@ -253,6 +275,7 @@ struct dofi_linger *dofi_linger_begin(struct dofi_progress *p, int fd, dofi_ling
 	if (l) {
 		l->ended = ended;
 		l->arg = arg;
+		l->acked = acked;
 	} else if (own >= 0) {
 		close(own);
 	}

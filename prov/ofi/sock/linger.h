@@ -10,7 +10,7 @@
  * The kernel sends the end of a closed socket after the data. If the peer posts no receives, its
  * fabric reads no data, and never reaches the end. While the peer takes data it gets all, and when
  * no data has moved for DAT_OFI_LINGER_MS the connection is reset, which the peer's kernel sees at
- * once.
+ * once. A peer whose host has all data may take DAT_OFI_KEEPALIVE_S to read it.
  */
 #ifndef DOFI_SOCK_LINGER_H
 #define DOFI_SOCK_LINGER_H
@@ -18,8 +18,9 @@
 #include "loop/progress.h"
 
 /*
- * Called once, on the progress thread: the connection has ended. @whole: the peer's kernel took all
- * data, and the peer has ended the connection or has been silent for DAT_OFI_KEEPALIVE_S since.
+ * Called once, on the progress thread: the connection has ended for the caller. @whole: the peer's
+ * host has all data, and the peer has ended the connection, or has not within DAT_OFI_LINGER_MS.
+ * Otherwise the connection was lost.
  */
 typedef void dofi_linger_ended(void *arg, bool whole);
 
@@ -28,11 +29,14 @@ typedef void dofi_linger_ended(void *arg, bool whole);
  * above; the fabric must not shut the socket down. Returns NULL if @fd is -1, or if there is no
  * descriptor or memory left. Progress thread only, like all functions here.
  *
- * If @ended is not NULL, the peer is waited for however long it takes, while its host responds, and
- * @ended is called with @arg. dofi_linger_leave() cancels that call.
+ * If @ended is not NULL, it is called with @arg, and the peer may take its time for the data while
+ * its host responds. dofi_linger_leave() cancels that call. @acked: no data of the program was
+ * outstanding, so a host that does not respond has lost none.
  */
 struct dofi_linger *dofi_linger_begin(struct dofi_progress *progress, int fd,
-				      dofi_linger_ended *ended, void *arg);
+				      dofi_linger_ended *ended, void *arg, bool acked);
+/* Whether the peer's host has acknowledged all that was written to socket @fd. Any thread. */
+bool dofi_linger_is_acked(int fd);
 /* Ends @linger like a connection without a callback, which is not called any more. */
 void dofi_linger_leave(struct dofi_linger *linger);
 

@@ -144,13 +144,14 @@ void dofi_watch_keep_alive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-/*
- * Returns whether the peer's kernel has yet to acknowledge something. A live host does so at once,
- * and answers window probes while its receive buffer is full.
- */
-static bool owes(const struct tcp_info *info)
+bool dofi_watch_owes(int fd, uint32_t *silent_ms)
 {
-	return info->tcpi_unacked || info->tcpi_probes > 1;
+	struct tcp_info info = { .tcpi_unacked = 0 };
+	socklen_t len = sizeof(info);
+
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	*silent_ms = info.tcpi_last_ack_recv;
+	return info.tcpi_unacked || info.tcpi_probes > 1;
 }
 
 static void check_later(struct dofi_watch *w)
@@ -165,13 +166,11 @@ static void check(struct dofi_timer *timer)
 {
 	struct dofi_watch *w = DOFI_CONTAINER_OF(timer, struct dofi_watch, timer);
 	const uint32_t period_ms = dofi_settings.keepalive_s * 1000;
-	struct tcp_info info = { .tcpi_unacked = 0 };
-	socklen_t len = sizeof(info);
 	const bool owed = w->owes;
+	uint32_t silent_ms;
 
-	getsockopt(w->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
-	w->owes = owes(&info);
-	if (owed && w->owes && info.tcpi_last_ack_recv >= period_ms) {
+	w->owes = dofi_watch_owes(w->fd, &silent_ms);
+	if (owed && w->owes && silent_ms >= period_ms) {
 		dofi_log(DOFI_INFO, DOFI_CM, "a peer does not respond");
 		dofi_linger_cut(w->fd);
 	} else {

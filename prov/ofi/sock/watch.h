@@ -42,6 +42,13 @@ int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, st
  */
 bool dofi_watch_has_room(struct dofi_watch *watch, void (*ready)(struct dofi_source *source));
 
+/*
+ * Returns whether the host of socket @fd's peer has yet to acknowledge something. A live host does
+ * so at once, and answers window probes while its receive buffer is full. Sets *@silent_ms to the
+ * time since its last acknowledgement.
+ */
+bool dofi_watch_owes(int fd, uint32_t *silent_ms);
+
 /* Makes the kernel probe the peer of the connected socket @fd when it is silent. */
 void dofi_watch_keep_alive(int fd);
 

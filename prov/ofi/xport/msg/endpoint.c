@@ -27,6 +27,7 @@ struct msg_conn {
 	struct dofi_shard *shard;	/* of the CQ */
 	unsigned reserved;		/* completions reserved in the CQ */
 	bool said_bye;
+	bool acked;			/* nothing was outstanding before the goodbye */
 };
 
 static int conn_compare(const void *a, const void *b)
@@ -239,6 +240,7 @@ static void await_bye(struct dofi_ep *ep)
 static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 {
 	struct dofi_progress *p = &ep->obj.ia->progress;
+	const struct msg_conn *conn = ep->conn;
 	struct dofi_linger *linger;
 	struct msg_mail *mail;
 	struct fid_ep *fid;
@@ -259,9 +261,9 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 	dofi_ep_unlock(ep);
 	if (!fid)
 		return;
-	if (bye && !((struct msg_conn *)ep->conn)->said_bye)
+	if (bye && !conn->said_bye)
 		msg_bye_send(ep, fid);
-	linger = dofi_linger_begin(p, ep->watch.fd, ended, ep);
+	linger = dofi_linger_begin(p, ep->watch.fd, ended, ep, conn->acked);
 	dofi_watch_close(&ep->watch, p);
 	endpoint_end(fid, ep->cq, !linger && !ep->obj.ia->fabric.quirk->shutdown_closes);
 	ep->lingering = ended ? linger : NULL;
@@ -319,8 +321,10 @@ static bool is_written(struct dofi_ep *ep)
 	dofi_ep_lock(ep);
 	bye = owes_bye(ep) && !conn->said_bye;
 	dofi_ep_unlock(ep);
-	if (bye)
+	if (bye) {
+		conn->acked = dofi_linger_is_acked(ep->watch.fd);
 		msg_bye_send(ep, ep->fid);
+	}
 	conn->said_bye |= bye;
 	dofi_cq_ask(ep->cq, ep->shard);
 	dofi_cq_drain(ep->cq);
