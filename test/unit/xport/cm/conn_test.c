@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -197,7 +198,9 @@ Test(cm, descriptors_may_come_before_their_message)
 /* cm_fini() checks that. */
 Test(cm, descriptors_that_nothing_takes_are_closed)
 {
-	const int fds[] = { STDIN_FILENO, STDIN_FILENO, STDIN_FILENO, STDIN_FILENO };
+	/* a kind that is closed at once */
+	const int event = eventfd(0, EFD_CLOEXEC);
+	const int fds[] = { event, event, event, event };
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_UNIX), 0);
@@ -205,6 +208,7 @@ Test(cm, descriptors_that_nothing_takes_are_closed)
 	put_with_fds(fd, "DA", 2, fds, 4);
 	put_with_fds(fd, "T", 1, fds, 2);
 	close(fd);
+	close(event);
 	cm_await(1);
 	cm_close(cm.passive);
 	cm_unlisten();
