@@ -141,8 +141,8 @@ static bool is_acked(const struct dofi_linger *l)
 }
 
 /*
- * Returns how long nothing may move before give_up(), or DOFI_NEVER. A peer whose host has all data
- * may be slow to read the data, and then to end the connection.
+ * Returns how long nothing may move before give_up(), or DOFI_NEVER. When its host has all data, a
+ * peer may be slow to read the data, and then to end the connection.
  */
 static int64_t patience(const struct dofi_linger *l)
 {

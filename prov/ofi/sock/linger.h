@@ -10,7 +10,7 @@
  * The kernel sends the end of a closed socket after the data. If the peer posts no receives, its
  * fabric reads no data, and never reaches the end. While the peer takes data it gets all, and when
  * no data has moved for DAT_OFI_LINGER_MS the connection is reset, which the peer's kernel sees at
- * once. A peer whose host has all data may take DAT_OFI_KEEPALIVE_S to read it.
+ * once. When the peer's host has all data, the peer may take DAT_OFI_KEEPALIVE_S to read it.
  */
 #ifndef DOFI_SOCK_LINGER_H
 #define DOFI_SOCK_LINGER_H
