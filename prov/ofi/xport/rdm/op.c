@@ -164,13 +164,12 @@ void rdm_op_put(struct rdm_op *op)
 static void op_gone(struct rdm_op *op, int err)
 {
 	struct rdm_conn *conn = op->conn;
-	struct dofi_ep *ep = conn->ep;
 
-	dofi_ep_lock(ep);
+	dofi_ep_lock(conn->ep);
 	rdm_op_put(op);
 	if (err)
 		rdm_lost(conn);
-	dofi_ep_unlock(ep);
+	dofi_ep_unlock(conn->ep);
 }
 
 static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
