@@ -230,7 +230,10 @@ static DAT_RETURN evd_make(struct caller *c)
 
 static void call(struct caller *c);
 
-/* An agent of a side calls on objects of that side only: other progress threads may wait for it. */
+/*
+ * An agent names only objects of its own IA: the progress thread of the other IA may be waiting for
+ * the agent's thread.
+ */
 static void agent(DAT_PVOID side, DAT_EVD_HANDLE evd)
 {
 	struct caller c;

@@ -310,8 +310,8 @@ static void has_room(struct dofi_source *source)
 }
 
 /*
- * Lets the fabric write what it has kept of completed operations, and the goodbye. Returns whether
- * all of that is in the socket.
+ * Sends the goodbye, and lets the fabric write the buffered bytes of completed operations. Returns
+ * whether the socket has taken everything.
  */
 static bool is_written(struct dofi_ep *ep)
 {
