@@ -161,8 +161,12 @@ static int64_t timed_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout)
 }
 
 #define N_SHORT 20
+#define SLACK_US 500
 
-/* Time-outs are in microseconds. The machine may be busy, so the best of several waits counts. */
+/*
+ * Time-outs are in microseconds. The best wait counts, and on a busy machine waits repeat until one
+ * is short: a scheduler that runs other programs delays each of several in a row.
+ */
 static void timeouts(struct pair *p)
 {
 	static const DAT_TIMEOUT timeout[] = { 0, 300, 10000 };
@@ -175,9 +179,11 @@ static void timeouts(struct pair *p)
 	node_open(&n);
 	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
 	for (i = 0; i < 3; i++) {
+		const int64_t until = pair_deadline(PAIR_LIMIT);
 		int64_t best = INT64_MAX;
 
-		for (k = 0; k < N_SHORT; k++) {
+		for (k = 0; k < N_SHORT || (best > timeout[i] + SLACK_US && pair_now() < until);
+		     k++) {
 			int64_t took = timed_wait(evd, timeout[i]);
 
 			CHECK(took >= timeout[i], "timed out after %lld of %u us", (long long)took,
@@ -185,7 +191,7 @@ static void timeouts(struct pair *p)
 			if (took < best)
 				best = took;
 		}
-		CHECK(best <= timeout[i] + pair_scaled(1) * 500,
+		CHECK(best <= timeout[i] + pair_scaled(1) * SLACK_US,
 		      "the best time-out took %lld us, not %u", (long long)best, timeout[i]);
 	}
 	OK(dat_evd_free(evd));
