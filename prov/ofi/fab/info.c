@@ -216,6 +216,13 @@ void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *addr
 /* The header of SRQ framing is shorter than this. */
 #define MIN_INJECT 20
 #define MOST_EPS 65536			/* the capacity of pools and tables */
+/*
+ * Operations of an endpoint wait in its own queues, which grow when they are used. libfabric
+ * reports the default size of a device's queue, not the largest, so a device has a lower limit
+ * that its queues can take up in a few refills.
+ */
+#define MOST_DTOS 65536
+#define DEVICE_DTOS 8192
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits)
@@ -235,6 +242,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_rdma_iov = least(MAX_IOV, rdma_iov),
 		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : MOST_EPS,
 				 MOST_EPS),
+		.max_dtos = info->nic ? DEVICE_DTOS : MOST_DTOS,
 		.max_pzs = 1024,
 		.max_lmrs =
 			least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
@@ -242,7 +250,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};
-	/* ep_cnt of a software fabric is no limit, but that of a device is */
+	/* ep_cnt is a limit of a device, but not of a software fabric */
 	if (!info->nic)
 		limits->max_eps = MOST_EPS;
 	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;
@@ -260,6 +268,7 @@ void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *oth
 	lower(&limits->max_iov, other->max_iov);
 	lower(&limits->max_rdma_iov, other->max_rdma_iov);
 	lower(&limits->max_eps, other->max_eps);
+	lower(&limits->max_dtos, other->max_dtos);
 	lower(&limits->max_pzs, other->max_pzs);
 	lower(&limits->max_lmrs, other->max_lmrs);
 	lower(&limits->max_srqs, other->max_srqs);

@@ -91,6 +91,7 @@ struct dofi_limits {
 	uint32_t max_iov;		/* segments of a send or receive */
 	uint32_t max_rdma_iov;		/* local segments of an RDMA read or write */
 	uint32_t max_eps;
+	uint32_t max_dtos;		/* receives of an endpoint, and requests */
 	uint32_t max_pzs;
 	uint32_t max_lmrs;
 	/* 0 if the fabric cannot inject the header of SRQ framing */

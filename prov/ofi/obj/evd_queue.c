@@ -216,7 +216,8 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 	event->event_data = e->data;
 	dofi_event_extend(event, e->immed);
 	dofi_event_read(e);
-	evd->head++;
+	/* an empty queue begins at its first slot again: memory is used for events, not length */
+	evd->head = left ? evd->head + 1 : 0;
 	evd->overflowed = false;
 	dofi_evd_each_feed(evd, dofi_cq_taken);
 	dofi_evd_set_count(evd, left);

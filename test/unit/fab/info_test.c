@@ -464,6 +464,21 @@ Test(limits, a_small_number_of_endpoints_is_no_limit)
 	cr_expect_eq(limits_of(info).max_eps, 65536);
 }
 
+Test(limits, a_device_has_shorter_queues_than_software)
+{
+	struct fi_info *info = fake_info("verbs", "");
+	struct fid_nic nic = { .fid.fclass = FI_CLASS_NIC };
+	struct dofi_limits l;
+
+	dofi_info_limits(&(struct dofi_fabric_choice){ .info = info }, 100, &l);
+	cr_expect_eq(l.max_dtos, 65536);
+	info->nic = &nic;
+	dofi_info_limits(&(struct dofi_fabric_choice){ .info = info }, 100, &l);
+	cr_expect_eq(l.max_dtos, 8192);
+	info->nic = NULL;
+	fi_freeinfo(info);
+}
+
 Test(limits, counts_are_bounded)
 {
 	struct fi_info *info = fake_info("verbs", "");
@@ -522,18 +537,20 @@ Test(limits, two_fabrics_promise_what_both_can)
 {
 	struct dofi_limits l = {
 		.max_message_size = 100, .max_rdma_size = 2, .max_iov = 3, .max_rdma_iov = 400,
-		.max_eps = 5, .max_pzs = 600, .max_lmrs = 7, .max_srqs = 800, .max_srq_eps = 9,
+		.max_eps = 5, .max_dtos = 60, .max_pzs = 600, .max_lmrs = 7, .max_srqs = 800,
+		.max_srq_eps = 9,
 		.inject_size = 10, .cm_data_size = 11,
 	};
 	const struct dofi_limits other = {
 		.max_message_size = 1, .max_rdma_size = 200, .max_iov = 300, .max_rdma_iov = 4,
-		.max_eps = 500, .max_pzs = 6, .max_lmrs = 700, .max_srqs = 8, .max_srq_eps = 900,
+		.max_eps = 500, .max_dtos = 12, .max_pzs = 6, .max_lmrs = 700, .max_srqs = 8,
+		.max_srq_eps = 900,
 	};
 
 	dofi_limits_lower(&l, &other);
 	cr_expect(l.max_message_size == 1 && l.max_rdma_size == 2 && l.max_iov == 3);
 	cr_expect(l.max_rdma_iov == 4 && l.max_eps == 5 && l.max_pzs == 6 && l.max_lmrs == 7);
-	cr_expect(l.max_srqs == 8 && l.max_srq_eps == 9);
+	cr_expect(l.max_srqs == 8 && l.max_srq_eps == 9 && l.max_dtos == 12);
 	/* not reported to programs */
 	cr_expect(l.inject_size == 10 && l.cm_data_size == 11);
 }

@@ -69,7 +69,18 @@ Test(evd_queue, survives_the_wrap_of_its_counter)
 	((struct dofi_evd *)h)->head = UINT32_MAX - 2;
 	post_numbers(h, 1, 6);
 	expect_numbers(h, 1, 6);
-	cr_expect_eq(((struct dofi_evd *)h)->head, 3);
+}
+
+Test(evd_queue, an_empty_one_uses_its_first_slot_again)
+{
+	const struct dofi_evd *e = evd;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		post_numbers(evd, 1, 2);
+		expect_numbers(evd, 1, 2);
+		cr_expect_eq(e->head, 0);
+	}
 }
 
 /* Software events */

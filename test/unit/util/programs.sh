@@ -30,6 +30,19 @@ for v in "2.0 2" "1.2 1"; do
 	done
 done >"$DAT_OVERRIDE"
 
+# Programs that look at the first eight entries find these among them.
+for v in u2.0 u1.2; do
+	first=$(awk -v v=$v '$2 == v { print $1 }' "$top/dat.conf" | head -8 | tr '\n' ' ')
+	case $first in
+	"ofi ofi-verbs ofi-efa ofi-shm ofi-tcp "*)
+		;;
+	*)
+		echo "FAIL: the entries of $v begin with $first"
+		bad=1
+		;;
+	esac
+done
+
 fail()
 {
 	echo "FAIL: $*"
@@ -111,7 +124,7 @@ info()
 	has out '^    RDMA executed by  *target$'
 	has out '^    sends ordered after RDMA writes  *TRUE$'
 	has out '^    max_message_size  *[0-9]*  *fi_info.ep_attr.max_msg_size$'
-	has out '^    ep_attr.max_recv_dtos  *8192  *64  *U R P T  *-  *slots of its own$'
+	has out '^    ep_attr.max_recv_dtos  *65536  *64  *U R P T  *-  *slots of its own$'
 	run 0 "$prog" --capabilities --json -D ofi-tcp
 	json
 	has out '"ep_attr.max_recv_dtos"'
