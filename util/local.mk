@@ -13,6 +13,7 @@ util_libutil_la_SOURCES = \
 	util/perf_host.h \
 	util/perf_loop.c \
 	util/perf_loop.h \
+	util/perf_mpi.c \
 	util/perf_measure.c \
 	util/perf_measure.h \
 	util/perf_oob.c \

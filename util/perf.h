@@ -19,6 +19,7 @@ enum perf_test {
 	PERF_SEND,
 	PERF_WRITE,
 	PERF_READ,
+	PERF_MPI, /* eager writes to buffers that the target polls, with credits */
 	PERF_UD, /* datagrams */
 	PERF_NTESTS
 };

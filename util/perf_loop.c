@@ -92,17 +92,17 @@ static int post_recv(struct perf_run *r)
 {
 	struct perf_xport *x = r->x;
 
-	select_lane(r, r->rx_posted);
-	if (r->notes)
+	select_lane(r, r->credit ? x->lanes - 1 : r->rx_posted);
+	if (r->notes || r->credit)
 		RUN_POST(r, x->ops->post_recv(x, x->lay.note_rx, PERF_NOTE_LEN, PERF_COOKIE_RX));
 	else
 		RUN_POST(r, x->ops->post_recv(x, rx_off(r, r->rx_posted), r->size, PERF_COOKIE_RX));
-	return ++r->rx_posted == r->iters ? perf_post_ctl_recv(r) : 0;
+	return ++r->rx_posted == perf_run_receives(r) ? perf_post_ctl_recv(r) : 0;
 }
 
 int perf_run_refill(struct perf_run *r, uint64_t upto)
 {
-	while (r->rx_posted < upto && r->rx_posted < r->iters)
+	while (r->rx_posted < upto && r->rx_posted < perf_run_receives(r))
 		if (post_recv(r))
 			return -1;
 	return 0;
@@ -471,5 +471,29 @@ const struct perf_kind perf_kinds[PERF_NKINDS] = {
 		.name = "read",
 		.client = read_verify_client,
 		.server_prep = read_verify_prep, .fin = true,
+	},
+	[PERF_KIND(PERF_MPI, PERF_LAT)] = {
+		.name = "mpi latency",
+		.client = perf_mpi_client, .server = perf_mpi_server,
+		.client_prep = perf_mpi_prep, .server_prep = perf_mpi_prep,
+		.client_recv = true, .server_recv = true, .credits = true,
+	},
+	[PERF_KIND(PERF_MPI, PERF_BW)] = {
+		.name = "mpi bandwidth",
+		.client = perf_mpi_source, .server = perf_mpi_sink,
+		.server_prep = perf_mpi_prep,
+		.client_recv = true, .credits = true,
+	},
+	[PERF_KIND(PERF_MPI, PERF_BIDIR)] = {
+		.name = "mpi bandwidth both ways",
+		.client = perf_mpi_both_ways, .server = perf_mpi_both_ways,
+		.client_prep = perf_mpi_prep, .server_prep = perf_mpi_prep,
+		.client_recv = true, .server_recv = true, .credits = true,
+	},
+	[PERF_KIND(PERF_MPI, PERF_VERIFY)] = {
+		.name = "mpi",
+		.client = perf_mpi_verify_client, .server = perf_mpi_verify_server,
+		.server_prep = perf_mpi_prep,
+		.client_recv = true, .credits = true,
 	},
 };

@@ -27,6 +27,9 @@ struct perf_run {
 	uint32_t seed;
 	uint64_t iters;
 	bool notes;	 /* data receives are notifications, not data */
+	/* PERF_MPI: messages that a credit stands for, and operations posted */
+	unsigned int credit;
+	uint64_t sent;
 	uint64_t rx, tx; /* data completions so far */
 	uint64_t rx_posted;
 	uint64_t rx_len; /* length of the latest data receive */
@@ -53,16 +56,33 @@ struct perf_kind {
 	void (*server_fini)(struct perf_run *r);
 	bool client_recv, server_recv; /* which side receives data by send */
 	bool watch;		       /* both sides watch memory for the peer's data */
+	bool credits;		       /* data receives are credits, one for r->credit messages */
 	bool fin;		       /* only FIN ends the server's part */
 };
 
 extern const struct perf_kind perf_kinds[PERF_NKINDS];
+
+/* Data receives of a side in the phase, if it has any. */
+static inline uint64_t perf_run_receives(const struct perf_run *r)
+{
+	return r->credit ? r->iters / r->credit : r->iters;
+}
 
 /* These return 0, or -1 with an error text in x->err. */
 int perf_run_idle(struct perf_run *r);
 /* Posts data receives until @upto of them, or all, are posted. */
 int perf_run_refill(struct perf_run *r, uint64_t upto);
 int perf_post_ctl_recv(struct perf_run *r);
+
+/* perf_mpi.c */
+int perf_mpi_client(struct perf_run *r);
+int perf_mpi_server(struct perf_run *r);
+int perf_mpi_source(struct perf_run *r);
+int perf_mpi_sink(struct perf_run *r);
+int perf_mpi_both_ways(struct perf_run *r);
+int perf_mpi_verify_client(struct perf_run *r);
+int perf_mpi_verify_server(struct perf_run *r);
+void perf_mpi_prep(struct perf_run *r);
 
 /* perf_run.c */
 void perf_run_init(struct perf_run *r, struct perf_xport *x);

@@ -87,7 +87,7 @@ static const char help_text[] =
 	"      --keep           serve one client after another\n"
 	"  -p, --port N         connection qualifier (62050; --local: any free)\n"
 	"  -S, --sizes LIST     message sizes, such as 8,1K or powers of two 1-4M (1-4M)\n"
-	"  -t, --tests LIST     some of send,write,read,ud (the first three)\n"
+	"  -t, --tests LIST     some of send,write,read,mpi,ud (first three)\n"
 	"      --ud             measure datagrams: -t ud\n"
 	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
 	"  -T, --time MS        milliseconds per measurement (40)\n"
@@ -406,6 +406,8 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 	    (opts->npeers || opts->side[PERF_SIDE_RAW]))
 		return usage("%s",
 			     "--endpoints and --threads are for DAT alone, and not for --peers");
+	if (opts->test[PERF_MPI] && opts->wait)
+		return usage("%s", "the test mpi polls memory: not with --wait");
 	if (opts->keep &&
 	    (opts->role != PERF_ROLE_SERVER || opts->npeers || !opts->side[PERF_SIDE_DAT]))
 		return usage("%s", "--keep is for --server, without --peers and --raw-only");

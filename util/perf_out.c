@@ -14,6 +14,7 @@ const char *perf_test_name(enum perf_test test)
 		[PERF_SEND] = "send",
 		[PERF_WRITE] = "write",
 		[PERF_READ] = "read",
+		[PERF_MPI] = "mpi",
 		[PERF_UD] = "ud",
 	};
 

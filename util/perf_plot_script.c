@@ -16,6 +16,7 @@ static const int points[PERF_NTESTS][PERF_NSIDES] = {
 	[PERF_SEND] = { 7, 6 },
 	[PERF_WRITE] = { 5, 4 },
 	[PERF_READ] = { 9, 8 },
+	[PERF_MPI] = { 3, 2 },
 	[PERF_UD] = { 13, 12 },
 };
 

@@ -95,22 +95,24 @@ int perf_run_request(struct perf_xport *x, const struct perf_ctl *request, struc
 	return perf_post_ctl_recv(&r);
 }
 
-/* A blocked process cannot watch memory, so a message wakes it. */
-static void run_notes(struct perf_run *r, const struct perf_kind *k, bool *recv)
+/*
+ * Returns whether this side has data receives, which @data says of the kind. A blocked process
+ * cannot watch memory, so a message wakes it.
+ */
+static bool has_receives(struct perf_run *r, const struct perf_kind *k, bool data)
 {
 	r->notes = r->x->blocking && k->watch;
-	if (r->notes)
-		*recv = true;
+	r->credit = k->credits ? (r->slots + 1) / 2 : 0;
+	return (data || r->notes) && perf_run_receives(r);
 }
 
 static int client_phase(struct perf_run *r, const struct perf_kind *k, const struct perf_ctl *start)
 {
 	const struct perf_ctl fin = { .type = PERF_CTL_FIN };
-	bool recv = k->client_recv;
+	const bool recv = has_receives(r, k, k->client_recv);
 	struct perf_ctl ctl;
 	uint64_t begin, cpu;
 
-	run_notes(r, k, &recv);
 	if (k->client_prep)
 		k->client_prep(r);
 	if (recv && perf_run_refill(r, r->slots))
@@ -155,7 +157,8 @@ static void phase_init(struct perf_run *r, struct perf_xport *x, const struct pe
 	perf_run_init(r, x);
 	r->size = start->size;
 	/* each message stays in memory until it is checked */
-	if (verify || start->flags & PERF_START_ROTATE)
+	if (verify || start->flags & PERF_START_ROTATE ||
+	    start->kind / PERF_NMETRICS == PERF_MPI)
 		r->stride = perf_stride(start->size);
 	r->slots = start->slots;
 	r->iters = start->iters;
@@ -213,10 +216,9 @@ static int server_phase(struct perf_run *r, const struct perf_kind *k)
 {
 	const struct perf_ctl ready = { .type = PERF_CTL_READY };
 	struct perf_ctl ctl = { .type = PERF_CTL_DONE };
-	bool recv = k->server_recv;
+	const bool recv = has_receives(r, k, k->server_recv);
 	uint64_t cpu;
 
-	run_notes(r, k, &recv);
 	if (recv ? perf_run_refill(r, r->slots) : perf_post_ctl_recv(r))
 		return -1;
 	if (k->server_prep)

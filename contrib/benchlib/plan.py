@@ -42,7 +42,7 @@ Shape = collections.namedtuple("Shape", "metrics tests sizes more")
 POLLING = ("latency", "bandwidth", "rate")
 SHAPES = (
     Shape(POLLING, "send", "8,512,4000,4K,64K,1M", ()),
-    Shape(POLLING, "write,read", "8,4K,64K,1M", ()),
+    Shape(POLLING, "write,read,mpi", "8,4K,64K,1M", ()),
     Shape(("wait",), "send", "8,4000,4K,64K,1M", ("--wait",)),
     Shape(("wait",), "write,read", "8,4K", ("--wait",)),
 )

@@ -21,7 +21,7 @@ COLUMNS = (
     ("UCX", "ucx", None), ("", None, "dat/ucx"),
     ("OFED", "ofed", None), ("", None, "dat/ofed"),
 )
-TESTS = ("send", "write", "read")
+TESTS = ("send", "write", "read", "mpi")
 # The columns of the summary, all for sends.
 SUMMARY = (
     ("8 B, µs", "latency", 8), ("4 KiB, µs", "latency", 4096), ("64 KiB, µs", "latency", 65536),

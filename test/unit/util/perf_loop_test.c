@@ -789,6 +789,107 @@ Test(perf_loop, a_read_latency_phase_ends_at_its_limit)
 }
 
 /*
+ * The pattern of MPI libraries
+ */
+
+static int count_of(char op)
+{
+	const char *at;
+	int n = 0;
+
+	for (at = trace; *at; at++)
+		n += *at == op;
+	return n;
+}
+
+static void mpi_init(void)
+{
+	r.credit = WINDOW / 2;
+}
+
+Test(perf_loop, mpi_writes_no_more_messages_than_the_peer_has_buffers)
+{
+	mpi_init();
+	r.patience_ns = 1;
+	cr_expect_eq(kind(PERF_MPI, PERF_BW)->client(&r), -1);
+	cr_expect_eq(count_of('w'), WINDOW);
+	cr_expect(strstr(x.err, "silent"), "%s", x.err);
+}
+
+static uint64_t n_writes;
+
+/* The peer takes each message at once. */
+static void give_credit(size_t off, size_t roff)
+{
+	note_offset(off);
+	cr_expect_eq(off - x.lay.tx, roff - x.lay.rx);
+	if (++n_writes % r.credit == 0)
+		complete(PERF_COOKIE_RX, 8);
+	if (n_writes == r.iters)
+		complete(PERF_COOKIE_CRX, 0);
+}
+
+Test(perf_loop, mpi_credits_let_it_write_on)
+{
+	mpi_init();
+	r.iters = 11;
+	on_write = give_credit;
+	cr_expect_eq(kind(PERF_MPI, PERF_BW)->client(&r), 0);
+	cr_expect_eq(count_of('w'), 11);
+	cr_expect(moved, "one buffer for all messages");
+}
+
+/* Marks the messages of the first round of buffers, which the peer has written. */
+static void arrive_all(void)
+{
+	uint64_t i;
+
+	for (i = 0; i < WINDOW; i++)
+		rx_slot(i)[SIZE - 1] = 1;
+}
+
+Test(perf_loop, mpi_a_credit_is_sent_for_half_of_the_buffers)
+{
+	mpi_init();
+	r.iters = WINDOW;
+	arrive_all();
+	cr_expect_eq(kind(PERF_MPI, PERF_BW)->server(&r), 0);
+	cr_expect_str_eq(trace, "nn");
+}
+
+Test(perf_loop, mpi_credits_use_the_last_connection)
+{
+	mpi_init();
+	x.lanes = 3;
+	r.iters = WINDOW;
+	arrive_all();
+	cr_expect_eq(kind(PERF_MPI, PERF_BW)->server(&r), 0);
+	cr_expect_str_eq(trace, "2n2n");
+}
+
+Test(perf_loop, mpi_an_old_message_is_not_taken_twice)
+{
+	mpi_init();
+	r.iters = WINDOW + 1;
+	r.patience_ns = 1;
+	arrive_all();
+	cr_expect_eq(kind(PERF_MPI, PERF_BW)->server(&r), -1);
+	cr_expect_str_eq(trace, "nn");
+	cr_expect(strstr(x.err, "silent"), "%s", x.err);
+}
+
+Test(perf_loop, mpi_preparation_removes_marks_of_earlier_phases)
+{
+	uint64_t i;
+
+	mpi_init();
+	arrive_all();
+	kind(PERF_MPI, PERF_LAT)->client_prep(&r);
+	for (i = 0; i < WINDOW; i++)
+		cr_expect_eq(rx_slot(i)[SIZE - 1], 0);
+}
+
+/*
  * Kinds
  */
 
@@ -815,6 +916,7 @@ Test(perf_loop, one_sided_kinds_end_by_fin)
 	int k;
 
 	for (k = 0; k < PERF_NKINDS; k++)
-		cr_expect(perf_kinds[k].fin != (perf_kinds[k].server_recv || is_bidir(k)), "%s",
-			  perf_kinds[k].name);
+		cr_expect(perf_kinds[k].fin != (perf_kinds[k].server_recv || is_bidir(k) ||
+						perf_kinds[k].credits),
+			  "%s", perf_kinds[k].name);
 }
