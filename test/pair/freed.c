@@ -149,17 +149,32 @@ static void unused_sender(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Receives posted before there is a connection. */
-static void early_receiver(struct pair *p)
+/* Gives receives of @ep as many segments as the IA allows: those that are posted move. */
+static void widen(struct node *n, DAT_EP_HANDLE ep)
+{
+	DAT_EP_PARAM param;
+
+	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.max_recv_iov = n->attr.max_iov_segments_per_dto;
+	OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, &param));
+}
+
+/* Receives posted before there is a connection, and with @widened, before the EP is modified. */
+static void early_receiver_of(struct pair *p, bool widened)
 {
 	struct mem freed;
+	DAT_EP_ATTR attr;
 	struct link l;
 
 	node_open(&l.n);
 	mem_get(&l.n, &l.m, SMALL);
 	mem_get(&l.n, &freed, SMALL);
-	l.ep = node_ep(&l.n, NULL);
+	node_ep_attr(&l.n, &attr);
+	attr.max_recv_iov = 1;
+	l.ep = node_ep(&l.n, &attr);
 	post_recv(l.ep, &freed, 0, SMALL, 1);
+	if (widened)
+		widen(&l.n, l.ep);
 	free_memory(&freed, true);
 	pair_link(p, &l.n, l.ep);
 	pair_sync(p);
@@ -167,6 +182,16 @@ static void early_receiver(struct pair *p)
 	expect_conn(l.n.conn, DAT_CONNECTION_EVENT_BROKEN, l.ep);
 	pair_sync(p);
 	close_ended(&l);
+}
+
+static void early_receiver(struct pair *p)
+{
+	early_receiver_of(p, false);
+}
+
+static void widened_receiver(struct pair *p)
+{
+	early_receiver_of(p, true);
 }
 
 static void early_sender(struct pair *p)
@@ -441,6 +466,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("a message fails at a receive without memory", receiver, sender),
 	PAIR_CASE("unused receives are flushed in order", unused_receiver, unused_sender),
 	PAIR_CASE("a receive of an unconnected EP", early_receiver, early_sender),
+	PAIR_CASE("a receive of an EP that was modified", widened_receiver, early_sender),
 	PAIR_CASE("receives of messages in flight", midway_receiver, midway_sender),
 	PAIR_CASE("short sends", small_receiver, small_sender),
 	PAIR_CASE("long sends", large_receiver, large_sender),

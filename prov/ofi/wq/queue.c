@@ -106,7 +106,7 @@ int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
 /* Copies an operation, except what belongs to the slot. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
 {
-	const uint8_t tag = to->tag;
+	const uint8_t tag = (to->tag & (DOFI_DTO_GENERATIONS - 1)) | (from->tag & DOFI_DTO_SLOW);
 	const uint32_t number = to->number;
 	struct dofi_ep *ep = to->ep;
 	void **desc = to->desc;

@@ -157,7 +157,12 @@ Test(wq_dto, a_copy_keeps_its_own_slot)
 	to->number = 3;
 	dofi_dto_copy(to, from, 2);
 	cr_expect_eq(to->ep, &ring);
-	cr_expect_eq(to->tag, tag);
+	cr_expect_eq(to->tag & (DOFI_DTO_GENERATIONS - 1), tag);
+	cr_expect(dofi_dto_is_plain(to));
+	dofi_dto_renew(from);
+	dofi_dto_copy(to, from, 2);
+	cr_expect(!dofi_dto_is_plain(to), "the copy has segments too");
+	cr_expect_eq(to->tag & (DOFI_DTO_GENERATIONS - 1), tag);
 	cr_expect_eq(to->number, 3);
 	cr_expect_eq(to->desc, desc);
 	cr_expect(to->cookie == 42 && to->length == 30);
