@@ -192,11 +192,35 @@ static inline bool dofi_ring_take(struct dofi_ring_in *in, struct dofi_ring_reco
 }
 
 /*
+ * Returns whether the next record is there, and not behind a SKIP, and describes it without taking
+ * it. If not, dofi_ring_take() finds out what is there.
+ */
+static inline bool dofi_ring_peek(const struct dofi_ring_in *in, struct dofi_ring_record *record)
+{
+	const uint64_t at = in->next;
+	const uint64_t word = atomic_load(dofi_ring_word(in->ring, at));	/* publish */
+
+	if (in->broken || !dofi_ring_fits(word, at))
+		return false;
+	record->data = (const unsigned char *)(dofi_ring_word(in->ring, at) + 1);
+	record->len = word - 1;
+	record->end = at + dofi_ring_lines(record->len);
+	return true;
+}
+
+/*
  * Releases the lines of all records up to the one that ends at @end. Call in the order of taking.
  */
 static inline void dofi_ring_release(struct dofi_ring_in *in, uint64_t end)
 {
 	atomic_store_explicit(&in->ring->head, end, memory_order_release);	/* release */
+}
+
+/* Takes @record, which dofi_ring_peek() described, and releases its lines. */
+static inline void dofi_ring_consume(struct dofi_ring_in *in, const struct dofi_ring_record *record)
+{
+	in->next = record->end;
+	dofi_ring_release(in, record->end);
 }
 
 #endif

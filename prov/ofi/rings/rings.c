@@ -79,6 +79,25 @@ static struct fi_cq_data_entry *take_from_few(struct dofi_rings *rings,
 	return entry;
 }
 
+bool dofi_rings_find(struct dofi_rings *rings, struct dofi_link **link)
+{
+	uint32_t i, slot = rings->turn;
+
+	*link = NULL;
+	if (__builtin_expect(rings->marks, 0))
+		return false;
+	for (i = 0; i < rings->n_slots; i++, slot++) {
+		if (slot >= rings->n_slots)
+			slot = 0;
+		if (!rings->link[slot] || !dofi_ring_has(&rings->link[slot]->in))
+			continue;
+		rings->turn = slot + 1;
+		*link = rings->link[slot];
+		break;
+	}
+	return true;
+}
+
 /* Marks */
 
 static void due_set(struct dofi_rings *rings, uint32_t mark)

@@ -61,6 +61,12 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
 }
 
 /*
+ * Finds a ring that has a record, in turn, and sets *@link to it, or to NULL if all are empty.
+ * Returns false if the set has so many rings that only a read finds out. CQ lock held.
+ */
+bool dofi_rings_find(struct dofi_rings *rings, struct dofi_link **link);
+
+/*
  * The progress thread is about to sleep: from now on a peer that sends wakes it. Call this, read
  * the CQ until it is empty, and then sleep: the next reads cover all rings. Any thread.
  */

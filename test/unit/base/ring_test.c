@@ -95,6 +95,38 @@ Test(ring, a_short_record_is_one_line)
 	cr_expect_eq(out.tail, 1);
 }
 
+Test(ring, a_record_that_was_looked_at_stays_until_it_is_consumed)
+{
+	struct dofi_ring_record record, again;
+
+	cr_expect(!dofi_ring_peek(&in, &record), "it is empty");
+	cr_assert_eq(put(100, 3), 0);
+	cr_assert(dofi_ring_peek(&in, &record) && dofi_ring_peek(&in, &again));
+	cr_expect(record.len == 100 && again.data == record.data && is_all(&record, 3));
+	cr_expect_eq(atomic_load(&ring->head), 0);
+	dofi_ring_consume(&in, &record);
+	cr_expect_eq(atomic_load(&ring->head), 2);
+	cr_expect(!dofi_ring_peek(&in, &record));
+	cr_assert_eq(put(5, 4), 0);
+	expect_record(5, 4);
+}
+
+Test(ring, only_the_record_that_is_next_is_looked_at)
+{
+	struct dofi_ring_record record;
+
+	in.broken = true;
+	cr_assert_eq(put(8, 1), 0);
+	cr_expect(!dofi_ring_peek(&in, &record), "the ring is broken");
+	in.broken = false;
+	cr_expect(dofi_ring_peek(&in, &record));
+	atomic_store(dofi_ring_word(ring, 0), DOFI_RING_SKIP);
+	cr_expect(!dofi_ring_peek(&in, &record), "a record is behind a SKIP");
+	atomic_store(dofi_ring_word(ring, 0), DOFI_RING_RECORD_MAX + 2);
+	cr_expect(!dofi_ring_peek(&in, &record), "it is too long");
+	cr_expect(!in.broken, "to be decided by the one that takes");
+}
+
 /* Each position that the consumer reads next holds old bytes. */
 Test(ring, records_of_all_lengths_come_in_order)
 {

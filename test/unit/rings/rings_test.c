@@ -207,6 +207,48 @@ Test(rings, of_many_each_has_its_turn)
 	expect_turns(MANY);
 }
 
+static int found(void)
+{
+	struct dofi_link *link;
+	int i;
+
+	cr_assert(dofi_rings_find(rings, &link));
+	if (!link)
+		return -1;
+	for (i = 0; here[i] != link; i++)
+		;
+	return i;
+}
+
+Test(rings, a_search_finds_each_ring_in_turn)
+{
+	int i;
+
+	add(4);
+	cr_expect_eq(found(), -1);
+	for (i = 1; i < 4; i++)
+		send_by(i, (unsigned char)i);
+	for (i = 0; i < 6; i++)
+		cr_expect_eq(found(), 1 + i % 3);
+	cr_expect_eq(read_up_to(BATCH), 3);
+	for (i = 0; i < 3; i++)
+		dofi_rings_release(&entry[i]);
+	cr_expect_eq(found(), -1);
+	remove_one(3);
+	send_by(0, 9);
+	cr_expect_eq(found(), 0);
+}
+
+Test(rings, many_rings_are_not_searched)
+{
+	struct dofi_link *link;
+
+	add(9);
+	send_by(2, 1);
+	cr_expect(!dofi_rings_find(rings, &link));
+	expect_one(2, 1);
+}
+
 Test(rings, few_peers_are_asked_for_nothing)
 {
 	add(8);

@@ -5,11 +5,7 @@
 
 #include "xport/rdm/frame.h"
 
-#include <endian.h>
 #include <errno.h>
-#include <string.h>
-
-#define VERSION 2
 
 #define FLAG_SEGMENTS 0x01		/* segments follow */
 
@@ -66,7 +62,7 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
 {
 	const struct header header = {
 		.conn = htobe64(f->conn),
-		.version_kind = VERSION << 4 | f->kind,
+		.version_kind = RDM_FRAME_VERSION << 4 | f->kind,
 		.flags = f->n_segments ? FLAG_SEGMENTS : 0,
 		.credits = htobe16(f->credits),
 		.sequence = htobe32(f->sequence),
@@ -158,7 +154,7 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	f->sequence = be32toh(header.sequence);
 	f->cq_data = be64toh(header.cq_data);
 	f->n_segments = 0;
-	if (header.version_kind >> 4 != VERSION || header.flags & ~FLAG_SEGMENTS ||
+	if (header.version_kind >> 4 != RDM_FRAME_VERSION || header.flags & ~FLAG_SEGMENTS ||
 	    !f->kind || f->kind >= RDM_FRAME_KINDS)
 		return -EPROTO;
 	if (1u << f->kind & RDM_FRAME_SHORT)

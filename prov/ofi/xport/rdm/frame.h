@@ -23,11 +23,14 @@
 #ifndef DOFI_XPORT_RDM_FRAME_H
 #define DOFI_XPORT_RDM_FRAME_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 
+#define RDM_FRAME_VERSION 2
 #define RDM_FRAME_HEADER 24
 #define RDM_FRAME_FULL 64		/* of all kinds but SEND and MORE */
 #define RDM_FRAME_SEGMENT 16
@@ -142,6 +145,40 @@ static inline size_t rdm_frame_head(const struct rdm_frame *frame)
 	return 1u << frame->kind & RDM_FRAME_SHORT ?
 		       RDM_FRAME_HEADER :
 		       RDM_FRAME_FULL + frame->n_segments * RDM_FRAME_SEGMENT;
+}
+
+/* Bytes 8 to 15 of the header of a message, as a number. */
+static inline uint64_t rdm_frame_send_word(uint16_t credits, uint32_t sequence)
+{
+	return (RDM_FRAME_VERSION << 4 | (uint64_t)RDM_FRAME_SEND) << 56 |
+	       (uint64_t)credits << 32 | sequence;
+}
+
+/* Packs the header of a message without remote CQ data: RDM_FRAME_HEADER bytes. */
+static inline void rdm_frame_pack_send(unsigned char *buf, uint64_t conn, uint16_t credits,
+				       uint32_t sequence)
+{
+	const uint64_t head[3] = {
+		htobe64(conn), htobe64(rdm_frame_send_word(credits, sequence)), 0,
+	};
+
+	memcpy(buf, head, sizeof(head));
+}
+
+/*
+ * Returns whether @buf, from an untrusted peer, is what rdm_frame_pack_send() packs for @conn and
+ * @sequence, and stores the credits.
+ */
+static inline bool rdm_frame_is_send(const unsigned char *buf, uint64_t conn, uint32_t sequence,
+				     uint16_t *credits)
+{
+	uint64_t head[3], word;
+
+	memcpy(head, buf, sizeof(head));
+	word = be64toh(head[1]);
+	*credits = (uint16_t)(word >> 32);
+	return head[0] == htobe64(conn) && word == rdm_frame_send_word(*credits, sequence) &&
+	       !head[2];
 }
 
 /* Packs all but the data. Returns the size of the header. */

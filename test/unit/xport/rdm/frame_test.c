@@ -412,3 +412,38 @@ Test(rdm_frame, what_has_no_bits_in_a_bare_frame_does_not_fit_it)
 	f = (struct rdm_frame){ .kind = RDM_FRAME_WRITE };
 	cr_expect(!rdm_bare_fits(&f), "kind");
 }
+
+/* The header of a message, packed at once */
+
+Test(rdm_frame, a_message_is_packed_at_once_as_field_by_field)
+{
+	const struct rdm_frame f = {
+		.conn = 0xf1f2f3f4f5f6f7f8, .sequence = 0xd1d2d3d4, .credits = 0xc1c2,
+		.kind = RDM_FRAME_SEND,
+	};
+	unsigned char once[RDM_FRAME_HEADER];
+	uint16_t credits;
+
+	cr_expect_eq(rdm_frame_pack(buf, &f), RDM_FRAME_HEADER);
+	rdm_frame_pack_send(once, f.conn, f.credits, f.sequence);
+	cr_expect(!memcmp(buf, once, sizeof(once)));
+	cr_expect(rdm_frame_is_send(buf, f.conn, f.sequence, &credits));
+	cr_expect_eq(credits, f.credits);
+}
+
+Test(rdm_frame, any_other_header_is_no_such_message)
+{
+	unsigned char header[RDM_FRAME_HEADER];
+	uint16_t credits;
+	size_t i;
+
+	for (i = 0; i < sizeof(header); i++) {
+		rdm_frame_pack_send(header, 1, 2, 3);
+		header[i] ^= 0x10;
+		cr_expect_eq(rdm_frame_is_send(header, 1, 3, &credits), i == 10 || i == 11,
+			     "%zu", i);
+	}
+	rdm_frame_pack_send(header, 1, 2, 3);
+	cr_expect(!rdm_frame_is_send(header, 1, 4, &credits) &&
+		  !rdm_frame_is_send(header, 2, 3, &credits));
+}
