@@ -139,6 +139,7 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/op.c \
 	prov/ofi/xport/rdm/peer.c \
 	prov/ofi/xport/rdm/recv.c \
+	prov/ofi/xport/rdm/fast.c \
 	prov/ofi/xport/rdm/request.c \
 	prov/ofi/xport/rdm/rings.c \
 	prov/ofi/xport/rdm/rma.c \
@@ -321,6 +322,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/rdm/peer.h \
 	prov/ofi/xport/rdm/rdm.h \
 	prov/ofi/xport/rdm/recv.h \
+	prov/ofi/xport/rdm/fast.h \
 	prov/ofi/xport/rdm/request.h \
 	prov/ofi/xport/rdm/rings.h \
 	prov/ofi/xport/rdm/rma.h \

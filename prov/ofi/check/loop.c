@@ -69,12 +69,14 @@ static void eq_check(const struct dofi_progress *p, const struct dofi_eq *eq, FI
 
 static void cq_state_check(struct dofi_cq *cq)
 {
-	const bool direct = cq->mode != DOFI_CQ_ARMED && !dofi_lead_is_taken(&cq->lead) &&
-			    !cq->guard && !cq->mixed && !cq->several;
+	const bool all = cq->mode == DOFI_CQ_ARMED || dofi_lead_is_taken(&cq->lead);
+	const bool direct = !all && !cq->guard && !cq->mixed && !cq->several;
 
 	dofi_mutex_lock(&cq->lock);
 	CHECK("cq", cq, cq->programs_fid == (direct ? cq->fid : NULL), "%p, %p, mode %d",
 	      (void *)cq->programs_fid, (void *)cq->fid, cq->mode);
+	CHECK("cq", cq, !cq->fid || cq->programs_poll == (all ? NULL : cq->ops->poll), "mode %d",
+	      cq->mode);
 	CHECK("cq", cq, cq->left < DOFI_CQ_BATCH, "%u", cq->left);
 	CHECK("cq", cq,
 	      !cq->left || (cq->next > cq->entry &&

@@ -159,6 +159,8 @@ struct dofi_cq {
 	 * mixed. Written with the lock: dofi_cq_route().
 	 */
 	_Atomic(struct fid_cq *) programs_fid;
+	/* ops->poll, or NULL while each read has to take a batch. Written as programs_fid. */
+	_Atomic(dofi_polled *) programs_poll;
 	_Atomic unsigned sweeps_wanted;	/* calls of dofi_cq_want_sweep() */
 	/* the value of sweeps_wanted before the last sweep; written with the lock */
 	_Atomic unsigned sweeps_done;
@@ -385,7 +387,10 @@ static inline void dofi_cq_taken(struct dofi_cq *cq)
 /* Waits for the lock and reads until the CQ is empty. Returns whether there were completions. */
 bool dofi_cq_drain(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
-/* Sets programs_fid. Call with the lock held after what it depends on has changed. */
+/*
+ * Sets programs_fid and programs_poll. Call with the lock held after a change of the mode, the
+ * leader, the guard or the shards.
+ */
 void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 
 /*

@@ -30,10 +30,12 @@ static bool read_takes_all(const struct dofi_cq *cq)
 
 void dofi_cq_route(struct dofi_cq *cq)
 {
-	const bool direct = !read_takes_all(cq) && !cq->guard && !cq->mixed && !cq->several;
+	const bool all = read_takes_all(cq);
+	const bool direct = !all && !cq->guard && !cq->mixed && !cq->several;
 
 	dofi_mutex_assert_held(&cq->lock);
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
+	atomic_store(&cq->programs_poll, all ? NULL : cq->ops->poll);
 }
 
 /*

@@ -59,11 +59,20 @@ struct dofi_sink;	/* where an event of a polling thread is written directly; opa
  */
 typedef void dofi_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
+/* See struct dofi_progress_ops. */
+typedef bool dofi_polled(struct dofi_cq *cq, struct dofi_sink *sink);
+
 /* What the progress thread and the CQs call in higher layers. */
 struct dofi_progress_ops {
 	dofi_completed *completed;
 	/* Contexts may be others than those of the program's operations. */
 	bool mixed;
+	/*
+	 * Reads and delivers the next completion, if there is one and it is a plain receive of the
+	 * sink's EVD. Returns false without side effects if it is anything else, or if only a read
+	 * finds out. Any thread, CQ lock held. May be NULL.
+	 */
+	dofi_polled *poll;
 	/* A connection event of @len bytes. Progress thread, no lock held. */
 	void (*cm_event)(struct dofi_progress *progress, uint32_t event,
 			 struct fi_eq_cm_entry *entry, size_t len);

@@ -179,6 +179,21 @@ void dofi_dto_pump(struct dofi_ep *ep)
 		ep->xport->resume(ep);
 }
 
+void dofi_receive_unplain(struct dofi_dto *dto)
+{
+	const DAT_LMR_CONTEXT context = dto->memory_lmr;
+	const struct dofi_lmr *lmr = dofi_lmr_at(context);
+
+	if (!dofi_dto_is_plain(dto))
+		return;
+	dto->tag |= DOFI_DTO_SLOW;
+	dto->iov[0] = (struct iovec){ dto->memory, dto->length };
+	dto->desc[0] = lmr ? lmr->desc : NULL;
+	dofi_dto_lmr(dto)[0] = context;
+	dto->n_iov = 1;
+	dto->marks = 0;
+}
+
 void dofi_dto_recall(struct dofi_ep *ep)
 {
 	dofi_ep_assert_locked(ep);

@@ -11,6 +11,12 @@
  */
 void dofi_dto_recall(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
+/*
+ * Sets the fields that the slot of a plain receive lacks, and that all other code requires. The
+ * receive is not at the fabric, or the transport matches it itself. EP lock held.
+ */
+void dofi_receive_unplain(struct dofi_dto *dto);
+
 /* Queues @dto, of @kind: the slot of @q that was reserved and is filled in. EP lock held. */
 void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind)
 	DOFI_NEEDS(ep->lock);

@@ -58,21 +58,6 @@ static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const 
 
 /* Operations that the fabric has not got */
 
-/* Sets the fields that the slot of a plain receive lacks. The receive is not at the fabric. */
-static void receive_unplain(struct dofi_dto *dto)
-{
-	const DAT_LMR_CONTEXT context = dto->memory_lmr;
-	const struct dofi_lmr *lmr = dofi_lmr_at(context);
-
-	if (!dofi_dto_is_plain(dto))
-		return;
-	dto->tag |= DOFI_DTO_SLOW;
-	dto->iov[0] = (struct iovec){ dto->memory, dto->length };
-	dto->desc[0] = lmr ? lmr->desc : NULL;
-	dofi_dto_lmr(dto)[0] = context;
-	dto->n_iov = 1;
-}
-
 /* EP lock held, as for the functions below. */
 static void requests_mark(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
@@ -97,8 +82,10 @@ static void receives_bar(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
 		if (uses(dto, r) && (!dto->at_fabric || ep->xport->matches) &&
-		    !ep->xport->holds(ep, dto))
+		    !ep->xport->holds(ep, dto)) {
+			dofi_receive_unplain(dto);
 			dofi_receive_bar(dto, 0);
+		}
 	}
 }
 
@@ -193,7 +180,7 @@ static void receives_give_back(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 
 		if (dto->at_fabric || dto->done || !(dto->marks & DOFI_DTO_RECALLED))
 			break;
-		receive_unplain(dto);
+		dofi_receive_unplain(dto);
 		dofi_dto_renew(dto);
 		dto->marks &= ~DOFI_DTO_RECALLED;
 	}

@@ -516,6 +516,34 @@ static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, s
 	return false;
 }
 
+/* As poll_only(), where the transport reads the next completion itself, by @poll. */
+static bool poll_by(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, dofi_polled *poll)
+	DOFI_DROPS(cq->lock)
+{
+	struct dofi_sink sink = { .evd = evd, .event = event };
+	const bool polled = poll(cq, &sink);
+	ssize_t n = -FI_EAGAIN;
+
+	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1)) {
+		dofi_cq_leave(cq);
+		return !sink.evd;
+	}
+	dofi_cq_enter(cq);
+	if (!polled)
+		n = dofi_cq_read(cq);
+	dofi_cq_exit(cq);
+	dofi_cq_go_on(cq, n, &sink);
+	return !sink.evd;
+}
+
+static DOFI_INTO_CALLER bool poll_unserial(struct dofi_evd *evd, DAT_EVENT *event,
+					   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
+{
+	dofi_polled *poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
+
+	return poll ? poll_by(evd, event, cq, poll) : poll_only(evd, event, cq, false);
+}
+
 /*
  * Locks the CQ that alone feeds @evd, and returns it; NULL if there is none, or another thread
  * holds its lock.
@@ -532,7 +560,7 @@ bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 	struct dofi_cq *cq = feed_try(evd);
 
 	return cq &&
-	       (cq->serial ? poll_only(evd, event, cq, true) : poll_only(evd, event, cq, false));
+	       (cq->serial ? poll_only(evd, event, cq, true) : poll_unserial(evd, event, cq));
 }
 
 /* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
@@ -555,7 +583,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd,
 static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event,
 							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
-	return dequeued(evd, event, poll_only(evd, event, cq, false));
+	return dequeued(evd, event, poll_unserial(evd, event, cq));
 }
 
 /* Each kind of CQ has its own function, so that neither saves registers for the other. */

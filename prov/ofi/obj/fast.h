@@ -25,6 +25,9 @@
  *		watches it. dofi_evd_route(), dofi_evd_set_count()
  *	cq->programs_fid
  *		a thread of the program may read the CQ itself. dofi_cq_route()
+ *	cq->programs_poll
+ *		as programs_fid, where the transport takes a message out of a ring:
+ *		xport/rdm/fast.c. dofi_cq_route()
  */
 #ifndef DOFI_OBJ_FAST_H
 #define DOFI_OBJ_FAST_H

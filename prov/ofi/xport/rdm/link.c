@@ -21,12 +21,7 @@ static inline bool is_asleep(struct rdm_conn *conn)
 			    conn->page && dofi_shm_notify(conn->page);
 }
 
-/*
- * Wakes a sleeping peer, which has to take the frame, or to free space for it. A peer that has left
- * is not woken: it may not read the doorbell any more, and its other connections would count it as
- * awake.
- */
-static void wake(struct rdm_conn *conn)
+void rdm_wake(struct rdm_conn *conn)
 {
 	if (!conn->left && is_asleep(conn))
 		dofi_cm_wake(conn->peer->cm);
@@ -60,7 +55,7 @@ static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret
 static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	wake(conn);
+	rdm_wake(conn);
 	return account(conn, f, ret);
 }
 
@@ -228,7 +223,7 @@ bool rdm_batch_begin(struct rdm_conn *conn)
 	if (robust_try(conn))
 		return true;
 	conn->untaken = conn->sent + 1;
-	wake(conn);
+	rdm_wake(conn);
 	rdm_stall(conn);
 	return false;
 }
@@ -244,7 +239,7 @@ int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_
 void rdm_batch_end(struct rdm_conn *conn)
 {
 	dofi_robust_unlock(conn->robust);
-	wake(conn);
+	rdm_wake(conn);
 }
 
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,
@@ -261,27 +256,6 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 		dofi_robust_unlock(conn->robust);
 	}
 	return handed_over(conn, f, ret);
-}
-
-/* Called with fast.lock held. */
-ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
-		 void *context)
-{
-	const struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));
-	struct rdm_frame f;
-	int ret;
-
-	(void)desc;
-	(void)unused;
-	(void)context;
-	dofi_ep_assert_locked(conn->ep);
-	rdm_frame_clear(&f);
-	f.kind = RDM_FRAME_SEND;
-	if (!conn->credits || conn->blocking || rdm_head_size(conn, &f) + len > conn->inject)
-		return -FI_EAGAIN;
-	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
-	return ret ? ret : DOFI_DONE;
 }
 
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)

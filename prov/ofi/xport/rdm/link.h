@@ -14,8 +14,12 @@ size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *frame)
  */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
 		 size_t n, size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);
-/* dofi_xport.send: a message that can be injected. */
-dofi_send rdm_send;
+/*
+ * Wakes a sleeping peer, which has to take a frame, or to free space for it. A peer that has left
+ * is not woken: it may not read the doorbell any more, and its other connections would count it as
+ * awake.
+ */
+void rdm_wake(struct rdm_conn *conn);
 /*
  * Sends several frames together, each short enough to be injected. rdm_batch_begin() returns false
  * if nothing can be sent now; @conn is stalled then. rdm_batch_add() sends a frame with @size bytes

@@ -29,6 +29,7 @@
  *	target.c	RDMA and atomics carried out for the peer
  *	send.c		requests of the EP
  *	recv.c		frames that arrive
+ *	fast.c		the fast path of messages that fit a frame
  *	pz.c		the transport's part of a PZ; its connections by id
  *	conn.c		the life of a connection
  *	request.c	requests and answers

@@ -24,12 +24,17 @@
 static struct dofi_dto *receive_find(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_ep *ep = conn->ep;
+	struct dofi_dto *dto;
 
 	if (!ep->rq.open)
 		return NULL;
 	if (ep->srq)
 		return dofi_srq_receive(conn->ep);
-	return conn->matched != ep->rq.next ? dofi_queue_at(&ep->rq, conn->matched++) : NULL;
+	if (conn->matched == ep->rq.next)
+		return NULL;
+	dto = dofi_queue_at(&ep->rq, conn->matched++);
+	dofi_receive_unplain(dto);
+	return dto;
 }
 
 /* Makes @dto the receive of the message; returns a positive error if the message does not fit. */

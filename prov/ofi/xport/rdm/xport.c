@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "xport/cm/wire.h"
 #include "xport/rdm/endpoint.h"
+#include "xport/rdm/fast.h"
 #include "xport/rdm/link.h"
 #include "xport/rdm/op.h"
 #include "xport/rdm/recv.h"
@@ -280,6 +281,7 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 static const struct dofi_progress_ops ring_progress_ops = {
 	.completed = ring_completed,
 	.mixed = true,
+	.poll = rdm_fast_poll,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
 };
@@ -300,7 +302,8 @@ const struct dofi_xport dofi_rdm_xport = {
 	.holds = rdm_holds,
 	.close = rdm_close,
 	.submit = rdm_submit,
-	.send = rdm_send,
+	.send = rdm_fast_send,
+	.recv = rdm_fast_recv,
 	.resume = rdm_resume,
 	.srq_fed = rdm_fed,
 };

@@ -5,7 +5,9 @@
 
 #include "base/env.h"
 #include "base/sealed.h"
+#include "obj/cq_data.h"
 #include "xport/both.h"
+#include "xport/rdm/fast.h"
 #include "xport/rdm/rings_fault.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
@@ -318,6 +320,199 @@ Test(rdm_link, messages_go_both_ways)
 	succeed(post_send(segment(64, 5)));
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 8);
 	cr_expect_eq(take_frame().length, 5);
+}
+
+/* The fast path of arrivals */
+
+static struct dofi_sink sink;
+static DAT_EVENT sunk;
+static int polled;
+
+/* Sends @f, and polls before another thread can read it. Returns what the poll returns. */
+static bool sent_and_polled(const struct rdm_frame *f, const void *data, size_t size)
+{
+	struct dofi_cq *cq = ((struct dofi_ep *)ep)->cq;
+	bool ret;
+
+	sink = (struct dofi_sink){ .evd = evd, .event = &sunk };
+	dofi_mutex_lock(&cq->lock);
+	send_frame(f, data, size);
+	ret = rdm_fast_poll(cq, &sink);
+	dofi_mutex_unlock(&cq->lock);
+	return ret;
+}
+
+Test(rdm_link, a_poll_completes_the_oldest_receive)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &sunk.event_data.dto_completion_event_data;
+	struct rdm_frame f;
+	int i;
+
+	couple();
+	/* more than the credits, and than the lines before a SKIP */
+	for (i = 0; i < 100; i++) {
+		receive();
+		f = frame(RDM_FRAME_SEND);
+		if (!sent_and_polled(&f, "hello", 5)) {
+			cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 7);
+			continue;
+		}
+		cr_assert(!sink.evd);
+		cr_expect_eq(sunk.event_number, DAT_DTO_COMPLETION_EVENT);
+		cr_expect_eq(sunk.evd_handle, evd);
+		cr_expect_eq(d->ep_handle, ep);
+		cr_expect_eq(d->user_cookie.as_64, 7);
+		cr_expect_eq(d->status, DAT_DTO_SUCCESS);
+		cr_expect_eq(d->transfered_length, 5);
+		cr_expect(!memcmp(memory, "hello", 5));
+		memory[0] = 0;
+		polled++;
+	}
+	cr_expect(polled > 90, "%d", polled);
+	cr_expect_eq(take_frame().credits, RDM_WINDOW / 2);
+}
+
+Test(rdm_link, a_poll_finds_nothing)
+{
+	struct dofi_cq *cq;
+
+	couple();
+	cq = ((struct dofi_ep *)ep)->cq;
+	sink = (struct dofi_sink){ .evd = evd, .event = &sunk };
+	dofi_mutex_lock(&cq->lock);
+	cr_expect(rdm_fast_poll(cq, &sink));
+	dofi_mutex_unlock(&cq->lock);
+	cr_expect_eq(sink.evd, evd);
+}
+
+static void expect_slow(const struct rdm_frame *f, const void *data, size_t size)
+{
+	cr_expect(!sent_and_polled(f, data, size));
+	cr_expect_eq(sink.evd, evd, "an event was written");
+}
+
+Test(rdm_link, a_poll_leaves_a_message_without_a_receive)
+{
+	struct rdm_frame f;
+
+	couple();
+	f = frame(RDM_FRAME_SEND);
+	expect_slow(&f, "hello", 5);
+	receive();
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 7);
+}
+
+Test(rdm_link, a_poll_leaves_a_message_with_cq_data)
+{
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	f = frame(RDM_FRAME_SEND);
+	f.cq_data = dofi_cq_data(DOFI_CQ_DATA_PLAIN, true, 0, 0);
+	expect_slow(&f, "hello", 5);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 7);
+}
+
+Test(rdm_link, a_poll_leaves_a_message_that_is_too_long)
+{
+	static const char message[65];
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	f = frame(RDM_FRAME_SEND);
+	expect_slow(&f, message, sizeof(message));
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_LENGTH), 7);
+}
+
+Test(rdm_link, a_poll_leaves_what_is_no_message)
+{
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	f = frame(RDM_FRAME_CREDIT);
+	expect_slow(&f, NULL, 0);
+	f = frame(RDM_FRAME_SEND);
+	send_frame(&f, "hello", 5);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 7);
+}
+
+Test(rdm_link, a_poll_leaves_a_frame_for_another_connection)
+{
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	f = frame(RDM_FRAME_SEND);
+	f.conn++;
+	expect_slow(&f, "hello", 5);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 7);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(rdm_link, a_poll_leaves_a_frame_out_of_order)
+{
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	f = frame(RDM_FRAME_SEND);
+	f.sequence++;
+	expect_slow(&f, "hello", 5);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 7);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(rdm_link, a_poll_leaves_a_message_with_too_many_credits)
+{
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	f = frame(RDM_FRAME_SEND);
+	f.credits = 1;			/* none was used */
+	expect_slow(&f, "hello", 5);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 7);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(rdm_link, a_poll_leaves_a_message_for_another_evd)
+{
+	DAT_EVD_HANDLE other = evd_make(8, DAT_EVD_DTO_FLAG);
+	struct dofi_cq *cq;
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	cq = ((struct dofi_ep *)ep)->cq;
+	f = frame(RDM_FRAME_SEND);
+	sink = (struct dofi_sink){ .evd = other, .event = &sunk };
+	dofi_mutex_lock(&cq->lock);
+	send_frame(&f, "hello", 5);
+	cr_expect(!rdm_fast_poll(cq, &sink));
+	dofi_mutex_unlock(&cq->lock);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 7);
+	succeed(dofi_evd_free(other));
+}
+
+/* The slot of a plain receive has no segments: they are added before it is barred. */
+Test(rdm_link, a_receive_posted_fast_loses_the_memory_of_a_freed_lmr)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
+	DAT_LMR_TRIPLET in = {
+		.lmr_context = big_context, .virtual_address = (uintptr_t)big, .segment_length = 64,
+	};
+	struct rdm_frame f;
+
+	couple();
+	succeed(dofi_ep_post_recv(ep, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_lmr_free(big_lmr));
+	f = frame(RDM_FRAME_SEND);
+	expect_slow(&f, "hello", 5);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 7);
+	cr_expect_eq(big[0], 0);
 }
 
 static bool has_left(void)

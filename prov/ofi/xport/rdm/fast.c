@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The connectionless transport: the fast path of messages that fit a frame, in the order of a
+ * message: it is sent, a receive is posted for it, and it arrives. Each step may continue in the
+ * slow path: link.c, recv.c, xport.c.
+ */
+
+#include "xport/rdm/fast.h"
+
+#include "obj/ep_done.h"
+#include "xport/rdm/link.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+/* Sending; called with fast.lock held. */
+
+static ssize_t send_frame(struct rdm_conn *conn, const void *buf, size_t len)
+	DOFI_NEEDS(conn->ep->lock)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct rdm_frame f;
+	int ret;
+
+	rdm_frame_clear(&f);
+	f.kind = RDM_FRAME_SEND;
+	if (rdm_head_size(conn, &f) + len > conn->inject)
+		return -FI_EAGAIN;
+	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
+	return ret ? ret : DOFI_DONE;
+}
+
+ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
+		      void *context)
+{
+	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));
+	unsigned char *frame;
+
+	(void)desc;
+	(void)unused;
+	(void)context;
+	dofi_ep_assert_locked(conn->ep);
+	if (!conn->credits || conn->blocking)
+		return -FI_EAGAIN;
+	if (!conn->ring)
+		return send_frame(conn, buf, len);
+	/* the slow path reserves again, and reports a full or broken ring */
+	if (RDM_FRAME_HEADER + len > conn->inject ||
+	    dofi_link_reserve(conn->ring, RDM_FRAME_HEADER + len, &frame))
+		return -FI_EAGAIN;
+	rdm_frame_pack_send(frame, conn->peer_id, (uint16_t)conn->credits_owed, ++conn->sent);
+	memcpy(frame + RDM_FRAME_HEADER, buf, len);
+	dofi_link_send(conn->ring, RDM_FRAME_HEADER + len);
+	conn->credits--;
+	conn->credits_owed = 0;
+	rdm_wake(conn);
+	return DOFI_DONE;
+}
+
+/* Messages are matched with the receive as they arrive. None is pending: ep->owes is false. */
+ssize_t rdm_fast_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
+		      void *context)
+{
+	(void)to, (void)buf, (void)len, (void)desc, (void)unused, (void)context;
+	return 0;
+}
+
+/* Arrival */
+
+/*
+ * Whether the message in @record, with @credits, is the next one of @conn, and completes the oldest
+ * receive at once: it is plain, of the sink's EVD, and long enough.
+ */
+static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_record *record,
+			     uint16_t *credits, const struct dofi_cq *cq,
+			     const struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+{
+	const struct dofi_ep *ep = conn->ep;
+	const struct dofi_queue *q = &ep->rq;
+	const struct dofi_dto *dto = dofi_queue_oldest(q);
+
+	/* the slow path also grants credits to a sender that has none, and sees the peer's end */
+	return ep->fast.recv && ep->fast.recv_evd == sink->evd &&
+	       atomic_load_explicit(&sink->evd->straight_feed, memory_order_relaxed) == cq &&
+	       dofi_queue_has_flight(q) && conn->matched == q->head && dofi_dto_is_plain(dto) &&
+	       conn->credits && !conn->refused && !conn->left &&
+	       record->len - RDM_FRAME_HEADER <= dto->length &&
+	       rdm_frame_is_send(record->data,
+				 atomic_load_explicit(&conn->id, memory_order_relaxed),
+				 conn->seen + 1, credits) &&
+	       *credits <= conn->max_credits - conn->credits;
+}
+
+/* Returns false without side effects if the message takes the slow path. */
+static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
+		 const struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+{
+	struct dofi_ep *ep = conn->ep;
+	struct dofi_dto *dto = dofi_queue_oldest(&ep->rq);
+	const size_t len = record->len - RDM_FRAME_HEADER;
+	uint16_t credits;
+
+	if (__builtin_expect(!completes_oldest(conn, record, &credits, cq, sink), 0))
+		return false;
+	memcpy(dto->memory, record->data + RDM_FRAME_HEADER, len);
+	dofi_ring_consume(&conn->ring->in, record);
+	conn->seen++;
+	conn->matched++;
+	conn->credits += credits;
+	conn->credits_owed++;
+	dofi_queue_retire(&ep->rq);
+	dto->at_fabric = false;
+	dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], len);
+	sink->event->event_number = DAT_DTO_COMPLETION_EVENT;
+	sink->event->evd_handle = sink->evd;
+	dofi_dto_event(&sink->event->event_data.dto_completion_event_data, ep, dto, DOFI_DTO_RECV,
+		       DAT_DTO_SUCCESS, len);
+	sink->evd = NULL;
+	rdm_give_credits(conn);
+	return true;
+}
+
+bool rdm_fast_poll(struct dofi_cq *cq, struct dofi_sink *sink)
+{
+	struct dofi_ring_record record;
+	struct dofi_link *link;
+	struct rdm_conn *conn;
+	bool taken;
+
+	dofi_mutex_assert_held(&cq->lock);
+	if (!dofi_rings_find(dofi_rings_of(cq), &link))
+		return false;
+	if (!link)
+		return true;
+	conn = link->owner;
+	if (!dofi_ring_peek(&link->in, &record) || record.len < RDM_FRAME_HEADER ||
+	    !dofi_mutex_try(&conn->ep->lock))
+		return false;
+	taken = take(conn, &record, cq, sink);
+	dofi_mutex_unlock(&conn->ep->lock);
+	return taken;
+}
