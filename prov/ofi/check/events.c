@@ -25,7 +25,7 @@ static int feeders(struct dofi_ia *ia, const struct dofi_evd *evd, const struct 
 /* An EVD whose table of feeds was full at some time counts fewer users than there are. */
 static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->lock, evd->lock)
 {
-	struct dofi_cq *only = NULL;
+	struct dofi_cq *only = NULL, *direct;
 	int i, n = 0, all;
 
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
@@ -44,8 +44,9 @@ static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia-
 	if (n != 1 || evd->cno || evd->waiting)
 		only = NULL;
 	CHECK("evd", evd, evd->only_feed == only, "%p, %p", (void *)evd->only_feed, (void *)only);
-	CHECK("evd", evd, evd->straight_feed == (evd->count ? NULL : only), "%p, %p, %u events",
-	      (void *)evd->straight_feed, (void *)only, evd->count);
+	direct = only && !(only->ops && only->ops->poll) ? only : NULL;
+	CHECK("evd", evd, evd->straight_feed == (evd->count ? NULL : direct), "%p, %p, %u events",
+	      (void *)evd->straight_feed, (void *)direct, evd->count);
 }
 
 static void queue_check(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock)

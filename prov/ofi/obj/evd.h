@@ -70,8 +70,9 @@ struct dofi_evd {
 
 	/*
 	 * The CQ that alone feeds the EVD, while only a polling thread needs its events and none is
-	 * queued: a completion may go straight to the consumer. Written by dofi_evd_route() and
-	 * dofi_evd_set_count(), read without a lock.
+	 * queued: a completion may go straight to the consumer. NULL if the transport polls the CQ
+	 * (struct dofi_progress_ops, poll). Written by dofi_evd_route() and dofi_evd_set_count(),
+	 * read without a lock.
 	 */
 	_Atomic(struct dofi_cq *) straight_feed;
 
@@ -87,8 +88,9 @@ struct dofi_evd {
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;
 	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
-	/* the CQ that alone feeds the EVD, with or without queued events */
-	struct dofi_cq *only_feed;
+	/* the CQ that alone feeds the EVD, with or without queued events; read without the lock */
+	_Atomic(struct dofi_cq *) only_feed;
+	struct dofi_cq *direct_feed;	/* only_feed, or NULL if its transport polls it */
 	DAT_COUNT qlen;
 	int feed_users[DOFI_EVD_FEEDS];
 	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
@@ -157,14 +159,14 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event) DOFI_NEEDS(evd->lock);
 
-/* Sets only_feed. Called after a change of the feeds, the CNO or the waiter. Needs the lock. */
+/* Sets only_feed and direct_feed. Called after a change of the feeds, the CNO or the waiter. Needs the lock. */
 void dofi_evd_route(struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
 
 /* Sets the number of queued events. Needs the lock. */
 static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock)
 {
 	dofi_mutex_assert_held(&evd->lock);
-	atomic_store_explicit(&evd->straight_feed, count ? NULL : evd->only_feed,
+	atomic_store_explicit(&evd->straight_feed, count ? NULL : evd->direct_feed,
 			      memory_order_relaxed);
 	/* releases what is written to the queue */
 	atomic_store_explicit(&evd->count, count, memory_order_release);

@@ -32,7 +32,9 @@ void dofi_evd_route(struct dofi_evd *evd)
 	}
 	if (evd->cno || evd->waiting)
 		n = 0;
-	evd->only_feed = n == 1 ? only : NULL;
+	only = n == 1 ? only : NULL;
+	atomic_store_explicit(&evd->only_feed, only, memory_order_relaxed);
+	evd->direct_feed = only && only->ops && only->ops->poll ? NULL : only;
 	dofi_evd_set_count(evd, atomic_load(&evd->count));
 }
 

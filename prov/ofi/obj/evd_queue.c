@@ -289,7 +289,8 @@ int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen)
 		return -ENOMEM;
 	evd->qlen = qlen;
 	evd->head = 0;
-	evd->only_feed = NULL;
+	atomic_store_explicit(&evd->only_feed, NULL, memory_order_relaxed);
+	evd->direct_feed = NULL;
 	evd->overflowed = false;
 	dofi_evd_set_count(evd, 0);
 	return 0;

@@ -516,34 +516,6 @@ static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, s
 	return false;
 }
 
-/* As poll_only(), where the transport reads the next completion itself, by @poll. */
-static bool poll_by(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, dofi_polled *poll)
-	DOFI_DROPS(cq->lock)
-{
-	struct dofi_sink sink = { .evd = evd, .event = event };
-	const bool polled = poll(cq, &sink);
-	ssize_t n = -FI_EAGAIN;
-
-	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1)) {
-		dofi_cq_leave(cq);
-		return !sink.evd;
-	}
-	dofi_cq_enter(cq);
-	if (!polled)
-		n = dofi_cq_read(cq);
-	dofi_cq_exit(cq);
-	dofi_cq_go_on(cq, n, &sink);
-	return !sink.evd;
-}
-
-static DOFI_INTO_CALLER bool poll_unserial(struct dofi_evd *evd, DAT_EVENT *event,
-					   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
-{
-	dofi_polled *poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
-
-	return poll ? poll_by(evd, event, cq, poll) : poll_only(evd, event, cq, false);
-}
-
 /*
  * Locks the CQ that alone feeds @evd, and returns it; NULL if there is none, or another thread
  * holds its lock.
@@ -555,12 +527,45 @@ static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd) DOFI_UNCH
 	return cq && dofi_cq_try(cq) ? cq : NULL;
 }
 
+/*
+ * Polls the CQ that alone feeds @evd, where its transport does that: the EVD has no straight feed
+ * then. Returns false if nothing was polled. Sets *@taken if @event was written; if not, an event
+ * may be queued now.
+ */
+static bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
+			      bool *taken) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_cq *cq = atomic_load_explicit(&evd->only_feed, memory_order_relaxed);
+	struct dofi_sink sink = { .evd = evd, .event = event };
+	ssize_t n = -FI_EAGAIN;
+	dofi_polled *poll;
+	bool polled;
+
+	if (!cq || dofi_evd_pending(evd) || !dofi_cq_try(cq))
+		return false;
+	poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
+	polled = poll && poll(cq, &sink);
+	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1)) {
+		dofi_cq_leave(cq);
+	} else {
+		dofi_cq_enter(cq);
+		if (!polled)
+			n = dofi_cq_read(cq);
+		dofi_cq_exit(cq);
+		dofi_cq_go_on(cq, n, &sink);
+	}
+	*taken = !sink.evd;
+	return true;
+}
+
 bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = feed_try(evd);
+	bool taken;
 
-	return cq &&
-	       (cq->serial ? poll_only(evd, event, cq, true) : poll_unserial(evd, event, cq));
+	if (!cq)
+		return poll_by_transport(evd, event, &taken) && taken;
+	return cq->serial ? poll_only(evd, event, cq, true) : poll_only(evd, event, cq, false);
 }
 
 /* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
@@ -583,7 +588,18 @@ static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd,
 static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event,
 							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
-	return dequeued(evd, event, poll_unserial(evd, event, cq));
+	return dequeued(evd, event, poll_only(evd, event, cq, false));
+}
+
+/* Dequeues where the EVD has no straight feed, or another thread reads it. */
+static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd,
+							      DAT_EVENT *event)
+{
+	bool taken;
+
+	if (!poll_by_transport(evd, event, &taken))
+		return dofi_evd_dequeue_any(evd, event);
+	return dequeued(evd, event, taken);
 }
 
 /* Each kind of CQ has its own function, so that neither saves registers for the other. */
@@ -597,7 +613,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 		return dofi_evd_dequeue_any(evd_handle, event);
 	cq = feed_try(evd_handle);
 	if (__builtin_expect(!cq, 0))
-		return dofi_evd_dequeue_any(evd_handle, event);
+		return dequeue_otherwise(evd_handle, event);
 	return cq->serial ? dequeue_serial(evd_handle, event, cq) :
 			    dequeue_locked(evd_handle, event, cq);
 }

@@ -21,8 +21,11 @@
  *		unless ep->fast is set. change_lmr(), dofi_fast_renew(); an LMR that was freed has
  *		no context any more
  *	evd->straight_feed
- *		one CQ alone feeds the EVD, no event is queued, no thread waits there, and no CNO
- *		watches it. dofi_evd_route(), dofi_evd_set_count()
+ *		one CQ alone feeds the EVD, its transport does not poll it, no event is queued, no
+ *		thread waits there, and no CNO watches it. dofi_evd_route(), dofi_evd_set_count()
+ *	evd->only_feed
+ *		as straight_feed, of any transport, and whether or not an event is queued.
+ *		dofi_evd_route()
  *	cq->programs_fid
  *		a thread of the program may read the CQ itself. dofi_cq_route()
  *	cq->programs_poll
@@ -54,8 +57,8 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT 
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
 
 /*
- * Where evd->straight_feed is set: reads the next completion straight into @event. Returns false if
- * there is none, or if only dofi_evd_dequeue() gets it. No lock held.
+ * Where one CQ alone feeds the EVD: reads the next completion straight into @event. Returns false
+ * if there is none, or if only dofi_evd_dequeue() gets it. No lock held.
  */
 bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event);
 
