@@ -309,12 +309,22 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/completion flags")
 		attr = good;
 		attr.recv_completion_flags = bad[k];
 		FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
-		attr = good;
-		attr.request_completion_flags = bad[k];
-		FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
 	}
-	/* SOLICITED_WAIT is for receives only */
 	attr = good;
+	attr.request_completion_flags = (DAT_COMPLETION_FLAGS)0x1000;
+	FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
+}
+
+/* Requests have these flags of their own; SOLICITED_WAIT as an attribute is for receives. */
+CLAUSE("dat_ep_create/INVALID_PARAMETER/flags that each request has of its own")
+{
+	DAT_EP_ATTR attr;
+	DAT_EP_HANDLE ep;
+
+	needs_strict(n, true);
+	node_ep_attr(n, &attr);
+	attr.request_completion_flags = DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
 	attr.request_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
 }

@@ -7,6 +7,7 @@
 #include "conform.h"
 
 #include <stdio.h>
+#include <string.h>
 
 CHAPTER("flags");
 
@@ -214,7 +215,7 @@ CLAUSE("dat_ep_post_send/SUCCESS/only a solicited send wakes a waiter")
 	SAME(w.more, 1);
 }
 
-/* All completions of an EVD notify in one way */
+/* All completions of an EVD notify in one way, unless the provider accepts more than DAT */
 
 static DAT_RETURN create_of(struct node *n, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
 			    DAT_EVD_HANDLE conn, DAT_COMPLETION_FLAGS recv_flags,
@@ -233,6 +234,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for receives and requests with di
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
 	DAT_EP_HANDLE ep;
 
+	needs_strict(n, true);
 	FAILS(create_of(n, evd, evd, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
 			DAT_COMPLETION_DEFAULT_FLAG, &ep), DAT_INVALID_PARAMETER);
 	OK(create_of(n, evd, evd, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
@@ -244,6 +246,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for two EPs with different flags"
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep, other;
 
+	needs_strict(n, true);
 	OK(create_of(n, evd, DAT_HANDLE_NULL, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
 		     DAT_COMPLETION_DEFAULT_FLAG, &ep));
 	FAILS(create_of(n, evd, DAT_HANDLE_NULL, n->conn, DAT_COMPLETION_DEFAULT_FLAG,
@@ -258,6 +261,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for connections and unsignalled r
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG);
 	DAT_EP_HANDLE ep;
 
+	needs_strict(n, true);
 	FAILS(create_of(n, evd, n->req, evd, DAT_COMPLETION_UNSIGNALLED_FLAG,
 			DAT_COMPLETION_DEFAULT_FLAG, &ep), DAT_INVALID_PARAMETER);
 	OK(create_of(n, evd, n->req, evd, DAT_COMPLETION_DEFAULT_FLAG,
@@ -270,6 +274,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/unsignalled receives in an EVD for softw
 		node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG));
 	DAT_EP_HANDLE ep;
 
+	needs_strict(n, true);
 	FAILS(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
 			DAT_COMPLETION_DEFAULT_FLAG, &ep),
 	      DAT_INVALID_PARAMETER);
@@ -285,6 +290,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/unsignalled receives in an asynchronous 
 	DAT_EP_HANDLE ep;
 	DAT_IA_HANDLE ia;
 
+	needs_strict(n, true);
 	OK(dat_ia_open((DAT_NAME_PTR)(uintptr_t)pair_ia_name(), 8, &given, &ia));
 	FAILS(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
 			DAT_COMPLETION_DEFAULT_FLAG, &ep),
@@ -301,6 +307,7 @@ CLAUSE("dat_ia_open/INVALID_PARAMETER/an EVD with unsignalled completions")
 	DAT_EP_HANDLE ep;
 	DAT_IA_HANDLE ia;
 
+	needs_strict(n, true);
 	OK(create_of(n, evd, n->req, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
 		     DAT_COMPLETION_DEFAULT_FLAG, &ep));
 	FAILS(dat_ia_open((DAT_NAME_PTR)(uintptr_t)pair_ia_name(), 8, &given, &ia),
@@ -316,12 +323,94 @@ CLAUSE("dat_ep_modify/INVALID_PARAMETER/an EVD for receives and requests with di
 	DAT_EP_PARAM param;
 	DAT_EP_HANDLE ep;
 
+	needs_strict(n, true);
 	OK(create_of(n, evd, evd, n->conn, DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_DEFAULT_FLAG,
 		     &ep));
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	param.ep_attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	FAILS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, &param),
 	      DAT_INVALID_PARAMETER);
+}
+
+/* Where the provider accepts more than DAT, each stream of an EVD notifies by its own flags. */
+
+CLAUSE("dat_ep_create/SUCCESS/an EVD for unsignalled requests and receives that notify")
+{
+	DAT_EVENT event;
+	struct waiter w;
+	struct couple c;
+	DAT_EP_ATTR attr;
+
+	needs_strict(n, false);
+	couple_make(n, &c, NULL, NULL);
+	node_ep_attr(n, &attr);
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	OK(dat_ep_free(c.a.ep));
+	c.a.recv = c.a.req;
+	OK(dat_ep_create(n->ia, n->pz, c.a.req, c.a.req, c.a.conn, &attr, &c.a.ep));
+	couple_connect(n, &c);
+	post_recv(c.a.ep, &c.m, 0, 8, 1);
+	post_recv(c.b.ep, &c.m, HALF, 8, 2);
+	evd_waiter_start(&w, c.a.req, 1);
+	OK(send_with(c.a.ep, &c.m, 3, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 8);
+	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by the request");
+	OK(send_with(c.b.ep, &c.m, 4, DAT_COMPLETION_DEFAULT_FLAG));
+	waiter_expect(&w, DAT_SUCCESS);
+	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
+	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
+	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+}
+
+CLAUSE("dat_evd_wait/INVALID_STATE/a threshold where only some events notify")
+{
+	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_EP_HANDLE ep;
+
+	needs_strict(n, false);
+	OK(create_of(n, evd, evd, n->conn, DAT_COMPLETION_DEFAULT_FLAG,
+		     DAT_COMPLETION_UNSIGNALLED_FLAG, &ep));
+	FAILS(dat_evd_wait(evd, 0, 2, &event, &more), DAT_INVALID_STATE);
+	OK(dat_ep_free(ep));
+	FAILS(dat_evd_wait(evd, 0, 2, &event, &more), DAT_TIMEOUT_EXPIRED);
+}
+
+static const DAT_COMPLETION_FLAGS of_requests[] = {
+	DAT_COMPLETION_SUPPRESS_FLAG,
+	DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+	DAT_COMPLETION_BARRIER_FENCE_FLAG,
+};
+
+static void name_of_requests(unsigned i, char *name, size_t size)
+{
+	snprintf(name, size, "dat_ep_create/SUCCESS/flags %#x, which each request has of its own",
+		 of_requests[i]);
+}
+
+/* Requests have their own flags, so the default has no effect on them. */
+FAMILY(COUNT(of_requests), name_of_requests)
+{
+	DAT_EP_PARAM param;
+	DAT_EP_ATTR attr;
+	struct couple c;
+
+	if (of_requests[i] != DAT_COMPLETION_SUPPRESS_FLAG)
+		needs_strict(n, false);
+	node_ep_attr(n, &attr);
+	attr.request_completion_flags = of_requests[i];
+	couple_make(n, &c, &attr, NULL);
+	couple_connect(n, &c);
+	OK(dat_ep_query(c.a.ep, DAT_EP_FIELD_ALL, &param));
+	SAME(param.ep_attr.request_completion_flags, DAT_COMPLETION_DEFAULT_FLAG);
+	post_recv(c.b.ep, &c.m, HALF, 8, 1);
+	post_recv(c.b.ep, &c.m, HALF, 8, 2);
+	OK(send_with(c.a.ep, &c.m, 3, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(send_with(c.a.ep, &c.m, 4, DAT_COMPLETION_DEFAULT_FLAG));
+	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 8);
+	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 8);
+	expect_dto(c.a.req, 4, DAT_DTO_SUCCESS, 8);
 }
 
 /* Flags that are valid for every request */

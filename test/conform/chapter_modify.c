@@ -177,7 +177,7 @@ static uint64_t bad_value(struct node *n, const struct field *f)
 	case RECV_FLAGS:
 		return DAT_COMPLETION_SUPPRESS_FLAG;
 	case REQUEST_FLAGS:
-		return DAT_COMPLETION_BARRIER_FENCE_FLAG;
+		return 0x1000;
 	case SIZE:
 	case NUMBER:
 		return beyond_limit(n, f);

@@ -74,6 +74,14 @@ void skip(const char *format, ...)
 	longjmp(skipped, 1);
 }
 
+void needs_strict(const struct node *n, bool strict)
+{
+	const char *value = named_attr(n, "OFI_STRICT");
+
+	if ((!value || strcmp(value, "FALSE")) != strict)
+		skip("OFI_STRICT is %s", strict ? "FALSE" : "not FALSE");
+}
+
 void skip_if_too_many(const char *attribute, DAT_COUNT count)
 {
 	if (count > (thorough ? MANY : FEW))

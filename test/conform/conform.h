@@ -81,6 +81,12 @@ void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 	} while (0)
 
 /*
+ * The clause needs a provider that refuses what DAT forbids, or one that accepts it, according to
+ * the named attribute OFI_STRICT. A provider without the attribute refuses.
+ */
+void needs_strict(const struct node *n, bool strict);
+
+/*
  * Skips the clause if it would create too many objects: more than a few thousand need --thorough.
  */
 #define SKIP_IF_TOO_MANY(attribute) skip_if_too_many(#attribute, n->attr.attribute)

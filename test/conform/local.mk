@@ -60,7 +60,8 @@ test_conform_sanity2_CPPFLAGS = $(pair_cppflags2)
 test_conform_sanity2_LDADD = $(conform_ldadd2)
 
 # Over tcp also with sanitizers and under valgrind; over the other fabrics without.
-CONFORM_TESTS += $(conform_programs) test/conform/returns.sh test/conform/sanity.sh
+CONFORM_TESTS += $(conform_programs) test/conform/returns.sh test/conform/sanity.sh \
+	test/conform/strict.sh
 SLOW_TESTS += \
 	test/conform/both.sh \
 	test/conform/net.sh \
@@ -88,6 +89,7 @@ EXTRA_DIST += \
 	test/conform/shm.sh \
 	test/conform/sockets.sh \
 	test/conform/sockets-rdm.sh \
+	test/conform/strict.sh \
 	test/conform/tcp-rdm.sh \
 	test/conform/unprovoked
 

@@ -700,38 +700,6 @@ static void solicited_client(struct pair *p)
 	node_close(&n);
 }
 
-/* An EVD must not mix UNSIGNALLED completions with signalled ones or with other events. */
-static void mixed(struct pair *p)
-{
-	DAT_EP_HANDLE ep, other;
-	DAT_EVD_HANDLE all;
-	DAT_PSP_HANDLE psp;
-	DAT_CONN_QUAL qual;
-	DAT_EP_ATTR attr;
-	struct node n;
-
-	(void)p;
-	node_open(&n);
-	all = node_evd(&n, 8, DAT_EVD_DEFAULT_FLAG);
-	node_ep_attr(&n, &attr);
-	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	FAILS(dat_ep_create(n.ia, n.pz, n.recv, n.recv, n.conn, &attr, &ep), DAT_INVALID_PARAMETER);
-	OK(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, &attr, &ep));
-	FAILS(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, NULL, &other),
-	      DAT_INVALID_PARAMETER);
-	OK(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, &attr, &other));
-	OK(dat_ep_free(other));
-	OK(dat_ep_free(ep));
-	OK(dat_ep_create(n.ia, n.pz, n.recv, n.recv, n.conn, NULL, &ep));
-	OK(dat_ep_free(ep));
-	FAILS(dat_ep_create(n.ia, n.pz, all, n.req, all, &attr, &ep), DAT_INVALID_PARAMETER);
-	OK(dat_psp_create_any(n.ia, &qual, all, DAT_PSP_CONSUMER_FLAG, &psp));
-	FAILS(dat_ep_create(n.ia, n.pz, all, n.req, n.conn, &attr, &ep), DAT_INVALID_PARAMETER);
-	OK(dat_psp_free(psp));
-	OK(dat_evd_free(all));
-	node_close(&n);
-}
-
 /* A wait with a threshold sleeps through the completions before the last. */
 #define THRESHOLD 16
 
@@ -798,7 +766,6 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("one EVD for EPs of two PZs", shared, shared),
 	PAIR_CASE("unsignalled completions wake no waiter", unsignalled, unsignalled),
 	PAIR_CASE("solicited messages wake their receiver", solicited_server, solicited_client),
-	PAIR_CASE("one EVD refuses different completion flags", NULL, mixed),
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("completions report the operation", operations, operations),
 #endif

@@ -55,7 +55,7 @@ esac
 
 n=0
 for program in connect passive qualifier foreign disconnect linger data rdma errors events cno modify rmr \
-	memory freed pz invalidate ext limits srq datagram; do
+	memory freed pz invalidate ext limits srq datagram mixed; do
 	n=$((n + 1))
 	for api in $(versions $n $program); do
 		echo "# $program$api"

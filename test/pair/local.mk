@@ -44,6 +44,8 @@ pair_programs = \
 	test/pair/errors2 \
 	test/pair/events1 \
 	test/pair/events2 \
+	test/pair/mixed1 \
+	test/pair/mixed2 \
 	test/pair/cno1 \
 	test/pair/cno2 \
 	test/pair/modify1 \
@@ -149,6 +151,13 @@ test_pair_events1_LDADD = $(pair_ldadd1)
 test_pair_events2_SOURCES = test/pair/events.c
 test_pair_events2_CPPFLAGS = $(pair_cppflags2)
 test_pair_events2_LDADD = $(pair_ldadd2)
+
+test_pair_mixed1_SOURCES = test/pair/mixed.c
+test_pair_mixed1_CPPFLAGS = $(pair_cppflags1)
+test_pair_mixed1_LDADD = $(pair_ldadd1)
+test_pair_mixed2_SOURCES = test/pair/mixed.c
+test_pair_mixed2_CPPFLAGS = $(pair_cppflags2)
+test_pair_mixed2_LDADD = $(pair_ldadd2)
 
 test_pair_cno1_SOURCES = test/pair/cno.c
 test_pair_cno1_CPPFLAGS = $(pair_cppflags1)

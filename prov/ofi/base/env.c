@@ -98,6 +98,10 @@ const struct dofi_setting dofi_setting_table[] = {
 	{ "DAT_OFI_NUMA", "level",
 	  "0 nothing, 1 prefers a near device, 2 also runs the progress thread near it",
 	  DOFI_NUMA_BIND, DOFI_NUMA_OFF, DOFI_NUMA_BIND, &dofi_settings.numa, NULL, NULL },
+	{ "DAT_OFI_STRICT", "0/1",
+	  "1: refuses what the text of DAT forbids; 0: accepts what OFED's provider accepts; "
+	  "-1: 1 for uDAPL 1.2, 0 for DAT 2.0",
+	  -1, -1, 1, &dofi_settings.strict, NULL, NULL },
 	{ "DAT_OFI_COUNTERS", "level",
 	  "0 nothing, 1 shows them to datinfo --counters, "
 	  "2 also writes them when an object is freed",

@@ -20,6 +20,8 @@ struct dofi_settings {
 	long keepalive_s; /* a silent peer is probed after this long; 0: never */
 	long numa;	/* enum dofi_numa */
 	long local;	/* whether peers on this host are reached by shared memory by default */
+	/* whether calls that DAT forbids and OFED's provider accepts fail; -1: ia_params decide */
+	long strict;
 };
 
 /* How the machine's topology is used. */

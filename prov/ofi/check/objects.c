@@ -82,6 +82,23 @@ static int streams_of(struct dofi_ia *ia, const struct dofi_evd *evd) DOFI_NEEDS
 	return n;
 }
 
+/* Streams of completions with @flag that EPs deliver to @evd. */
+static int streams_with(struct dofi_ia *ia, const struct dofi_evd *evd, DAT_COMPLETION_FLAGS flag)
+	DOFI_NEEDS(ia->lock)
+{
+	struct dofi_obj *obj;
+	int n = 0;
+
+	CHECK_EACH(obj, ia, EP)
+	{
+		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
+
+		n += ep->recv_evd == evd && ep->attr.recv_completion_flags == flag;
+		n += ep->request_evd == evd && ep->attr.request_completion_flags == flag;
+	}
+	return n;
+}
+
 struct async_users {
 	const struct dofi_evd *evd;
 	int n;
@@ -104,9 +121,14 @@ static void evds_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 		const struct dofi_evd *evd = (const struct dofi_evd *)obj;
 		struct async_users async = { .evd = evd };
 		const int streams = streams_of(ia, evd);
+		int n;
 
 		check_each_ia(async_count, &async);
 		CHECK("evd", evd, evd->streams == streams, "%d, %d", evd->streams, streams);
+		n = streams_with(ia, evd, DAT_COMPLETION_UNSIGNALLED_FLAG);
+		CHECK("evd", evd, evd->unsignalled == n, "%d, %d", evd->unsignalled, n);
+		n = streams_with(ia, evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+		CHECK("evd", evd, evd->solicited == n, "%d, %d", evd->solicited, n);
 		CHECK("evd", evd, obj->users == streams + async.n, "%d, %d, %d", obj->users,
 		      streams, async.n);
 	}

@@ -21,6 +21,7 @@ static char *param_slot(struct dofi_params *p, const char *key, size_t len)
 		{ "domain", offsetof(struct dofi_params, domain) },
 		{ "address", offsetof(struct dofi_params, address) },
 		{ "endpoint", offsetof(struct dofi_params, endpoint) },
+		{ "strict", offsetof(struct dofi_params, strict) },
 	};
 	size_t i;
 
@@ -45,7 +46,8 @@ static int param_word(struct dofi_params *p, const char *word, size_t len,
 	slot = param_slot(p, word, eq - word);
 	if (!slot) {
 		snprintf(why, why_size,
-			 "unknown key \"%.*s\" (known: provider, domain, address, endpoint)",
+			 "unknown key \"%.*s\" (known: provider, domain, address, endpoint, "
+			 "strict)",
 			 (int)(eq - word), word);
 		return -EINVAL;
 	}
@@ -59,6 +61,10 @@ static int param_word(struct dofi_params *p, const char *word, size_t len,
 	slot[value_len] = 0;
 	if (slot == p->endpoint && strcmp(slot, "msg") && strcmp(slot, "rdm")) {
 		snprintf(why, why_size, "endpoint=%s is neither msg nor rdm", slot);
+		return -EINVAL;
+	}
+	if (slot == p->strict && strcmp(slot, "0") && strcmp(slot, "1")) {
+		snprintf(why, why_size, "strict=%s is neither 0 nor 1", slot);
 		return -EINVAL;
 	}
 	return 0;

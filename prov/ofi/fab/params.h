@@ -11,6 +11,7 @@ struct dofi_params {
 	char domain[64];
 	char address[64];	/* numeric, of a local interface */
 	char endpoint[64];	/* msg: connected, rdm: connectionless */
+	char strict[64];	/* 0 or 1: in place of the API version's DAT_OFI_STRICT */
 	/* in OFED's form, "mlx4_0 1" or "ib0 0", a device or interface; else empty: fab/named.h */
 	char name[64];
 	unsigned port;		/* of the device; 0 for an interface, or for any port of a device */
@@ -18,8 +19,8 @@ struct dofi_params {
 
 /*
  * Parses @text, `key=value` words or a name and a port, into @params. Returns 0; or -EINVAL, with a
- * sentence in @why, for another word, an unknown key, an overlong value, an unknown endpoint type
- * or a port above 255.
+ * sentence in @why, for another word, an unknown key, an overlong value, an unknown endpoint
+ * type, a strict other than 0 and 1, or a port above 255.
  */
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size);
 

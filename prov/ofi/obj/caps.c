@@ -3,6 +3,7 @@
 
 #include "obj/caps.h"
 
+#include "base/log.h"
 #include "obj/ia.h"
 
 #include <stdio.h>
@@ -60,15 +61,43 @@ static void fill_merging(const struct dofi_ia *ia, void *member)
 /* Values that an endpoint accepts, except limits */
 
 /* DAT_COMPLETION_EVD_THRESHOLD_FLAG is another name for the default. */
-static bool take_stream_flag(uint64_t *value)
+static bool take_stream_flag(const struct dofi_ia *ia, uint64_t *value)
 {
+	(void)ia;
 	return *value == DAT_COMPLETION_DEFAULT_FLAG || *value == DAT_COMPLETION_UNSIGNALLED_FLAG ||
 	       *value == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
-static bool take_recv_flag(uint64_t *value)
+static bool take_recv_flag(const struct dofi_ia *ia, uint64_t *value)
 {
-	return take_stream_flag(value) || *value == DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	return take_stream_flag(ia, value) || *value == DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+#define REQUEST_FENCES \
+	(DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG)
+#else
+#define REQUEST_FENCES DAT_COMPLETION_BARRIER_FENCE_FLAG
+#endif
+
+/*
+ * Every request may be suppressed, solicited or fenced by its own flags, so these are no choice of
+ * the EP. DAT lists none of them here; programs for OFED's provider, which ignores the attribute,
+ * set any, and programs of uDAPL 1.2 set SUPPRESS.
+ */
+static bool take_request_flags(const struct dofi_ia *ia, uint64_t *value)
+{
+	const uint64_t ignored = DAT_COMPLETION_SUPPRESS_FLAG |
+		(ia->strict ? 0 : DAT_COMPLETION_SOLICITED_WAIT_FLAG | REQUEST_FENCES);
+	uint64_t rest = *value & ~ignored;
+
+	if (!take_stream_flag(ia, &rest))
+		return false;
+	if (rest != *value)
+		dofi_log(DOFI_WARN, DOFI_EP, "request_completion_flags %#x taken as %#x: "
+			 "other flags are those of each request", (unsigned)*value, (unsigned)rest);
+	*value = rest;
+	return true;
 }
 
 bool dofi_qos_known(DAT_QOS qos)
@@ -85,21 +114,24 @@ bool dofi_qos_known(DAT_QOS qos)
 	}
 }
 
-static bool take_qos(uint64_t *value)
+static bool take_qos(const struct dofi_ia *ia, uint64_t *value)
 {
+	(void)ia;
 	return dofi_qos_known((DAT_QOS)*value);
 }
 
 /* There are no such attributes, so the array is empty. */
-static bool take_no_array(uint64_t *value)
+static bool take_no_array(const struct dofi_ia *ia, uint64_t *value)
 {
+	(void)ia;
 	*value = 0;
 	return true;
 }
 
 /* Means nothing without a shared receive queue. */
-static bool take_any(uint64_t *value)
+static bool take_any(const struct dofi_ia *ia, uint64_t *value)
 {
+	(void)ia;
 	(void)value;
 	return true;
 }
@@ -340,7 +372,7 @@ const struct dofi_cap dofi_caps[] = {
 	EP_ATTR(recv_completion_flags, RECV_COMPLETION_FLAGS, .take = take_recv_flag,
 		.when = &waiting, .no_receives = true,
 		.adds = OWN_FLAGS),
-	EP_ATTR(request_completion_flags, REQUEST_COMPLETION_FLAGS, .take = take_stream_flag,
+	EP_ATTR(request_completion_flags, REQUEST_COMPLETION_FLAGS, .take = take_request_flags,
 		.when = &waiting, .adds = OWN_FLAGS),
 	EP_ATTR(max_recv_dtos, MAX_RECV_DTOS, .limit = DAT_IA_FIELD_IA_MAX_DTO_PER_EP,
 		.def = 64, .when = &waiting, .adds = "slots of its own"),

@@ -61,7 +61,7 @@ struct dofi_cap {
 	uint64_t limit;				/* the field of the row of the IA */
 	uint64_t def;				/* the value for NULL; the limit may be lower */
 	bool zero_is_default;			/* programs pass 0 for the default */
-	bool (*take)(uint64_t *value);
+	bool (*take)(const struct dofi_ia *ia, uint64_t *value);
 	/* the states in which it may be modified; NULL: never */
 	const struct dofi_cap_states *when;
 	/* it may be modified only while no receive is posted */

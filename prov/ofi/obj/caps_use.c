@@ -172,6 +172,7 @@ static void named_transport(struct dofi_ia *ia)
 	named_add(ia, "OFI_RDMA", ia->fabric.target_rdma ? "target" : "fabric");
 	named_add(ia, "OFI_WRITES_ORDERED", ia->fabric.write_ordered ? "TRUE" : "FALSE");
 	named_refusal(ia);
+	named_add(ia, "OFI_STRICT", ia->strict ? "TRUE" : "FALSE");
 	if (ia->frame_size[0])
 		named_add(ia, "OFI_FRAME_SIZE", ia->frame_size);
 }
@@ -269,7 +270,7 @@ bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 	if (!value && row->zero_is_default)
 		value = default_of(ia, row);
 	/* a negative count is a large number here */
-	if (row->take ? !row->take(&value) : value > most_of(ia, row))
+	if (row->take ? !row->take(ia, &value) : value > most_of(ia, row))
 		return false;
 	store(attr, row->offset, row->size, value);
 	return true;

@@ -84,7 +84,7 @@ static int evd_init(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags) D
 	evd->enabled = true;
 	evd->waitable = true;
 	evd->dying = evd->is_async = false;
-	evd->streams = 0;
+	evd->streams = evd->unsignalled = evd->solicited = 0;
 	evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
 	evd->waiting = false;
 	evd->spin = (struct dofi_spin){ 0 };

@@ -77,9 +77,14 @@ struct dofi_evd {
 	_Atomic(struct dofi_cq *) straight_feed;
 
 	int streams;			/* streams that deliver here; under streams_lock */
+	/* the streams of these that notify as their flag says; under streams_lock */
+	int unsignalled, solicited;
 	/* it is an IA's EVD of asynchronous events; under streams_lock */
 	bool is_async;
-	/* how all streams notify; written under streams_lock, read without */
+	/*
+	 * the flags of all streams; 0: each event notifies. Written under streams_lock, read
+	 * without
+	 */
 	_Atomic DAT_COMPLETION_FLAGS notice;
 
 	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
@@ -195,13 +200,13 @@ struct dofi_stream {
 
 /*
  * Makes @evd an IA's EVD of asynchronous events. Returns false without side effects if completions
- * there do not all notify.
+ * there do not all notify and its IA is strict.
  */
 bool dofi_evd_take_async(struct dofi_evd *evd);
 
 /*
  * Replaces the @n streams of @from by those of @to. Returns false without side effects if streams
- * of one EVD would not notify alike.
+ * of one EVD of a strict IA would not notify alike.
  */
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n);
 

@@ -3,6 +3,9 @@
 
 #include "obj/evd.h"
 
+#include "base/log.h"
+#include "obj/ia.h"
+
 /* Feeds */
 
 static int feed_index(struct dofi_evd *evd, struct dofi_cq *cq)
@@ -82,32 +85,39 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 static struct dofi_mutex streams_lock;
 
 /*
- * Software and asynchronous events have no object that could say how they notify. Needs the lock.
+ * Returns what keeps the stream from its EVD, in words, or NULL. Software and asynchronous events
+ * have no object that could say how they notify. Needs the lock.
  */
-static bool stream_fits(const struct dofi_stream *s) DOFI_NEEDS(streams_lock)
+static const char *stream_misfit(const struct dofi_stream *s) DOFI_NEEDS(streams_lock)
 {
-	if (s->notice && (s->evd->flags & DAT_EVD_SOFTWARE_FLAG || s->evd->is_async))
-		return false;
-	return !s->evd->streams || s->evd->notice == s->notice;
+	const struct dofi_evd *evd = s->evd;
+
+	if (!evd || !evd->obj.ia->strict)
+		return NULL;
+	if (s->notice && evd->flags & DAT_EVD_SOFTWARE_FLAG)
+		return "software events, which always notify";
+	if (s->notice && evd->is_async)
+		return "asynchronous events, which always notify";
+	if (evd->streams && evd->notice != s->notice)
+		return "events that notify differently";
+	return NULL;
 }
 
-/* Returns false if the stream does not notify like the others of its EVD. Needs the lock. */
-static bool stream_join(const struct dofi_stream *s) DOFI_NEEDS(streams_lock)
+/* Counts a stream that joins its EVD (@by is 1) or leaves (-1). Needs the lock. */
+static void stream_count(const struct dofi_stream *s, int by) DOFI_NEEDS(streams_lock)
 {
-	if (!s->evd)
-		return true;
-	if (!stream_fits(s))
-		return false;
-	s->evd->streams++;
-	s->evd->notice = s->notice;
-	return true;
-}
+	struct dofi_evd *evd = s->evd;
 
-/* Needs the lock. */
-static void stream_leave(const struct dofi_stream *s) DOFI_NEEDS(streams_lock)
-{
-	if (s->evd && !--s->evd->streams)
-		s->evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
+	if (!evd)
+		return;
+	evd->streams += by;
+	if (s->notice == DAT_COMPLETION_UNSIGNALLED_FLAG)
+		evd->unsignalled += by;
+	else if (s->notice == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		evd->solicited += by;
+	evd->notice = (DAT_COMPLETION_FLAGS)(
+		(evd->unsignalled ? DAT_COMPLETION_UNSIGNALLED_FLAG : 0) |
+		(evd->solicited ? DAT_COMPLETION_SOLICITED_WAIT_FLAG : 0));
 }
 
 /* How many of @n have joined: all, or those before one that does not fit. Needs the lock. */
@@ -115,8 +125,8 @@ static int streams_join(const struct dofi_stream *s, int n) DOFI_NEEDS(streams_l
 {
 	int i;
 
-	for (i = 0; i < n && stream_join(&s[i]); i++)
-		;
+	for (i = 0; i < n && !stream_misfit(&s[i]); i++)
+		stream_count(&s[i], 1);
 	return i;
 }
 
@@ -124,7 +134,14 @@ static int streams_join(const struct dofi_stream *s, int n) DOFI_NEEDS(streams_l
 static void streams_leave(const struct dofi_stream *s, int n) DOFI_NEEDS(streams_lock)
 {
 	while (n--)
-		stream_leave(&s[n]);
+		stream_count(&s[n], -1);
+}
+
+static void misfit_log(const struct dofi_evd *evd, DAT_COMPLETION_FLAGS flags, const char *misfit)
+{
+	dofi_log(DOFI_WARN, DOFI_EVD,
+		 "evd %p: events with completion flags %#x are refused, as the EVD has %s; "
+		 "DAT_OFI_STRICT=0 accepts both", (const void *)evd, flags, misfit);
 }
 
 bool dofi_evd_take_async(struct dofi_evd *evd)
@@ -132,24 +149,30 @@ bool dofi_evd_take_async(struct dofi_evd *evd)
 	bool fits;
 
 	dofi_mutex_lock(&streams_lock);
-	fits = evd->notice == DAT_COMPLETION_DEFAULT_FLAG;
+	fits = evd->notice == DAT_COMPLETION_DEFAULT_FLAG || !evd->obj.ia->strict;
 	if (fits)
 		evd->is_async = true;
 	dofi_mutex_unlock(&streams_lock);
+	if (!fits)
+		misfit_log(evd, DAT_COMPLETION_DEFAULT_FLAG, "events that notify differently");
 	return fits;
 }
 
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n)
 {
+	const char *misfit = NULL;
 	int joined;
 
 	dofi_mutex_lock(&streams_lock);
 	streams_leave(from, n);
 	joined = streams_join(to, n);
 	if (joined < n) {
+		misfit = stream_misfit(&to[joined]);
 		streams_leave(to, joined);
 		streams_join(from, n);	/* cannot fail: they were joined before */
 	}
 	dofi_mutex_unlock(&streams_lock);
-	return joined == n;
+	if (misfit)
+		misfit_log(to[joined].evd, to[joined].notice, misfit);
+	return !misfit;
 }

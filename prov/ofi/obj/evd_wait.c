@@ -216,9 +216,9 @@ static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold) DOF
 {
 	if (threshold > evd->qlen)
 		return DOFI_BAD_ARG(3);
-	if (threshold > 1 && evd->notice == DAT_COMPLETION_UNSIGNALLED_FLAG)
+	if (threshold > 1 && evd->notice & DAT_COMPLETION_UNSIGNALLED_FLAG)
 		return DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
-	if (threshold > 1 && evd->notice == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+	if (threshold > 1 && evd->notice & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		return DOFI_BAD_STATE(EVD_CONFIG_SOLICITED);
 	return DAT_SUCCESS;
 }

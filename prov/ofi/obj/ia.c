@@ -246,6 +246,14 @@ static void fabrics_release(struct dofi_ia *ia)
 	dofi_fabric_release(&ia->fabric);
 }
 
+/* Programs of DAT 2.0 were written for OFED's provider, those of uDAPL 1.2 for several. */
+static bool is_strict(const struct dofi_params *params)
+{
+	if (dofi_settings.strict >= 0)
+		return dofi_settings.strict;
+	return params->strict[0] ? params->strict[0] == '1' : DAT_VERSION_MAJOR < 2;
+}
+
 int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 		 const struct dofi_xports *xports, bool thread_safe, struct dofi_ia **out)
 {
@@ -258,6 +266,7 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ia_reset(ia);
 	ia->obj.provider = provider;
 	ia->thread_safe = thread_safe;
+	ia->strict = is_strict(params);
 	ret = fabrics_choose(ia, params, xports);
 	if (ret)
 		goto put_ia;

@@ -42,6 +42,7 @@ struct dofi_ia {
 	struct dofi_progress progress;
 	struct sockaddr_storage address;
 	bool thread_safe;		/* of the dat.conf entry that was opened */
+	bool strict;			/* refuses what DAT forbids and OFED's provider accepts */
 
 	_Atomic(struct dofi_evd *) async_evd; /* for asynchronous events; may be NULL */
 	bool async_evd_owned;		/* made by dat_ia_open */

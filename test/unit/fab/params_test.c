@@ -24,6 +24,7 @@ static void empty(const char *text)
 	cr_expect_str_eq(params.domain, "");
 	cr_expect_str_eq(params.address, "");
 	cr_expect_str_eq(params.endpoint, "");
+	cr_expect_str_eq(params.strict, "");
 }
 
 Test(params, none_is_any) { empty(NULL); }
@@ -32,11 +33,13 @@ Test(params, blanks_are_any) { empty(" \t  \t"); }
 
 Test(params, all_keys)
 {
-	cr_assert_eq(parse("\tprovider=tcp  domain=eth0 endpoint=rdm address=10.0.0.1 "), 0);
+	cr_assert_eq(parse("\tprovider=tcp  domain=eth0 endpoint=rdm address=10.0.0.1 strict=0 "),
+		     0);
 	cr_expect_str_eq(params.provider, "tcp");
 	cr_expect_str_eq(params.domain, "eth0");
 	cr_expect_str_eq(params.address, "10.0.0.1");
 	cr_expect_str_eq(params.endpoint, "rdm");
+	cr_expect_str_eq(params.strict, "0");
 }
 
 Test(params, a_value_may_have_equal_signs)
@@ -64,10 +67,11 @@ Test(params, an_unknown_key_is_named) { refused("fabric=tcp", "\"fabric\""); }
 Test(params, a_shortened_key_is_unknown) { refused("prov=tcp", "\"prov\""); }
 Test(params, a_longer_key_is_unknown) { refused("providers=tcp", "\"providers\""); }
 Test(params, keys_have_small_letters) { refused("Provider=tcp", "\"Provider\""); }
-Test(params, known_keys_are_listed) { refused("a=b", "provider, domain, address, endpoint"); }
+Test(params, known_keys_are_listed) { refused("a=b", "address, endpoint, strict"); }
 Test(params, an_empty_value_is_refused) { refused("domain=", "\"domain\" has 0 characters"); }
 Test(params, an_unknown_endpoint_is_named) { refused("endpoint=dgram", "=dgram is neither msg"); }
 Test(params, endpoints_have_small_letters) { refused("endpoint=RDM domain=a", "endpoint=RDM"); }
+Test(params, strict_is_0_or_1) { refused("strict=yes", "strict=yes is neither 0 nor 1"); }
 Test(params, a_later_word_is_checked) { refused("provider=tcp  oops", "\"oops\""); }
 
 static void named(const char *text, const char *name, unsigned port)

@@ -3,6 +3,8 @@
 
 #include "obj/fixture.h"
 
+#include "base/log.h"
+#include "capture.h"
 #include "obj/caps.h"
 
 #include <stdio.h>
@@ -150,6 +152,7 @@ static DAT_RETURN ask(void)
 /* Only some fabrics can report it. On all other fabrics the endpoint is refused later. */
 Test(caps_use, receives_may_notify_as_the_peer_says)
 {
+	ia->strict = true;
 	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	succeed(ask());
 	attr.request_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
@@ -411,8 +414,33 @@ Test(caps_use, other_flags_are_not_for_a_stream)
 	attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
 	expect_arg(ask(), 7);
 	attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+	attr.request_completion_flags = (DAT_COMPLETION_FLAGS)0x1000;
+	expect_arg(ask(), 7);
+	ia->strict = true;
 	attr.request_completion_flags = DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	expect_arg(ask(), 7);
+}
+
+/* Each request has these flags of its own, so the attribute does not have them. */
+Test(caps_use, flags_that_every_request_has_are_taken_out)
+{
+	static struct capture said;
+	const char *text;
+
+	ia->strict = false;
+	dofi_log_max = DOFI_WARN;
+	attr.request_completion_flags = (DAT_COMPLETION_FLAGS)(
+		DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG |
+		DAT_COMPLETION_UNSIGNALLED_FLAG);
+	succeed(ask());
+	cr_expect_eq(got.request_completion_flags, DAT_COMPLETION_UNSIGNALLED_FLAG);
+	ia->strict = true;
+	attr.request_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	capture_begin(&said);
+	succeed(ask());
+	text = capture_end(&said);
+	cr_expect(strstr(text, "request_completion_flags 0x1 taken as 0"), "%s", text);
+	cr_expect_eq(got.request_completion_flags, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 Test(caps_use, other_services_are_refused)

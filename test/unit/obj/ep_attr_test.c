@@ -294,7 +294,7 @@ Test(ep_attr, attributes_are_bounded)
 	REFUSES(ATTR(RECV_COMPLETION_FLAGS), ep_attr.recv_completion_flags,
 		DAT_COMPLETION_SUPPRESS_FLAG);
 	REFUSES(ATTR(REQUEST_COMPLETION_FLAGS), ep_attr.request_completion_flags,
-		DAT_COMPLETION_BARRIER_FENCE_FLAG);
+		(DAT_COMPLETION_FLAGS)0x1000);
 	REFUSES(ATTR(MAX_RECV_DTOS), ep_attr.max_recv_dtos, most.max_dto_per_ep + 1);
 	REFUSES(ATTR(MAX_RECV_DTOS), ep_attr.max_recv_dtos, -1);
 	REFUSES(ATTR(MAX_REQUEST_DTOS), ep_attr.max_request_dtos, most.max_dto_per_ep + 1);

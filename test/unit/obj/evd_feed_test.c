@@ -3,7 +3,11 @@
 
 #include "obj/evd_one.h"
 
+#include "base/log.h"
+#include "capture.h"
 #include "obj/cno.h"
+
+#include <string.h>
 
 TestSuite(evd_feed, .init = objects_init, .fini = ia_fini);
 
@@ -153,6 +157,7 @@ Test(evd_feed, completions_that_notify_alike_share)
 	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE a, b;
 
+	ia->strict = true;
 	succeed(ep_of(dto, CHOSEN, dto, CHOSEN, evd, &a));
 	succeed(ep_of(dto, CHOSEN, dto, CHOSEN, evd, &b));
 	expect_arg(ep_of(dto, ALL, NULL, ALL, evd, &b), 7);
@@ -168,6 +173,7 @@ Test(evd_feed, the_last_to_leave_frees_the_choice)
 	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE a, b;
 
+	ia->strict = true;
 	succeed(ep_of(dto, CHOSEN, evd, ALL, evd, &a));
 	expect_arg(ep_of(dto, ALL, dto, ALL, evd, &b), 7);
 	succeed(dofi_ep_free(a));
@@ -180,6 +186,7 @@ Test(evd_feed, one_endpoint_cannot_mix_either)
 	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep;
 
+	ia->strict = true;
 	expect_arg(ep_of(dto, CHOSEN, dto, ALL, evd, &ep), 7);
 	expect_arg(ep_of(dto, ALL, dto, CHOSEN, evd, &ep), 7);
 	succeed(ep_of(dto, ALL, dto, ALL, evd, &ep));
@@ -197,6 +204,7 @@ Test(evd_feed, chosen_notices_share_with_completions_alone)
 	DAT_RSP_HANDLE rsp;
 	DAT_EP_HANDLE ep;
 
+	ia->strict = true;
 	expect_arg(ep_of(software, CHOSEN, NULL, ALL, evd, &ep), 7);
 	expect_arg(ep_of(NULL, ALL, software, CHOSEN, evd, &ep), 7);
 	expect_arg(ep_of(both, CHOSEN, NULL, ALL, both, &ep), 7);
@@ -219,6 +227,7 @@ Test(evd_feed, solicited_notices_share_with_receives_alone)
 	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE a, b;
 
+	ia->strict = true;
 	ia->fabric.cq_data = false;
 	/* the fabric does not report solicited messages */
 	expect_arg(ep_of(dto, SOLICITED, evd, ALL, evd, &a), 7);
@@ -243,6 +252,7 @@ Test(evd_feed, streams_may_change_with_their_endpoint)
 	DAT_EP_PARAM wanted = { .recv_evd_handle = other };
 	DAT_EP_HANDLE ep, second;
 
+	ia->strict = true;
 	succeed(ep_of(dto, ALL, evd, ALL, evd, &ep));
 	wanted.ep_attr.recv_completion_flags = CHOSEN;
 	succeed(dofi_ep_modify(ep, flags, &wanted));
@@ -255,4 +265,69 @@ Test(evd_feed, streams_may_change_with_their_endpoint)
 	succeed(dofi_ep_free(second));
 	succeed(ep_of(dto, ALL, evd, ALL, evd, &second));
 	expect_arg(ep_of(other, CHOSEN, evd, ALL, evd, &second), 7);
+}
+
+/* Without the strictness of DAT any streams share an EVD, which knows how each notifies. */
+
+static DAT_COMPLETION_FLAGS notice_of(DAT_EVD_HANDLE handle)
+{
+	return ((struct dofi_evd *)handle)->notice;
+}
+
+Test(evd_feed, any_streams_share_an_evd_that_is_not_strict)
+{
+	DAT_EVD_HANDLE all = evd_make(8, DAT_EVD_DEFAULT_FLAG);	/* all but software */
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE a, b, c;
+
+	ia->fabric.cq_data = true;
+	ia->strict = false;
+	succeed(ep_of(all, ALL, all, CHOSEN, all, &a));
+	cr_expect_eq(notice_of(all), CHOSEN);
+	succeed(ep_of(all, SOLICITED, all, ALL, all, &b));
+	cr_expect_eq((int)notice_of(all), CHOSEN | SOLICITED);
+	succeed(ep_of(all, CHOSEN, all, CHOSEN, all, &c));
+	succeed(dofi_psp_create(ia, 7, all, DAT_PSP_CONSUMER_FLAG, &psp));
+	succeed(dofi_ep_free(a));
+	cr_expect_eq((int)notice_of(all), CHOSEN | SOLICITED);
+	succeed(dofi_ep_free(c));
+	cr_expect_eq(notice_of(all), SOLICITED);
+	succeed(dofi_ep_free(b));
+	cr_expect_eq(notice_of(all), ALL);
+	succeed(dofi_psp_free(psp));
+	succeed(dofi_evd_free(all));
+}
+
+Test(evd_feed, software_and_asynchronous_events_share_as_well)
+{
+	DAT_EVD_HANDLE software = evd_make(8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG |
+			DAT_EVD_SOFTWARE_FLAG | DAT_EVD_ASYNC_FLAG));
+	DAT_EP_HANDLE a, b;
+
+	ia->strict = false;
+	succeed(ep_of(software, CHOSEN, NULL, ALL, evd, &a));
+	cr_expect(dofi_evd_take_async(software));
+	succeed(ep_of(software, CHOSEN, NULL, ALL, evd, &b));
+}
+
+/* The log has the reason of a refusal, and how to lift it. */
+Test(evd_feed, a_refusal_names_the_reason_and_the_setting)
+{
+	DAT_EVD_HANDLE dto = evd_make(8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_ASYNC_FLAG));
+	static struct capture said;
+	const char *text;
+	DAT_EP_HANDLE ep;
+
+	ia->strict = true;
+	dofi_log_max = DOFI_WARN;
+	capture_begin(&said);
+	expect_arg(ep_of(dto, ALL, dto, CHOSEN, evd, &ep), 7);
+	text = capture_end(&said);
+	cr_expect(strstr(text, "flags 0x4 are refused"), "%s", text);
+	cr_expect(strstr(text, "notify differently; DAT_OFI_STRICT=0 accepts"), "%s", text);
+	succeed(ep_of(dto, CHOSEN, NULL, ALL, evd, &ep));
+	capture_begin(&said);
+	cr_expect(!dofi_evd_take_async(dto));
+	text = capture_end(&said);
+	cr_expect(strstr(text, "DAT_OFI_STRICT=0"), "%s", text);
 }

@@ -133,6 +133,31 @@ Test(ia_open, a_transport_that_carries_requests_itself_says_how_much)
 	succeed(dofi_ia_close(opened, DAT_CLOSE_ABRUPT_FLAG));
 }
 
+/* The setting counts, else ia_params, else the API version. */
+static bool opens_strict(long setting, const char *ia_params)
+{
+	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+	const struct dofi_xports xports = { .connected = &transport_ops };
+	struct dofi_params params = { .provider = "" };
+	bool strict;
+
+	dofi_settings.strict = setting;
+	snprintf(params.strict, sizeof(params.strict), "%s", ia_params);
+	cr_assert_eq(dofi_ia_open(&provider, &params, &xports, true, &ia), 0);
+	strict = ia->strict;
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	return strict;
+}
+
+Test(ia_open, the_setting_decides_what_is_refused)
+{
+	cr_expect_eq(opens_strict(-1, ""), DAT_VERSION_MAJOR < 2);
+	cr_expect(opens_strict(-1, "1"));
+	cr_expect(!opens_strict(-1, "0"));
+	cr_expect(!opens_strict(0, "1"));
+	cr_expect(opens_strict(1, "0"));
+}
+
 Test(ia_open, opens_and_closes_often)
 {
 	int i;
