@@ -200,6 +200,7 @@ obj_test_sources = \
 	test/unit/obj/ops.h \
 	test/unit/obj/psp_test.c \
 	test/unit/obj/pz_test.c \
+	test/unit/obj/reason.h \
 	test/unit/obj/rmr_one.h \
 	test/unit/obj/rmr_test.c \
 	test/unit/obj/rsp_test.c \

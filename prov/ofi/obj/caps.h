@@ -62,6 +62,7 @@ struct dofi_cap {
 	uint64_t def;				/* the value for NULL; the limit may be lower */
 	bool zero_is_default;			/* programs pass 0 for the default */
 	bool (*take)(const struct dofi_ia *ia, uint64_t *value);
+	const char *takes;			/* the values that pass take(), if not all do */
 	/* the states in which it may be modified; NULL: never */
 	const struct dofi_cap_states *when;
 	/* it may be modified only while no receive is posted */

@@ -262,6 +262,23 @@ static uint64_t default_of(const struct dofi_ia *ia, const struct dofi_cap *row)
 	return row->def < most ? row->def : most;
 }
 
+/* Logs a value that the row does not permit. */
+static void value_log(const struct dofi_ia *ia, const struct dofi_cap *row, uint64_t value)
+{
+	const uint64_t most = most_of(ia, row);
+
+	if (row->take)
+		dofi_log(DOFI_WARN, DOFI_EP, "%s is %#llx; permitted: %s", row->name,
+			 (unsigned long long)value, row->takes);
+	else if (row->word)
+		dofi_log(DOFI_WARN, DOFI_EP, "%s is %llu; permitted: %s", row->name,
+			 (unsigned long long)value, row->word);
+	else
+		dofi_log(DOFI_WARN, DOFI_EP, "%s is %lld; permitted: 0 to %llu", row->name,
+			 most <= INT32_MAX ? (int32_t)value : (long long)value,
+			 (unsigned long long)most);
+}
+
 bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
@@ -270,8 +287,10 @@ bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 	if (!value && row->zero_is_default)
 		value = default_of(ia, row);
 	/* a negative count is a large number here */
-	if (row->take ? !row->take(ia, &value) : value > most_of(ia, row))
+	if (row->take ? !row->take(ia, &value) : value > most_of(ia, row)) {
+		value_log(ia, row, value);
 		return false;
+	}
 	store(attr, row->offset, row->size, value);
 	return true;
 }

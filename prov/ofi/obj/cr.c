@@ -236,11 +236,12 @@ static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT 
 			      const void *data) DOFI_NEEDS(ep->lock)
 {
 	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
-		return DOFI_BAD_HANDLE(EP);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(EP), DOFI_CM, "the EP to accept was freed");
 	if (!may_accept(ep, cr))
-		return dofi_ep_bad_state(ep);
+		return dofi_ep_refuse(ep, "dat_cr_accept");
 	if (!ep->pz || !ep->connect_evd)
-		return DOFI_BAD_STATE(EP_NOTREADY);
+		return DOFI_REFUSED(DOFI_BAD_STATE(EP_NOTREADY), DOFI_CM,
+				    "the EP to accept has no %s", ep->pz ? "connect EVD" : "PZ");
 	/* only one of two threads that answer the request gets it */
 	if (!dofi_obj_claim(&cr->obj))
 		return DOFI_BAD_HANDLE(CR);
@@ -321,11 +322,17 @@ static DAT_RETURN cr_accept(struct dofi_cr *cr, DAT_EP_HANDLE ep_handle, DAT_COU
 	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(cr->ep ? cr->ep : ep_handle);
 
 	if (!is_acceptor(cr, ep_handle, ep))
-		return DOFI_BAD_HANDLE(EP);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(EP), DOFI_CM, "ep_handle is %p; permitted: %s",
+				    ep_handle, cr->ep ?
+				    "null, as the request has an EP of its own" :
+				    "an EP of the request's IA and service type");
 	if (data_size < 0 || data_size > cr->obj.ia->max_private_data)
-		return DOFI_BAD_ARG(3);
+		return DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_CM,
+				    "private_data_size is %d; permitted: 0 to %d", data_size,
+				    cr->obj.ia->max_private_data);
 	if (data_size && !data)
-		return DOFI_BAD_ARG(4);
+		return DOFI_REFUSED(DOFI_BAD_ARG(4), DOFI_CM,
+				    "no private_data, with a size of %d", data_size);
 	return cr->datagram ? accept_exchange(cr, ep, data_size, data) :
 			      accept_connection(cr, ep, data_size, data);
 }
@@ -338,7 +345,8 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_
 	DAT_RETURN ret;
 
 	if (!cr)
-		return DOFI_BAD_HANDLE(CR);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(CR), DOFI_CM,
+				    "dat_cr_accept: %p is no unanswered request", cr_handle);
 	ret = cr_accept(cr, ep_handle, data_size, data);
 	if (ret) {
 		dofi_obj_leave(&cr->obj);

@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_DAT_H
 #define DOFI_OBJ_DAT_H
 
+#include "base/log.h"
 #include "dat_select.h"
 
 /* A return code with its class bit; DAT's headers have the parts only. */
@@ -14,6 +15,11 @@
 #define DOFI_NO_RESOURCE(what) DOFI_RET(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_##what)
 #define DOFI_NOT_IMPLEMENTED DOFI_RET(DAT_NOT_IMPLEMENTED, 0)
 #define DOFI_NOT_SUPPORTED DOFI_RET(DAT_MODEL_NOT_SUPPORTED, 0)
+
+/* @ret of a call that is refused, after a line in the log with the reason. */
+#define DOFI_REFUSED(ret, subsys, ...)                                       \
+	(dofi_log_on(DOFI_WARN, subsys) ?                                    \
+		 dofi_log_write(DOFI_WARN, subsys, __VA_ARGS__) : (void)0, (ret))
 
 /* Time-outs, masks and lengths keep their DAT types; lengths differ between the versions. */
 #if DAT_VERSION_MAJOR >= 2

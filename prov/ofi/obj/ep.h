@@ -216,6 +216,14 @@ static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep) DOFI_NEEDS(
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
 }
 
+/* dofi_ep_bad_state(), for a call that is not on the data path: the log has the reason. */
+static inline DAT_RETURN dofi_ep_refuse(const struct dofi_ep *ep, const char *call)
+	DOFI_NEEDS(ep->lock)
+{
+	return DOFI_REFUSED(dofi_ep_bad_state(ep), DOFI_EP, "%s: ep %p is in the state %s", call,
+			    (const void *)ep, dofi_ep_state_row(ep->state)->name);
+}
+
 /* Whether a connection of @ep is being made, used or ended. EP lock held. */
 static inline bool dofi_ep_is_live(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {

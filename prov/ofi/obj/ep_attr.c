@@ -55,17 +55,20 @@ static void evd_put(struct dofi_evd *evd)
 		dofi_obj_put(&evd->obj);
 }
 
-bool dofi_ep_evd_use(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
-		     struct dofi_evd **evd)
+bool dofi_ep_evd_use(struct dofi_ia *ia, const char *name, DAT_EVD_HANDLE handle,
+		     DAT_EVD_FLAGS flag, struct dofi_evd **evd)
 {
 	struct dofi_evd *next = dofi_evd_use(handle, ia);
 
-	if (next && !(next->flags & flag)) {
-		evd_put(next);
-		next = NULL;
-	}
 	if (handle && !next)
+		return DOFI_REFUSED(false, DOFI_EP, "%s %p is no live EVD of the EP's IA", name,
+				    handle);
+	if (next && !(next->flags & flag)) {
+		dofi_log(DOFI_WARN, DOFI_EP, "%s %p has the flags %#x, without %#x", name, handle,
+			 next->flags, flag);
+		evd_put(next);
 		return false;
+	}
 	evd_put(*evd);
 	*evd = next;
 	return true;
@@ -177,7 +180,9 @@ static bool streams_swap(const struct dofi_ep_parts *old, const struct dofi_ep_p
 static bool solicits(const struct dofi_ep *ep, const DAT_EP_ATTR *a)
 {
 	return a->recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
-	       ep->obj.ia->fabric.cq_data;
+	       ep->obj.ia->fabric.cq_data ||
+	       DOFI_REFUSED(false, DOFI_EP, "recv_completion_flags: the fabric carries no data "
+			    "with a message, so SOLICITED_WAIT is not permitted");
 }
 
 /* Where operations of @ep complete if its PZ is @pz. */
@@ -213,7 +218,9 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 
 	dofi_ep_assert_locked(ep);
 	if (ret)
-		return ret;
+		return DOFI_REFUSED(ret, DOFI_EP, "no memory for queues of %d requests and %d "
+				    "receives", parts->attr.max_request_dtos,
+				    parts->attr.max_recv_dtos);
 	if (!solicits(ep, &parts->attr) || !streams_swap(&old, parts)) {
 		queue_discard(&next.sq, &ep->sq);
 		queue_discard(&next.rq, &ep->rq);
@@ -269,28 +276,32 @@ static bool take_pz(struct change *c)
 	struct dofi_pz *pz = dofi_pz_use(c->wanted->pz_handle, c->ep->obj.ia);
 
 	if (!pz)
-		return false;
+		return DOFI_REFUSED(false, DOFI_EP, "pz_handle %p is no live PZ of the EP's IA",
+				    c->wanted->pz_handle);
 	if (c->parts.pz)
 		dofi_obj_put(&c->parts.pz->obj);
 	c->parts.pz = pz;
-	return !c->parts.srq || c->parts.srq->pz == pz;
+	if (c->parts.srq && c->parts.srq->pz != pz)
+		return DOFI_REFUSED(false, DOFI_EP, "pz_handle %p is not the PZ of the EP's SRQ",
+				    c->wanted->pz_handle);
+	return true;
 }
 
 static bool take_recv_evd(struct change *c)
 {
-	return dofi_ep_evd_use(c->ep->obj.ia, c->wanted->recv_evd_handle, DAT_EVD_DTO_FLAG,
-			       &c->parts.recv_evd);
+	return dofi_ep_evd_use(c->ep->obj.ia, c->row->name, c->wanted->recv_evd_handle,
+			       DAT_EVD_DTO_FLAG, &c->parts.recv_evd);
 }
 
 static bool take_request_evd(struct change *c)
 {
-	return dofi_ep_evd_use(c->ep->obj.ia, c->wanted->request_evd_handle, DAT_EVD_DTO_FLAG,
-			       &c->parts.request_evd);
+	return dofi_ep_evd_use(c->ep->obj.ia, c->row->name, c->wanted->request_evd_handle,
+			       DAT_EVD_DTO_FLAG, &c->parts.request_evd);
 }
 
 static bool take_connect_evd(struct change *c)
 {
-	return dofi_ep_evd_use(c->ep->obj.ia, c->wanted->connect_evd_handle,
+	return dofi_ep_evd_use(c->ep->obj.ia, c->row->name, c->wanted->connect_evd_handle,
 			       DAT_EVD_CONNECTION_FLAG, &c->parts.connect_evd);
 }
 
@@ -299,15 +310,24 @@ static bool take_attr(struct change *c)
 	return dofi_caps_ep_take(c->ep->obj.ia, c->row, &c->wanted->ep_attr, &c->parts.attr);
 }
 
+/* Whether the operations that are posted fit into the wanted number. */
+static bool holds(const struct change *c, const struct dofi_queue *q, DAT_COUNT wanted)
+{
+	const uint32_t used = dofi_queue_used(q);
+
+	return used <= (uint32_t)wanted ||
+	       DOFI_REFUSED(false, DOFI_EP, "%s is %d; permitted: at least %u, which are posted",
+			    c->row->name, wanted, used);
+}
+
 static bool take_recv_dtos(struct change *c)
 {
-	return take_attr(c) && dofi_queue_used(&c->ep->rq) <= (uint32_t)c->parts.attr.max_recv_dtos;
+	return take_attr(c) && holds(c, &c->ep->rq, c->parts.attr.max_recv_dtos);
 }
 
 static bool take_request_dtos(struct change *c)
 {
-	return take_attr(c) &&
-	       dofi_queue_used(&c->ep->sq) <= (uint32_t)c->parts.attr.max_request_dtos;
+	return take_attr(c) && holds(c, &c->ep->sq, c->parts.attr.max_request_dtos);
 }
 
 /* The soft watermark of what an endpoint takes from its SRQ, which is at most the SRQ's depth. */
@@ -316,8 +336,12 @@ static bool take_srq_mark(struct change *c)
 	DAT_COUNT mark = c->wanted->ep_attr.srq_soft_hw;
 
 	c->parts.attr.srq_soft_hw = mark;
-	return c->parts.srq && (mark == DAT_HW_DEFAULT ||
-				(mark > 0 && mark <= dofi_srq_depth(c->parts.srq)));
+	if (!c->parts.srq)
+		return DOFI_REFUSED(false, DOFI_EP, "%s: the EP has no SRQ", c->row->name);
+	if (mark == DAT_HW_DEFAULT || (mark > 0 && mark <= dofi_srq_depth(c->parts.srq)))
+		return true;
+	return DOFI_REFUSED(false, DOFI_EP, "%s is %d; permitted: 1 to %d, or DAT_HW_DEFAULT",
+			    c->row->name, mark, dofi_srq_depth(c->parts.srq));
 }
 
 /* Rows that are not just attributes with a limit. */
@@ -360,7 +384,8 @@ static bool modifiable(DAT_EP_PARAM_MASK mask)
 		const struct dofi_cap *row = row_next(&mask);
 
 		if (!row || !row->when)
-			return false;
+			return DOFI_REFUSED(false, DOFI_EP, "dat_ep_modify: %s cannot be changed",
+					    row ? row->name : "an unknown bit of the mask");
 	}
 	return true;
 }
@@ -371,9 +396,12 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask) DOF
 		const struct dofi_cap *row = row_next(&mask);
 
 		if (!(row->when->bits & (1u << ep->state)))
-			return false;
+			return DOFI_REFUSED(false, DOFI_EP, "dat_ep_modify: %s in the state %s; "
+					    "permitted: %s", row->name,
+					    dofi_ep_state_row(ep->state)->name, row->when->words);
 		if (row->no_receives && !dofi_queue_empty(&ep->rq))
-			return false;
+			return DOFI_REFUSED(false, DOFI_EP, "dat_ep_modify: %s while receives are "
+					    "posted", row->name);
 	}
 	return true;
 }
@@ -426,14 +454,15 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(EP), DOFI_EP, "dat_ep_modify: %p is no live EP",
+				    ep_handle);
 	if (!modifiable(mask))
 		return DOFI_BAD_ARG(2);
 	dofi_ep_lock(ep);
 	if (!modifiable_now(ep, mask))
 		ret = dofi_ep_bad_state(ep);
 	else if (mask && !param)
-		ret = DOFI_BAD_ARG(3);
+		ret = DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_EP, "dat_ep_modify: no ep_param");
 	else if (mask)
 		ret = modify(ep, mask, param);
 	dofi_ep_unlock(ep);

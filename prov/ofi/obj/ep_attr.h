@@ -15,10 +15,11 @@ struct dofi_ep_parts {
 
 /*
  * Replaces *@evd by the EVD of @handle. Each is NULL or has a reference. Returns false without side
- * effects unless @handle is null or an EVD of @ia that takes @flag.
+ * effects unless @handle is null or an EVD of @ia that takes @flag; the log has the reason, with
+ * the argument's @name.
  */
-bool dofi_ep_evd_use(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
-		     struct dofi_evd **evd);
+bool dofi_ep_evd_use(struct dofi_ia *ia, const char *name, DAT_EVD_HANDLE handle,
+		     DAT_EVD_FLAGS flag, struct dofi_evd **evd);
 /* Gives up a reference to each part. */
 void dofi_ep_parts_put(const struct dofi_ep_parts *parts);
 

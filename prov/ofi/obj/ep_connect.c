@@ -14,7 +14,8 @@
 static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_storage *peer)
 {
 	if (!address)
-		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED),
+				    DOFI_CM, "no address to connect to");
 	memset(peer, 0, sizeof(*peer));
 	switch (address->sa_family) {
 	case AF_INET:
@@ -24,7 +25,9 @@ static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_s
 		memcpy(peer, address, sizeof(struct sockaddr_in6));
 		return DAT_SUCCESS;
 	default:
-		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED),
+				    DOFI_CM, "the address has the family %d; permitted: AF_INET "
+				    "(%d) or AF_INET6 (%d)", address->sa_family, AF_INET, AF_INET6);
 	}
 }
 
@@ -57,13 +60,23 @@ static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *
 				DAT_RETURN_SUBTYPE first)
 {
 	if (!a->timeout)
-		return DOFI_RET(DAT_INVALID_PARAMETER, first);
+		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, first), DOFI_CM,
+				    "timeout is 0; permitted: from 1 on");
 	if (a->data_size < 0 || a->data_size > attempt_data_max(ep, a))
-		return DOFI_RET(DAT_INVALID_PARAMETER, first + 1);
+		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, first + 1), DOFI_CM,
+				    "private_data_size is %d; permitted: 0 to %d", a->data_size,
+				    attempt_data_max(ep, a));
 	if (a->data_size && !a->data)
-		return DOFI_RET(DAT_INVALID_PARAMETER, first + 2);
-	if (!dofi_qos_known(a->qos) || a->flags != DAT_CONNECT_DEFAULT_FLAG)
-		return DOFI_NOT_SUPPORTED;
+		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, first + 2), DOFI_CM,
+				    "no private_data, with a size of %d", a->data_size);
+	if (!dofi_qos_known(a->qos))
+		return DOFI_REFUSED(DOFI_NOT_SUPPORTED, DOFI_CM, "quality_of_service is %#x; "
+				    "permitted: DAT_QOS_BEST_EFFORT or one of dat_qos_supported",
+				    a->qos);
+	if (a->flags != DAT_CONNECT_DEFAULT_FLAG)
+		return DOFI_REFUSED(DOFI_NOT_SUPPORTED, DOFI_CM, "connect_flags are %#x; "
+				    "permitted: DAT_CONNECT_DEFAULT_FLAG (%#x)", a->flags,
+				    DAT_CONNECT_DEFAULT_FLAG);
 	return DAT_SUCCESS;
 }
 
@@ -94,9 +107,10 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 		return exchange_start(ep, a);
 	dofi_ep_lock(ep);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
-		ret = dofi_ep_bad_state(ep);
+		ret = dofi_ep_refuse(ep, "dat_ep_connect");
 	} else if (!ep->pz || !ep->connect_evd) {
-		ret = DOFI_BAD_STATE(EP_NOTREADY);
+		ret = DOFI_REFUSED(DOFI_BAD_STATE(EP_NOTREADY), DOFI_CM,
+				   "the EP to connect has no %s", ep->pz ? "connect EVD" : "PZ");
 	} else {
 		request_fill(&ep->request, a);
 		ep->remote_port = a->conn_qual;
@@ -123,10 +137,12 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 	DAT_RETURN ret;
 
 	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(EP), DOFI_CM,
+				    "dat_ep_connect: %p is no live EP", ep_handle);
 	ret = address_take((const struct sockaddr *)address, &a.peer);
 	if (!ret && !conn_qual)
-		ret = DOFI_BAD_ARG(3);
+		ret = DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_CM,
+				   "remote_conn_qual is 0; permitted: from 1 on");
 	if (!ret)
 		ret = attempt_check(ep, &a, DAT_INVALID_ARG4);
 	return ret ? ret : attempt_start(ep, &a);

@@ -148,7 +148,9 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 	int ret;
 
 	if (!ep)
-		return DOFI_NO_RESOURCE(TEP);
+		return DOFI_REFUSED(DOFI_NO_RESOURCE(TEP), DOFI_EP, "no EP: the IA has %d, or the "
+				    "memory is short",
+				    dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_EP));
 	dofi_ep_lock(ep);
 	ep_reinit(ep, first, dofi_caps_is_datagram(ia, &parts->attr));
 	ret = dofi_ep_parts_set(ep, parts);
@@ -194,12 +196,15 @@ static DAT_RETURN parts_find(struct dofi_ia *ia, DAT_PZ_HANDLE pz_handle, DAT_EV
 {
 	parts->pz = dofi_pz_use(pz_handle, ia);
 	if (pz_handle && !parts->pz)
-		return DOFI_BAD_HANDLE(PZ);
-	if (!dofi_ep_evd_use(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts->recv_evd))
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(PZ), DOFI_EP,
+				    "pz_handle %p is no live PZ of the EP's IA", pz_handle);
+	if (!dofi_ep_evd_use(ia, "recv_evd_handle", recv_evd, DAT_EVD_DTO_FLAG, &parts->recv_evd))
 		return DOFI_BAD_HANDLE(EVD_RECV);
-	if (!dofi_ep_evd_use(ia, request_evd, DAT_EVD_DTO_FLAG, &parts->request_evd))
+	if (!dofi_ep_evd_use(ia, "request_evd_handle", request_evd, DAT_EVD_DTO_FLAG,
+			     &parts->request_evd))
 		return DOFI_BAD_HANDLE(EVD_REQUEST);
-	if (!dofi_ep_evd_use(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts->connect_evd))
+	if (!dofi_ep_evd_use(ia, "connect_evd_handle", connect_evd, DAT_EVD_CONNECTION_FLAG,
+			     &parts->connect_evd))
 		return DOFI_BAD_HANDLE(EVD_CONN);
 	return DAT_SUCCESS;
 }
@@ -212,7 +217,7 @@ static DAT_RETURN create(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
 	DAT_RETURN ret;
 
 	if (datagrams && !parts->pz)
-		return DOFI_BAD_HANDLE(PZ);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(PZ), DOFI_EP, "a datagram EP needs a PZ");
 	ret = ep_new(ia, datagrams ? DAT_EP_STATE_CONNECTED : DAT_EP_STATE_UNCONNECTED, parts, &ep);
 	if (ret)
 		return ret;
@@ -230,10 +235,11 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_
 	DAT_RETURN ret;
 
 	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(IA), DOFI_EP, "dat_ep_create: %p is no open IA",
+				    ia_handle);
 	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
 	if (!ret && !ep_handle)
-		ret = DOFI_BAD_ARG(7);
+		ret = DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_EP, "dat_ep_create: no ep_handle");
 	if (!ret)
 		ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
 	if (!ret)
@@ -251,7 +257,8 @@ static DAT_RETURN srq_attr(struct dofi_srq *srq, const DAT_EP_ATTR *wanted, DAT_
 	DAT_EP_ATTR w = *wanted;
 
 	if (w.srq_soft_hw < DAT_HW_DEFAULT || w.srq_soft_hw > dofi_srq_depth(srq))
-		return DOFI_BAD_ARG(7);
+		return DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_EP, "srq_soft_hw is %d; permitted: 0 to "
+				    "%d, or DAT_HW_DEFAULT", w.srq_soft_hw, dofi_srq_depth(srq));
 	if (!w.srq_soft_hw)
 		w.srq_soft_hw = DAT_HW_DEFAULT;
 	if (!w.max_recv_dtos || w.max_recv_dtos == DAT_HW_DEFAULT)
@@ -266,13 +273,15 @@ static DAT_RETURN create_with_srq(struct dofi_ia *ia, struct dofi_ep_parts *part
 	DAT_RETURN ret;
 
 	if (!parts->srq)
-		return DOFI_BAD_HANDLE(SRQ);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(SRQ), DOFI_EP,
+				    "srq_handle is no live SRQ of the EP's IA");
 	if (parts->pz != parts->srq->pz)
-		return DOFI_BAD_ARG(2);
+		return DOFI_REFUSED(DOFI_BAD_ARG(2), DOFI_EP, "pz_handle is not the SRQ's PZ");
 	if (!attr)
-		return DOFI_BAD_ARG(7);
+		return DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_EP, "an EP with an SRQ needs attributes");
 	if (!ep_handle)
-		return DOFI_BAD_ARG(8);
+		return DOFI_REFUSED(DOFI_BAD_ARG(8), DOFI_EP,
+				    "dat_ep_create_with_srq: no ep_handle");
 	ret = srq_attr(parts->srq, attr, &parts->attr);
 	return ret ? ret : create(ia, parts, ep_handle);
 }

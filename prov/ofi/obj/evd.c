@@ -104,10 +104,13 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	int err;
 
 	if (qlen > max_qlen(ia))
-		return DOFI_NO_RESOURCE(TEVD);
+		return DOFI_REFUSED(DOFI_NO_RESOURCE(TEVD), DOFI_EVD,
+				    "evd_min_qlen is %d; permitted: 1 to %d", qlen, max_qlen(ia));
 	evd = dofi_obj_new(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, ia, evd_destroy);
 	if (!evd)
-		return DOFI_NO_RESOURCE(TEVD);
+		return DOFI_REFUSED(DOFI_NO_RESOURCE(TEVD), DOFI_EVD, "no EVD: the IA has %d, or "
+				    "the memory is short",
+				    dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_EVD));
 	dofi_mutex_lock(&evd->lock);
 	err = evd_init(evd, qlen, flags);
 	if (!err)
@@ -131,15 +134,20 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 	DAT_RETURN ret;
 
 	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(IA), DOFI_EVD,
+				    "dat_evd_create: %p is no open IA", ia_handle);
 	if (qlen <= 0)
-		return DOFI_BAD_ARG(2);
+		return DOFI_REFUSED(DOFI_BAD_ARG(2), DOFI_EVD,
+				    "evd_min_qlen is %d; permitted: 1 to %d", qlen, max_qlen(ia));
 	if (cno_handle && !cno)
-		return DOFI_BAD_HANDLE(CNO);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(CNO), DOFI_EVD,
+				    "cno_handle %p is no live CNO of the EVD's IA", cno_handle);
 	if (!flags || (flags & ~KNOWN_FLAGS))
-		return DOFI_BAD_ARG(4);
+		return DOFI_REFUSED(DOFI_BAD_ARG(4), DOFI_EVD,
+				    "evd_flags are %#x; permitted: some of %#x", flags,
+				    KNOWN_FLAGS);
 	if (!evd_handle)
-		return DOFI_BAD_ARG(5);
+		return DOFI_REFUSED(DOFI_BAD_ARG(5), DOFI_EVD, "dat_evd_create: no evd_handle");
 	ret = dofi_evd_new(ia, qlen, cno, flags, &evd);
 	if (!ret)
 		*evd_handle = evd;

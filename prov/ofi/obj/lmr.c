@@ -94,13 +94,19 @@ static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia 
 {
 	const uint64_t base = (uintptr_t)r->base;
 
-	if (!r->length)
-		return DOFI_RET(DAT_LENGTH_ERROR, 0);
-	if (!base || base + r->length < base)
-		return DOFI_BAD_ARG(3);
-	return r->length > dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE) ?
-		       DOFI_BAD_ARG(4) :
-		       DAT_SUCCESS;
+	const uint64_t most = dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE);
+	const unsigned long long length = r->length;
+
+	if (!length)
+		return DOFI_REFUSED(DOFI_RET(DAT_LENGTH_ERROR, 0), DOFI_MEM,
+				    "length is 0; permitted: 1 to %llu", (unsigned long long)most);
+	if (!base || base + length < base)
+		return DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_MEM, "no memory lies at %p with the "
+				    "length %llu", r->base, length);
+	if (length > most)
+		return DOFI_REFUSED(DOFI_BAD_ARG(4), DOFI_MEM, "length is %llu; permitted: 1 to "
+				    "%llu", length, (unsigned long long)most);
+	return DAT_SUCCESS;
 }
 
 /* The memory of another LMR; PZ, privileges and address type may differ. */
@@ -109,7 +115,9 @@ static DAT_RETURN lmr_resolve(struct lmr_request *r, const struct dofi_ia *ia)
 	const struct dofi_lmr *of DOFI_CALL = dofi_lmr_enter(r->region.for_lmr_handle);
 
 	if (!of || of->obj.ia != ia)
-		return DOFI_BAD_HANDLE(LMR);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(LMR), DOFI_MEM,
+				    "for_lmr_handle %p is no live LMR of the IA",
+				    r->region.for_lmr_handle);
 	r->base = dofi_lmr_memory(of, of->addr);
 	r->length = of->len;
 	return DAT_SUCCESS;
@@ -151,17 +159,20 @@ static DAT_RETURN shared_resolve(struct lmr_request *r, struct dofi_ia *ia)
 	int err;
 
 	if (!m->shared_memory_id)
-		return DOFI_BAD_ARG(3);
+		return DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_MEM, "no shared_memory_id");
 	r->base = m->virtual_address;
 	ret = range_check(r, ia);
 	if (ret)
 		return ret;
 	err = dofi_shared_find(r->base, r->length, &r->shared);
 	if (err)
-		dofi_log(DOFI_INFO, DOFI_MEM, "memory to share: %s", strerror(-err));
-	if (err == -EFAULT)
-		return DOFI_BAD_ARG(3);
-	return err || !cookie_fits(ia, r) ? DOFI_RET(DAT_INVALID_STATE, 0) : DAT_SUCCESS;
+		return DOFI_REFUSED(err == -EFAULT ? DOFI_BAD_ARG(3) :
+						     DOFI_RET(DAT_INVALID_STATE, 0),
+				    DOFI_MEM, "memory to share: %s", strerror(-err));
+	if (!cookie_fits(ia, r))
+		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_STATE, 0), DOFI_MEM,
+				    "shared_memory_id was used for other memory");
+	return DAT_SUCCESS;
 }
 
 /* Finds the memory that the arguments mean. */
@@ -176,17 +187,20 @@ static DAT_RETURN request_resolve(struct lmr_request *r, struct dofi_ia *ia)
 	case DAT_MEM_TYPE_SHARED_VIRTUAL:
 		return shared_resolve(r, ia);
 	default:
-		return DOFI_BAD_ARG(2);
+		return DOFI_REFUSED(DOFI_BAD_ARG(2), DOFI_MEM, "mem_type is %#x; permitted: "
+				    "VIRTUAL, LMR or SHARED_VIRTUAL", r->type);
 	}
 }
 
 static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS priv)
 {
 	if (priv & ~DOFI_LMR_PRIVILEGES)
-		return DOFI_BAD_ARG(6);
+		return DOFI_REFUSED(DOFI_BAD_ARG(6), DOFI_MEM, "mem_privileges are %#x; permitted: "
+				    "some of %#x", priv, DOFI_LMR_PRIVILEGES);
 	/* as on InfiniBand: remote write needs local write */
 	if ((priv & REMOTE_CHANGE) && !(priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-		return DOFI_BAD_ARG(6);
+		return DOFI_REFUSED(DOFI_BAD_ARG(6), DOFI_MEM, "mem_privileges are %#x: remote "
+				    "write needs LOCAL_WRITE", priv);
 	return DAT_SUCCESS;
 }
 
@@ -247,7 +261,9 @@ static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct l
 	DAT_RETURN ret;
 
 	if (!lmr)
-		return DOFI_NO_RESOURCE(MEMORY);
+		return DOFI_REFUSED(DOFI_NO_RESOURCE(MEMORY), DOFI_MEM, "no LMR: the IA has %d, or "
+				    "the memory is short",
+				    dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_LMR));
 	__atomic_store_n(&lmr->pz, pz, __ATOMIC_RELAXED);
 	lmr_describe(lmr, r);
 	ret = lmr_register(lmr, r);
@@ -272,18 +288,22 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	DAT_RETURN ret;
 
 	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(IA), DOFI_MEM,
+				    "dat_lmr_create: %p is no open IA", ia_handle);
 	ret = privileges_check(r->priv);
 	if (!ret)
 		ret = request_resolve(r, ia);
 	if (ret)
 		return ret;
 	if (r->zero_based && !ia->fabric.zero_based)
-		return DOFI_NOT_SUPPORTED;
+		return DOFI_REFUSED(DOFI_NOT_SUPPORTED, DOFI_MEM,
+				    "va_type is ZB, which the fabric lacks (zb_supported)");
 	if (!pz)
-		return DOFI_BAD_HANDLE(PZ);
+		return DOFI_REFUSED(DOFI_BAD_HANDLE(PZ), DOFI_MEM,
+				    "pz_handle %p is no live PZ of the IA", pz_handle);
 	if (!lmr_handle)
-		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
+		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, 0), DOFI_MEM,
+				    "dat_lmr_create: no lmr_handle");
 	ret = lmr_new(ia, pz, r, lmr);
 	if (!ret)
 		*lmr_handle = *lmr;
@@ -318,7 +338,8 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	DAT_RETURN ret;
 
 	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
-		return DOFI_BAD_ARG(7);
+		return DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_MEM, "va_type is %d; permitted: VA or ZB",
+				    va_type);
 	ret = lmr_create(ia_handle, pz_handle, &request, lmr_handle, &lmr);
 	if (!ret)
 		lmr_report(lmr, lmr_context, rmr_context, registered_length, registered_address);

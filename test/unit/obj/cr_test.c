@@ -2,6 +2,7 @@
 /* Connection requests: arriving, answered, or never answered. */
 
 #include "obj/fixture.h"
+#include "obj/reason.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -108,6 +109,21 @@ Test(cr, the_arguments_of_an_accept_are_checked)
 	expect_arg(take_it(ia->max_private_data + 1, memory), 3);
 	expect_arg(take_it(1, NULL), 4);
 	cr_expect_eq(transport.accepts, 0);
+	cr_expect(dofi_cr_check(cr));
+}
+
+Test(cr, a_refused_accept_gives_its_reason)
+{
+	arrive();
+	ep = ep_make();
+	REASON(dofi_cr_accept(ep, ep, 0, NULL), "is no unanswered request");
+	REASON(dofi_cr_accept(cr, evd, 0, NULL), "permitted: an EP of the request's IA");
+	REASON(take_it(-1, "x"), "private_data_size is -1; permitted: 0 to 244");
+	REASON(take_it(1, NULL), "no private_data, with a size of 1");
+	make_connected(ep);
+	REASON(take_it(0, NULL), "is in the state CONNECTED");
+	succeed(dofi_ep_create(ia, NULL, evd, evd, evd, NULL, &ep));
+	REASON(take_it(0, NULL), "the EP to accept has no PZ");
 	cr_expect(dofi_cr_check(cr));
 }
 

@@ -2,6 +2,7 @@
 /* An endpoint's attributes: what dat_ep_modify refuses, and which values are in force after it. */
 
 #include "obj/fixture.h"
+#include "obj/reason.h"
 
 #include <rdma/fi_errno.h>
 
@@ -240,15 +241,38 @@ Test(ep_attr, one_field_whose_state_it_is_not_refuses_all)
 	be(DAT_EP_STATE_UNCONNECTED);
 }
 
-/* Values that are refused */
+/* Values that are refused: the log names the member. */
 
 #define REFUSES(mask, member, value)                                             \
 	do {                                                                     \
 		DAT_EP_PARAM before = param;                                     \
 		param.member = (value);                                          \
 		expect_arg(modify(mask), 3);                                     \
+		REASON(modify(mask), #member);                                   \
 		param = before;                                                  \
 	} while (0)
+
+Test(ep_attr, a_refusal_gives_its_reason)
+{
+	const DAT_EP_PARAM_MASK evds = DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_PZ_HANDLE;
+
+	REASON(dofi_ep_modify(pz, 0, NULL), "is no live EP");
+	REASON(modify(DAT_EP_FIELD_EP_STATE), "ep_state cannot be changed");
+	REASON(dofi_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, NULL), "no ep_param");
+	param.ep_attr.max_recv_dtos = -5;
+	REASON(modify(DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS),
+	       "ep_attr.max_recv_dtos is -5; permitted: 0 to 8192");
+	param.ep_attr.service_type = (DAT_SERVICE_TYPE)77;
+	REASON(modify(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE),
+	       "ep_attr.service_type is 77; permitted: DAT_SERVICE_TYPE_RC");
+	param.ep_attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	REASON(modify(DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS),
+	       "recv_completion_flags is 0x1; permitted: DEFAULT,");
+	REASON(modify(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW), "ep_attr.srq_soft_hw: the EP has no SRQ");
+	be(DAT_EP_STATE_RESERVED);
+	REASON(modify(evds), "pz_handle in the state RESERVED; permitted: UNCONNECTED TENTATIVE");
+	be(DAT_EP_STATE_UNCONNECTED);
+}
 
 Test(ep_attr, pzs_and_queues_must_be_live_and_of_the_ia)
 {

@@ -2,6 +2,7 @@
 /* Consumer calls for a connection: connect, duplicate, disconnect, reset. */
 
 #include "obj/ep_one.h"
+#include "obj/reason.h"
 
 #include <netinet/in.h>
 
@@ -27,6 +28,32 @@ Test(ep_connect, the_arguments_of_a_connect_are_checked)
 	settle();
 	cr_expect_eq(transport.connects, 0);
 	cr_expect_eq(state(), DAT_EP_STATE_UNCONNECTED);
+}
+
+Test(ep_connect, a_refusal_gives_its_reason)
+{
+	struct sockaddr strange = { .sa_family = AF_UNIX };
+	DAT_IA_ADDRESS_PTR a = some_address();
+
+	REASON(dofi_ep_connect(evd, a, 1, 1, 0, NULL, DAT_QOS_BEST_EFFORT,
+			       DAT_CONNECT_DEFAULT_FLAG), "is no live EP");
+	REASON(connect_to(NULL, 1, 1), "no address to connect to");
+	REASON(connect_to((DAT_IA_ADDRESS_PTR)&strange, 1, 1), "family 1; permitted: AF_INET (2)");
+	REASON(connect_to(a, 0, 1), "remote_conn_qual is 0");
+	REASON(connect_to(a, 1, 0), "timeout is 0");
+	REASON(dofi_ep_connect(ep, a, 1, 1, -1, memory, DAT_QOS_BEST_EFFORT,
+			       DAT_CONNECT_DEFAULT_FLAG),
+	       "private_data_size is -1; permitted: 0 to 244");
+	REASON(dofi_ep_connect(ep, a, 1, 1, 1, NULL, DAT_QOS_BEST_EFFORT,
+			       DAT_CONNECT_DEFAULT_FLAG), "no private_data, with a size of 1");
+	REASON(dofi_ep_connect(ep, a, 1, 1, 0, NULL, (DAT_QOS)0x100, DAT_CONNECT_DEFAULT_FLAG),
+	       "quality_of_service is 0x100; permitted: DAT_QOS_BEST_EFFORT");
+	REASON(dofi_ep_connect(ep, a, 1, 1, 0, NULL, DAT_QOS_BEST_EFFORT,
+			       (DAT_CONNECT_FLAGS)0x10), "connect_flags are 0x10; permitted");
+	make_connected(ep);
+	REASON(connect_to(a, 1, 1), "is in the state CONNECTED");
+	succeed(make(pz, evd, evd, NULL, NULL));
+	REASON(connect_to(a, 1, 1), "has no connect EVD");
 }
 
 Test(ep_connect, without_pz_or_connect_queue_it_is_not_ready)

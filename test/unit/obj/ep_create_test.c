@@ -2,6 +2,7 @@
 /* Endpoints: creating, querying, freeing. */
 
 #include "obj/ep_one.h"
+#include "obj/reason.h"
 
 #include <netinet/in.h>
 
@@ -23,6 +24,28 @@ Test(ep_create, handles_are_checked)
 	expect_handle(make(pz, evd, evd, dto, NULL), EVD_CONN);
 	expect_arg(dofi_ep_create(ia, pz, evd, evd, evd, NULL, NULL), 7);
 	cr_expect_eq(dofi_ep_pool.used, 1);
+}
+
+Test(ep_create, a_refusal_gives_its_reason)
+{
+	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .max_recv_dtos = 20000 };
+	DAT_EVD_HANDLE cr = evd_make(4, DAT_EVD_CR_FLAG);
+
+	REASON(dofi_ep_create(NOWHERE, pz, evd, evd, evd, NULL, &ep), "is no open IA");
+	REASON(make(NOWHERE, evd, evd, evd, NULL), "pz_handle 0x7fff00001000 is no live PZ");
+	REASON(make(pz, NOWHERE, evd, evd, NULL), "recv_evd_handle 0x7fff00001000 is no live EVD");
+	REASON(make(pz, evd, cr, evd, NULL), "request_evd_handle");
+	REASON(make(pz, evd, evd, cr, NULL), "has the flags 0x10, without 0x40");
+	REASON(dofi_ep_create(ia, pz, evd, evd, evd, NULL, NULL), "no ep_handle");
+	REASON(make(pz, evd, evd, evd, &attr),
+	       "ep_attr.max_recv_dtos is 20000; permitted: 0 to 8192");
+	attr.max_recv_dtos = 4;
+	attr.qos = (DAT_QOS)0x100;
+	REASON(make(pz, evd, evd, evd, &attr), "ep_attr.qos is 0x100; permitted: DAT_QOS_BEST");
+	attr.qos = DAT_QOS_BEST_EFFORT;
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	ia->fabric.cq_data = false;
+	REASON(make(pz, evd, evd, evd, &attr), "the fabric carries no data with a message");
 }
 
 Test(ep_create, parts_of_another_ia_are_foreign)

@@ -2,6 +2,7 @@
 /* EVDs: creating, querying, freeing, and the arguments of their calls. */
 
 #include "obj/evd_one.h"
+#include "obj/reason.h"
 
 #include "obj/cno.h"
 
@@ -27,6 +28,16 @@ Test(evd, create_checks_its_arguments)
 	expect_arg(make(1, NULL, 0), 4);
 	expect_arg(make(1, NULL, 0x100000), 4);
 	expect_arg(dofi_evd_create(ia, 1, NULL, DAT_EVD_DTO_FLAG, NULL), 5);
+}
+
+Test(evd, a_refusal_gives_its_reason)
+{
+	REASON(dofi_evd_create(pz, 1, NULL, DAT_EVD_DTO_FLAG, &h), "is no open IA");
+	REASON(make(0, NULL, DAT_EVD_DTO_FLAG), "evd_min_qlen is 0; permitted: 1 to 1048576");
+	REASON(make(1048577, NULL, DAT_EVD_DTO_FLAG), "evd_min_qlen is 1048577; permitted");
+	REASON(make(1, NOWHERE, DAT_EVD_DTO_FLAG), "cno_handle 0x7fff00001000 is no live CNO");
+	REASON(make(1, NULL, 0x100000), "evd_flags are 0x100000; permitted: some of 0x");
+	REASON(dofi_evd_create(ia, 1, NULL, DAT_EVD_DTO_FLAG, NULL), "no evd_handle");
 }
 
 Test(evd, a_length_beyond_the_ias_is_refused)

@@ -2,6 +2,7 @@
 /* Registrations, and the check of segments that name them. */
 
 #include "obj/fixture.h"
+#include "obj/reason.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -62,6 +63,19 @@ Test(lmr, a_pz_of_another_ia_is_refused)
 	expect_handle(make(memory, 8, 0), PZ);
 	ia = first;
 	succeed(dofi_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+Test(lmr, a_refusal_gives_its_reason)
+{
+	REASON(make(memory, 0, 0), "length is 0; permitted: 1 to");
+	REASON(make(memory, UINT64_MAX, 0), "no memory lies at");
+	REASON(make(memory, 8, 0x40000), "mem_privileges are 0x40000; permitted: some of 0x");
+	REASON(make(memory, 8, DAT_MEM_PRIV_REMOTE_WRITE_FLAG), "remote write needs LOCAL_WRITE");
+	REASON(lmr_make(evd, memory, 8, DAT_MEM_PRIV_ALL_FLAG, &h, NULL, NULL), "no live PZ");
+	REASON(lmr_make(pz, memory, 8, DAT_MEM_PRIV_ALL_FLAG, NULL, NULL, NULL), "no lmr_handle");
+	fake.fault.mr_times = 1;
+	fake.fault.mr = -FI_EFAULT;
+	REASON(make(memory, 8, 0), "registering 8 bytes: Bad address");
 }
 
 Test(lmr, nothing_cannot_be_registered)

@@ -6,6 +6,7 @@
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
+#include "obj/reason.h"
 #include "xport/msg/frame.h"
 
 #include <rdma/fi_errno.h>
@@ -168,6 +169,12 @@ Test(msg_srq, creating_checks_what_it_is_given)
 	expect_arg(dofi_ep_create_with_srq(ia, NULL, evd, evd, evd, srq, &attr, &other), 2);
 	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, NULL, &other), 7);
 	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, NULL), 8);
+	REASON(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, NULL, &attr, &other), "no live SRQ");
+	REASON(dofi_ep_create_with_srq(ia, other_pz, evd, evd, evd, srq, &attr, &other),
+	       "not the SRQ's PZ");
+	REASON(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, NULL, &other),
+	       "needs attributes");
+	REASON(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, NULL), "no ep_handle");
 	/* the EVD takes software events, which always notify */
 	ia->strict = true;
 	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
