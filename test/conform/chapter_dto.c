@@ -350,6 +350,8 @@ FAMILY(COUNT(kinds) * N_FAULTS, name_fault)
 	DAT_LMR_TRIPLET iov;
 	struct couple c;
 
+	if (fault == UNSIGNALLED)
+		needs_strict(n, true);
 	couple_open(n, &c);
 	FAILS(post_fault(n, &c, k, fault), faults[fault].type);
 	check_idle(c.a.ep);
@@ -367,6 +369,7 @@ CLAUSE("dat_ep_post_recv/INVALID_PARAMETER/request flags")
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
 	size_t k;
 
+	needs_strict(n, true);
 	for (k = 0; k < COUNT(flags); k++)
 		FAILS(do_recv(ep, NULL, 0, NULL, 0, 1, flags[k]), DAT_INVALID_PARAMETER);
 }

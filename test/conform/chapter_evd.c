@@ -455,6 +455,7 @@ static void only_threshold_1(struct node *n, DAT_EVD_HANDLE evd, const DAT_EP_AT
 	DAT_EVENT event;
 	DAT_EP_HANDLE ep;
 
+	needs_strict(n, true);
 	OK(dat_ep_create(n->ia, n->pz, n->recv, n->req, n->conn, attr, &ep));
 	FAILS(dat_evd_wait(evd, 0, 2, &event, &more), DAT_INVALID_STATE);
 	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);

@@ -362,19 +362,40 @@ CLAUSE("dat_ep_create/SUCCESS/an EVD for unsignalled requests and receives that 
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 }
 
-CLAUSE("dat_evd_wait/INVALID_STATE/a threshold where only some events notify")
+/* The waiter would otherwise sleep on if the last event did not notify. */
+CLAUSE("dat_evd_wait/SUCCESS/all events count for a threshold")
 {
-	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
-	DAT_EVENT event;
-	DAT_COUNT more;
-	DAT_EP_HANDLE ep;
+	DAT_EP_ATTR attr;
+	struct waiter w;
+	struct couple c;
 
 	needs_strict(n, false);
-	OK(create_of(n, evd, evd, n->conn, DAT_COMPLETION_DEFAULT_FLAG,
-		     DAT_COMPLETION_UNSIGNALLED_FLAG, &ep));
-	FAILS(dat_evd_wait(evd, 0, 2, &event, &more), DAT_INVALID_STATE);
-	OK(dat_ep_free(ep));
-	FAILS(dat_evd_wait(evd, 0, 2, &event, &more), DAT_TIMEOUT_EXPIRED);
+	node_ep_attr(n, &attr);
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	couple_make(n, &c, &attr, NULL);
+	couple_connect(n, &c);
+	post_recv(c.b.ep, &c.m, HALF, 8, 1);
+	post_recv(c.b.ep, &c.m, HALF, 8, 2);
+	evd_waiter_start(&w, c.a.req, 2);
+	OK(send_with(c.a.ep, &c.m, 3, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	OK(send_with(c.a.ep, &c.m, 4, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	waiter_expect(&w, DAT_SUCCESS);
+	SAME(w.more, 1);
+	expect_dto(c.a.req, 4, DAT_DTO_SUCCESS, 8);
+}
+
+CLAUSE("dat_ep_post_send/SUCCESS/unsignalled on an EP whose requests notify")
+{
+	struct waiter w;
+	struct couple c;
+
+	needs_strict(n, false);
+	couple_open(n, &c);
+	OK(dat_ep_post_recv(c.b.ep, 0, NULL, cookie_of(1), DAT_COMPLETION_UNSIGNALLED_FLAG));
+	evd_waiter_start(&w, c.b.recv, 1);
+	OK(dat_ep_post_send(c.a.ep, 0, NULL, cookie_of(2), DAT_COMPLETION_UNSIGNALLED_FLAG));
+	waiter_expect(&w, DAT_SUCCESS);
+	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 0);
 }
 
 static const DAT_COMPLETION_FLAGS of_requests[] = {

@@ -278,6 +278,8 @@ FAMILY(COUNT(fields) * N_STAGES, name_cell)
 	unsigned tries;
 	struct stage s;
 
+	if (f->kind == SRQ_MARK && expected(f, row) == DAT_INVALID_PARAMETER)
+		needs_strict(n, true);
 	for (tries = 0; tries < TRIES; tries++) {
 		stage_set(n, row, &s);
 		if (cell(&s, f, object))
@@ -299,6 +301,8 @@ FAMILY(COUNT(fields) - N_WITHOUT_BAD, name_bad)
 	DAT_EP_PARAM before, wanted, after;
 	struct end e;
 
+	if (f->kind == SRQ_MARK)
+		needs_strict(n, true);
 	end_open(n, &e, NULL);
 	query(e.ep, &before);
 	wanted = before;

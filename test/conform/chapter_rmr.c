@@ -331,7 +331,16 @@ CLAUSE("dat_rmr_bind/INVALID_PARAMETER/completion_flags")
 	couple_open(n, &c);
 	part = mem_segment(&c.m, 0, 64);
 	FAILS(bind_with(&c, made(n), &part, (DAT_COMPLETION_FLAGS)0x1000), DAT_INVALID_PARAMETER);
-	/* the EP's requests are all signalled */
+}
+
+CLAUSE("dat_rmr_bind/INVALID_PARAMETER/UNSIGNALLED without the attribute")
+{
+	DAT_LMR_TRIPLET part;
+	struct couple c;
+
+	needs_strict(n, true);
+	couple_open(n, &c);
+	part = mem_segment(&c.m, 0, 64);
 	FAILS(bind_with(&c, made(n), &part, DAT_COMPLETION_UNSIGNALLED_FLAG),
 	      DAT_INVALID_PARAMETER);
 }

@@ -76,9 +76,7 @@ void skip(const char *format, ...)
 
 void needs_strict(const struct node *n, bool strict)
 {
-	const char *value = named_attr(n, "OFI_STRICT");
-
-	if ((!value || strcmp(value, "FALSE")) != strict)
+	if (node_is_strict(n) != strict)
 		skip("OFI_STRICT is %s", strict ? "FALSE" : "not FALSE");
 }
 

@@ -106,6 +106,13 @@ const char *named_attr(const struct node *n, const char *name)
 	return NULL;
 }
 
+bool node_is_strict(const struct node *n)
+{
+	const char *strict = named_attr(n, "OFI_STRICT");
+
+	return !strict || strcmp(strict, "FALSE");
+}
+
 bool node_reports_broken(const struct node *n)
 {
 	const char *goodbye = named_attr(n, "OFI_GOODBYE");

@@ -159,6 +159,9 @@ bool node_is_on_verbs(const struct node *n);
 /* The value of a named attribute of the provider, or NULL. */
 const char *named_attr(const struct node *n, const char *name);
 
+/* Whether the IA refuses what DAT forbids; a provider without the attribute OFI_STRICT does. */
+bool node_is_strict(const struct node *n);
+
 /* Whether both ends get BROKEN for the end of a connection that no program asked for. */
 bool node_reports_broken(const struct node *n);
 /* The event that ends a connection when the peer dies after all it sent was received. */

@@ -68,9 +68,19 @@ static bool take_stream_flag(const struct dofi_ia *ia, uint64_t *value)
 	       *value == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
+/* Where the receiver cannot see its peer's flag, more messages than solicited ones may notify. */
 static bool take_recv_flag(const struct dofi_ia *ia, uint64_t *value)
 {
-	return take_stream_flag(ia, value) || *value == DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	if (take_stream_flag(ia, value))
+		return true;
+	if (*value != DAT_COMPLETION_SOLICITED_WAIT_FLAG || ia->fabric.cq_data)
+		return *value == DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	if (ia->strict)
+		return false;
+	dofi_log(DOFI_WARN, DOFI_EP, "recv_completion_flags SOLICITED_WAIT taken as 0: the fabric "
+		 "carries no data with a message");
+	*value = DAT_COMPLETION_DEFAULT_FLAG;
+	return true;
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -372,7 +382,8 @@ const struct dofi_cap dofi_caps[] = {
 		.takes = "DAT_QOS_BEST_EFFORT or one of dat_qos_supported",
 		.when = &waiting, .adds = QUALITY),
 	EP_ATTR(recv_completion_flags, RECV_COMPLETION_FLAGS, .take = take_recv_flag,
-		.takes = "DEFAULT, EVD_THRESHOLD, UNSIGNALLED or SOLICITED_WAIT",
+		.takes = "DEFAULT, EVD_THRESHOLD or UNSIGNALLED; SOLICITED_WAIT where the fabric "
+			 "carries data with a message, else DAT_OFI_STRICT=0 ignores it",
 		.when = &waiting, .no_receives = true,
 		.adds = OWN_FLAGS),
 	EP_ATTR(request_completion_flags, REQUEST_COMPLETION_FLAGS, .take = take_request_flags,

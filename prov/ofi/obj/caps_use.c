@@ -307,6 +307,16 @@ bool dofi_caps_is_datagram(const struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 #endif
 }
 
+/* Programs that leave 0 use as many segments for RDMA as for sends. */
+static void rdma_iov_default(const struct dofi_ia *ia, uint64_t limit, DAT_COUNT wanted,
+			     DAT_COUNT requests, DAT_COUNT *iov)
+{
+	const DAT_COUNT most = dofi_caps_value(ia, limit);
+
+	if (!wanted && requests > *iov)
+		*iov = requests < most ? requests : most;
+}
+
 static DAT_RETURN rows_take(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
 	size_t i;
@@ -319,6 +329,14 @@ static DAT_RETURN rows_take(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted,
 		    !dofi_caps_ep_take(ia, row, wanted, attr))
 			return row->field == DAT_EP_FIELD_EP_ATTR_QOS ? DOFI_NOT_SUPPORTED :
 									DOFI_BAD_ARG(7);
+	}
+	if (wanted) {
+		rdma_iov_default(ia, DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_READ,
+				 wanted->max_rdma_read_iov, attr->max_request_iov,
+				 &attr->max_rdma_read_iov);
+		rdma_iov_default(ia, DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_WRITE,
+				 wanted->max_rdma_write_iov, attr->max_request_iov,
+				 &attr->max_rdma_write_iov);
 	}
 	return DAT_SUCCESS;
 }

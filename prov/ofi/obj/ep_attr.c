@@ -176,15 +176,6 @@ static bool streams_swap(const struct dofi_ep_parts *old, const struct dofi_ep_p
 	return dofi_evd_streams_swap(from, to, STREAMS);
 }
 
-/* Whether the receiver can see the solicited flag of its peer. */
-static bool solicits(const struct dofi_ep *ep, const DAT_EP_ATTR *a)
-{
-	return a->recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
-	       ep->obj.ia->fabric.cq_data ||
-	       DOFI_REFUSED(false, DOFI_EP, "recv_completion_flags: the fabric carries no data "
-			    "with a message, so SOLICITED_WAIT is not permitted");
-}
-
 /* Where operations of @ep complete if its PZ is @pz. */
 static struct dofi_cq *cq_with(const struct dofi_ep *ep, struct dofi_pz *pz)
 {
@@ -221,7 +212,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 		return DOFI_REFUSED(ret, DOFI_EP, "no memory for queues of %d requests and %d "
 				    "receives", parts->attr.max_request_dtos,
 				    parts->attr.max_recv_dtos);
-	if (!solicits(ep, &parts->attr) || !streams_swap(&old, parts)) {
+	if (!streams_swap(&old, parts)) {
 		queue_discard(&next.sq, &ep->sq);
 		queue_discard(&next.rq, &ep->rq);
 		return -EINVAL;
@@ -336,8 +327,11 @@ static bool take_srq_mark(struct change *c)
 	DAT_COUNT mark = c->wanted->ep_attr.srq_soft_hw;
 
 	c->parts.attr.srq_soft_hw = mark;
+	/* OFED's provider ignores the member, which is part of DAT_EP_FIELD_EP_ATTR_ALL */
 	if (!c->parts.srq)
-		return DOFI_REFUSED(false, DOFI_EP, "%s: the EP has no SRQ", c->row->name);
+		return !c->ep->obj.ia->strict ||
+		       DOFI_REFUSED(false, DOFI_EP, "%s: the EP has no SRQ; DAT_OFI_STRICT=0 "
+				    "ignores that", c->row->name);
 	if (mark == DAT_HW_DEFAULT || (mark > 0 && mark <= dofi_srq_depth(c->parts.srq)))
 		return true;
 	return DOFI_REFUSED(false, DOFI_EP, "%s is %d; permitted: 1 to %d, or DAT_HW_DEFAULT",
@@ -439,7 +433,7 @@ static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 
 	parts_get(&c.parts);
 	if (take_all(&c, mask)) {
-		if (mask & DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
+		if (mask & DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW && c.parts.srq)
 			ep->soft_watermark = c.parts.attr.srq_soft_hw;
 		ret = parts_change(ep, &c.parts);
 	}

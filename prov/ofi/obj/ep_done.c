@@ -175,12 +175,15 @@ static DOFI_INTO_CALLER DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct
 /* Whether the completion may notify. A receive has the flag of the message's sender. */
 static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
+	const bool receive = dofi_dto_is(dto->kind, DOFI_DTO_RECVS);
+	const unsigned chosen = receive ? ep->attr.recv_completion_flags :
+					  ep->attr.request_completion_flags;
+
 	if (dto->status != DAT_DTO_SUCCESS)
 		return true;
-	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS) &&
-	    ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+	if (receive && chosen == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		return dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
-	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	return !(dto->flags & chosen & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
 /*

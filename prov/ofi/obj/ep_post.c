@@ -63,15 +63,21 @@ static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 #define VERSION_FLAGS 0
 #endif
 
-/* UNSIGNALLED may be used where the EP chose it for the whole stream. */
-static inline bool flags_valid(unsigned flags, unsigned allowed, DAT_COMPLETION_FLAGS stream)
+/*
+ * UNSIGNALLED may be used where the EP chose it for the whole stream. Elsewhere an IA that is not
+ * strict accepts and ignores it, and receives may have the flags of requests, without effect.
+ */
+static inline bool flags_valid(const struct dofi_ep *ep, unsigned flags, unsigned allowed,
+			       DAT_COMPLETION_FLAGS stream)
 {
+	if (!ep->obj.ia->strict)
+		allowed = REQUEST_FLAGS | VERSION_FLAGS | DAT_COMPLETION_UNSIGNALLED_FLAG;
 	return !(flags & ~(allowed | (stream & DAT_COMPLETION_UNSIGNALLED_FLAG)));
 }
 
 static inline bool request_flags_valid(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
 {
-	return !flags || flags_valid(flags, REQUEST_FLAGS | VERSION_FLAGS,
+	return !flags || flags_valid(ep, flags, REQUEST_FLAGS | VERSION_FLAGS,
 				     ep->attr.request_completion_flags);
 }
 
@@ -320,8 +326,8 @@ static inline DAT_RETURN receive_check(const struct dofi_ep *ep, const struct do
 		return DOFI_BAD_ARG(2);
 	if (p->n && !p->iov)
 		return DOFI_BAD_ARG(3);
-	return flags_valid(p->flags, 0, ep->attr.recv_completion_flags) ? DAT_SUCCESS :
-									  DOFI_BAD_ARG(5);
+	return !p->flags || flags_valid(ep, p->flags, 0, ep->attr.recv_completion_flags) ?
+		       DAT_SUCCESS : DOFI_BAD_ARG(5);
 }
 
 /* Sets *@first if this is the first receive of an open queue. */
@@ -340,6 +346,7 @@ static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const stru
 		dto = reserve_past_watermark(ep);
 	ret = dto ? fill(ep, dto, DOFI_DTO_RECV, p) : DOFI_NO_RESOURCE(TEP);
 	if (!ret) {
+		dto->flags &= DAT_COMPLETION_UNSIGNALLED_FLAG;
 		*first = ep->rq.open && dofi_queue_empty(&ep->rq);
 		dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
 		dofi_dto_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);

@@ -108,7 +108,7 @@ static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 	count_event(evd, event);
 	/* pairs with the acquire of a thread that reads the count before it locks */
 	dofi_evd_set_count(evd, count + 1);
-	if (wake)
+	if (wake || (evd->waiting && evd->threshold > 1))
 		dofi_evd_notify(evd, count + 1);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "obj/fast.h"
+#include "obj/ia.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -211,11 +212,16 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, D
 	return DAT_SUCCESS;
 }
 
-/* Where not all events notify, a threshold above 1 has no meaning. */
+/*
+ * Where not all events notify, DAT forbids a threshold above 1. An IA that is not strict lets every
+ * event count and notify then, so the waiter misses none: see append().
+ */
 static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold) DOFI_NEEDS(evd->lock)
 {
 	if (threshold > evd->qlen)
 		return DOFI_BAD_ARG(3);
+	if (!evd->obj.ia->strict)
+		return DAT_SUCCESS;
 	if (threshold > 1 && evd->notice & DAT_COMPLETION_UNSIGNALLED_FLAG)
 		return DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
 	if (threshold > 1 && evd->notice & DAT_COMPLETION_SOLICITED_WAIT_FLAG)

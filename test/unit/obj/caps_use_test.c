@@ -153,10 +153,37 @@ static DAT_RETURN ask(void)
 Test(caps_use, receives_may_notify_as_the_peer_says)
 {
 	ia->strict = true;
+	ia->fabric.cq_data = true;
 	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	succeed(ask());
 	attr.request_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	expect_arg(ask(), 7);
+}
+
+/* Then each message notifies. */
+Test(caps_use, without_the_peers_flag_receives_notify_unless_strict)
+{
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	ia->fabric.cq_data = false;
+	ia->strict = true;
+	expect_arg(ask(), 7);
+	ia->strict = false;
+	succeed(ask());
+	cr_expect_eq(got.recv_completion_flags, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+Test(caps_use, rdma_has_the_segments_of_requests_by_default)
+{
+	ia->limits.max_iov = ia->limits.max_rdma_iov = 8;
+	attr.max_request_iov = 6;
+	attr.max_rdma_read_iov = 0;
+	attr.max_rdma_write_iov = 2;
+	succeed(ask());
+	cr_expect_eq(got.max_rdma_read_iov, 6);
+	cr_expect_eq(got.max_rdma_write_iov, 2);
+	attr.max_request_iov = 1;
+	succeed(ask());
+	cr_expect_eq(got.max_rdma_read_iov, 4);
 }
 
 Test(caps_use, the_flags_that_work_are_reported)

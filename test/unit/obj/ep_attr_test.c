@@ -268,6 +268,7 @@ Test(ep_attr, a_refusal_gives_its_reason)
 	param.ep_attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
 	REASON(modify(DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS),
 	       "recv_completion_flags is 0x1; permitted: DEFAULT,");
+	ia->strict = true;
 	REASON(modify(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW), "ep_attr.srq_soft_hw: the EP has no SRQ");
 	be(DAT_EP_STATE_RESERVED);
 	REASON(modify(evds), "pz_handle in the state RESERVED; permitted: UNCONNECTED TENTATIVE");
@@ -341,8 +342,17 @@ Test(ep_attr, attributes_are_bounded)
 
 Test(ep_attr, a_watermark_of_a_shared_queue_needs_one)
 {
+	ia->strict = true;
 	REFUSES(ATTR(SRQ_SOFT_HW), ep_attr.srq_soft_hw, 1);
 	REFUSES(ATTR(SRQ_SOFT_HW), ep_attr.srq_soft_hw, DAT_WATERMARK_INFINITE);
+}
+
+/* The mask of all attributes has it, so programs pass the member for every EP. */
+Test(ep_attr, a_watermark_without_a_shared_queue_has_no_effect_unless_strict)
+{
+	ia->strict = false;
+	succeed(modify(ATTR(SRQ_SOFT_HW)));
+	cr_expect_eq(((struct dofi_ep *)ep)->soft_watermark, DAT_WATERMARK_INFINITE);
 }
 
 Test(ep_attr, one_bad_value_changes_nothing)

@@ -187,6 +187,7 @@ Test(ep_bind, an_unsignalled_success_wakes_no_thread)
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE out;
 
+	ia->strict = true;
 	b.flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	expect_ret(post(&b), BAD_FLAGS);
 	out = unsignalled_ep();

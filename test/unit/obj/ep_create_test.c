@@ -45,7 +45,8 @@ Test(ep_create, a_refusal_gives_its_reason)
 	attr.qos = DAT_QOS_BEST_EFFORT;
 	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	ia->fabric.cq_data = false;
-	REASON(make(pz, evd, evd, evd, &attr), "the fabric carries no data with a message");
+	ia->strict = true;
+	REASON(make(pz, evd, evd, evd, &attr), "SOLICITED_WAIT where the fabric carries data");
 }
 
 Test(ep_create, parts_of_another_ia_are_foreign)

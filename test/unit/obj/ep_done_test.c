@@ -167,10 +167,34 @@ Test(ep_done, unsignalled_is_agreed_for_each_stream)
 	DAT_EP_ATTR attr = attr_of_depth(8);
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
+	ia->strict = true;
 	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	make_with(evd_make(8, DAT_EVD_DTO_FLAG), evd, &attr);
 	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_UNSIGNALLED_FLAG));
 	expect_arg(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG), 5);
+}
+
+/* As with OFED's provider, which ignores the flag of the operation. */
+Test(ep_done, unsignalled_has_no_effect_where_the_stream_did_not_choose_it)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_CNO_HANDLE cno;
+
+	ia->strict = false;
+	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	succeed(dofi_evd_modify_cno(evd, cno));
+	succeed(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	complete(0);
+	cr_expect(cno_triggered(cno));
+	take(1, DAT_DTO_SUCCESS);
+	while (cno_triggered(cno))
+		;
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(2),
+				  (DAT_COMPLETION_FLAGS)(DAT_COMPLETION_UNSIGNALLED_FLAG |
+							 DAT_COMPLETION_SUPPRESS_FLAG)));
+	complete_with(1, 0, 8);
+	cr_expect(cno_triggered(cno));
+	take(2, DAT_DTO_SUCCESS);
 }
 
 Test(ep_done, each_stream_has_its_own_event_queue)

@@ -51,6 +51,8 @@ Test(ep_post, flags_are_checked)
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
 	expect_arg(send_flags(1, 0x8000), 5);
+	expect_arg(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), (DAT_COMPLETION_FLAGS)0x8000), 5);
+	ia->strict = true;
 	expect_arg(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG), 5);
 	expect_arg(post_read(1, 8, 8, 0x8000), 6);
 	expect_arg(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_SUPPRESS_FLAG), 5);

@@ -307,6 +307,7 @@ Test(evd_wait, the_only_threshold_of_chosen_notices_is_one)
 	const struct dofi_stream none = { 0 };
 	struct dofi_stream s = { .evd = evd_make(8, DAT_EVD_DTO_FLAG) };
 
+	ia->strict = true;
 	s.notice = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	cr_assert(dofi_evd_streams_swap(&none, &s, 1));
 	expect_state(dofi_evd_wait(s.evd, 0, 2, &event, &more), EVD_CONFIG_NOTIFY);
@@ -317,6 +318,23 @@ Test(evd_wait, the_only_threshold_of_chosen_notices_is_one)
 	s.notice = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	cr_assert(dofi_evd_streams_swap(&none, &s, 1));
 	expect_state(dofi_evd_wait(s.evd, 0, 2, &event, &more), EVD_CONFIG_SOLICITED);
+	cr_assert(dofi_evd_streams_swap(&s, &none, 1));
+}
+
+/* As with OFED's provider: the waiter would sleep forever if the last event did not notify. */
+Test(evd_wait, every_event_counts_for_a_threshold_unless_strict)
+{
+	const struct dofi_stream none = { 0 };
+	struct dofi_stream s = { .evd = evd, .notice = DAT_COMPLETION_UNSIGNALLED_FLAG };
+	struct waiter w;
+
+	ia->strict = false;
+	cr_assert(dofi_evd_streams_swap(&none, &s, 1));
+	waiter_start(&w, 2);
+	push(DAT_DTO_COMPLETION_EVENT, false);
+	push(DAT_DTO_COMPLETION_EVENT, false);
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.more, 1);
 	cr_assert(dofi_evd_streams_swap(&s, &none, 1));
 }
 
