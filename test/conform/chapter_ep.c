@@ -92,7 +92,7 @@ CLAUSE("dat_ep_create/INVALID_HANDLE/PZ")
 	      DAT_INVALID_HANDLE);
 }
 
-/* An EVD of another stream or another IA, or a freed EVD. */
+/* An EVD of another stream, or a freed EVD; a PZ of another IA. */
 CLAUSE("dat_ep_create/INVALID_HANDLE/EVDs")
 {
 	DAT_EVD_HANDLE freed = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG);
@@ -107,14 +107,38 @@ CLAUSE("dat_ep_create/INVALID_HANDLE/EVDs")
 	FAILS(dat_ep_create(n->ia, n->pz, freed, n->req, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
 	FAILS(dat_ep_create(n->ia, n->pz, n->recv, freed, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
 	FAILS(dat_ep_create(n->ia, n->pz, n->recv, n->req, freed, NULL, &ep), DAT_INVALID_HANDLE);
+	FAILS(dat_ep_create(n->ia, other.pz, n->recv, n->req, n->conn, NULL, &ep),
+	      DAT_INVALID_HANDLE);
+	node_close(&other);
+}
+
+CLAUSE("dat_ep_create/INVALID_HANDLE/EVDs of another IA")
+{
+	struct node other;
+	DAT_EP_HANDLE ep;
+
+	needs_strict(n, true);
+	node_open(&other);
 	FAILS(dat_ep_create(n->ia, n->pz, other.recv, n->req, n->conn, NULL, &ep),
 	      DAT_INVALID_HANDLE);
 	FAILS(dat_ep_create(n->ia, n->pz, n->recv, other.req, n->conn, NULL, &ep),
 	      DAT_INVALID_HANDLE);
 	FAILS(dat_ep_create(n->ia, n->pz, n->recv, n->req, other.conn, NULL, &ep),
 	      DAT_INVALID_HANDLE);
-	FAILS(dat_ep_create(n->ia, other.pz, n->recv, n->req, n->conn, NULL, &ep),
-	      DAT_INVALID_HANDLE);
+	node_close(&other);
+}
+
+CLAUSE("dat_ep_create/SUCCESS/EVDs of another instance of the IA")
+{
+	struct node other;
+	DAT_EP_HANDLE ep;
+
+	needs_strict(n, false);
+	node_open(&other);
+	OK(dat_ep_create(n->ia, n->pz, other.recv, other.req, other.conn, NULL, &ep));
+	FAILS(dat_evd_free(other.recv), DAT_INVALID_STATE);
+	FAILS(dat_ia_close(other.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
+	OK(dat_ep_free(ep));
 	node_close(&other);
 }
 

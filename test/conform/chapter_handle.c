@@ -461,6 +461,10 @@ FAMILY(COUNT(calls) * COUNT(faults), name_fault, .shared_ia = true)
 {
 	const struct attempt *c = &calls[i / COUNT(faults)];
 
+	/* an EP may deliver to the EVDs of another instance */
+	if (faults[i % COUNT(faults)].try == another_ia && c->type == DAT_HANDLE_TYPE_EVD &&
+	    !strncmp(c->name, "dat_ep_create", 13))
+		needs_strict(n, true);
 	if (c->type != (int)ANY && !type_is_supported(n, c->type))
 		object(n, c->type);
 	faults[i % COUNT(faults)].try(n, c);

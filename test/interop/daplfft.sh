@@ -26,12 +26,12 @@ feature()
 	fi
 }
 
-# limit REGISTRY IA TEST PATTERN [FAILURE] - runs TEST, which must print PATTERN once it has
+# limit REGISTRY IA TEST PATTERN [FAILURE] - runs TEST, with its options, which must print PATTERN once it has
 # reached its limit; FAILURE may fail at the end
 limit()
 {
 	name="dapltest -T L $3, $2, $1 libdat2"
-	run_client "$1" dapltest -T L -D "$2" "$3"
+	run_client "$1" dapltest -T L -D "$2" $3
 	if [ "$client_status" -eq 0 ] && grep -aqE "$4" "$tmp/client" &&
 	   ! grep -a ' fails' "$tmp/client" | grep -qv "^${5:-$}"; then
 		passed "$name"
@@ -49,6 +49,8 @@ few()
 	feature "$1" "$2" mem '5 PASS'
 	feature "$1" "$2" connmgt '2 PASS'
 	limit "$1" "$2" limit_ep 'EPs created: 1000$'
+	# eight instances of the IA, of which EPs deliver to the EVDs of the first
+	limit "$1" "$2" '-w 8 limit_psp' 'PSPs created: 1000$'
 }
 
 # dapltest reports the query of a connection request, which it cannot test, as UNSUPP.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Completion flags of EPs that DAT forbids and programs written for OFED's provider use: one EVD
- * for unsignalled requests and for receives that notify, and a default of SUPPRESS.
+ * for unsignalled requests and for receives that notify, EVDs of another instance of the IA, and a
+ * default of SUPPRESS.
  */
 
 #include "pair.h"
@@ -120,6 +121,7 @@ static void polling(struct pair *p)
 struct waiter {
 	pthread_t thread;
 	DAT_EVD_HANDLE evd;
+	DAT_RETURN ret;
 	DAT_EVENT event;
 	DAT_COUNT more;
 	bool done;
@@ -129,7 +131,7 @@ static void *wait_one(void *arg)
 {
 	struct waiter *w = arg;
 
-	OK(dat_evd_wait(w->evd, pair_scaled(PAIR_LIMIT) * 1000, 1, &w->event, &w->more));
+	w->ret = dat_evd_wait(w->evd, pair_scaled(PAIR_LIMIT) * 1000, 1, &w->event, &w->more);
 	__atomic_store_n(&w->done, true, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -169,6 +171,7 @@ static void waiting_client(struct pair *p)
 	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by an unsignalled request");
 	pair_sync(p);		/* the peer sends */
 	SAME(pthread_join(w.thread, NULL), 0);
+	OK(w.ret);
 	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 2);
 	SAME(w.more, 1);
 	expect_dto(evd, 1, DAT_DTO_SUCCESS, 64);
@@ -289,6 +292,85 @@ static void refused(struct pair *p)
 	node_close(&n);
 }
 
+/* EVDs of another instance of the IA */
+
+/*
+ * All streams of the EP go to EVDs of @other. A graceful close of that instance fails; an abrupt
+ * close ends the streams, and not the connection.
+ */
+static void borrowing(struct pair *p)
+{
+	struct node n, other;
+	DAT_EVD_HANDLE own;
+	DAT_EP_HANDLE ep;
+	struct mem m;
+	uint64_t i;
+
+	open_strict(&n, pair_arg());
+	node_open(&other);
+	mem_get(&n, &m, SIZE);
+	own = n.conn;
+	OK(dat_ep_create(n.ia, n.pz, other.recv, other.req, other.conn, NULL, &ep));
+	n.conn = other.conn;
+	pair_link(p, &n, ep);
+	n.conn = own;
+	for (i = 0; i < ROUNDS; i++) {
+		post_recv(ep, &m, 64, 64, i);
+		pair_sync(p);
+		post_send(ep, &m, 0, 64, i);
+		expect_dto(other.recv, i, DAT_DTO_SUCCESS, 64);
+		expect_dto(other.req, i, DAT_DTO_SUCCESS, 64);
+	}
+	FAILS(dat_evd_free(other.recv), DAT_INVALID_STATE);
+	FAILS(dat_ia_close(other.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
+	post_recv(ep, &m, 64, 64, i);
+	pair_sync(p);
+	if (p->server) {
+		OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
+		fill(m.base, 64, 7);
+		memset(m.base + 64, 0, 64);
+		pair_sync(p);
+		post_send(ep, &m, 0, 64, i);
+		while (((volatile unsigned char *)m.base)[127] != m.base[63])
+			;
+		pair_sync(p);
+	} else {
+		pair_sync(p);
+		expect_dto(other.recv, i, DAT_DTO_SUCCESS, 64);
+		fill(m.base, 64, 7);
+		verify(m.base + 64, 64, 7);
+		post_send(ep, &m, 0, 64, i);
+		expect_dto(other.req, i, DAT_DTO_SUCCESS, 64);
+		pair_sync(p);
+		OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
+	}
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* The instance of the EP closes while a thread waits at the other's EVD, which its CQ feeds. */
+static void lending(struct pair *p)
+{
+	struct node n, other;
+	struct waiter w;
+	DAT_EP_HANDLE ep;
+	unsigned i;
+
+	(void)p;
+	open_strict(&n, pair_arg());
+	for (i = 0; i < ROUNDS; i++) {
+		node_open(&other);
+		OK(dat_ep_create(other.ia, other.pz, n.recv, n.recv, n.conn, NULL, &ep));
+		waiter_start(&w, n.recv);
+		OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
+		OK(dat_evd_set_unwaitable(n.recv));
+		SAME(pthread_join(w.thread, NULL), 0);
+		OK(dat_evd_clear_unwaitable(n.recv));
+	}
+	node_close(&n);
+}
+
 /* SUPPRESS as the default of requests */
 
 #define CNO_ROUNDS 20
@@ -357,6 +439,8 @@ static const struct pair_case cases[] = {
 		  cno_client, .arg = MIXED),
 	PAIR_CASE("a strict IA refuses one EVD for both", NULL, refused),
 	PAIR_CASE("streams that cannot share an EVD of a strict IA", NULL, unmixed),
+	PAIR_CASE("EVDs of another instance of the IA", borrowing, borrowing, .arg = MIXED),
+	PAIR_CASE("an instance that delivers to another closes", NULL, lending, .arg = MIXED),
 	PAIR_CASE("a default of SUPPRESS", suppressing, suppressing),
 	PAIR_CASE("a default of SUPPRESS, strict", suppressing, suppressing, .arg = "1"),
 };

@@ -97,10 +97,15 @@ int dofi_obj_free_unused(struct dofi_obj *obj)
 	return ret;
 }
 
-void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj)
+void dofi_obj_discount(DAT_HANDLE_TYPE type, struct dofi_obj *obj)
 {
 	if (obj->ia->log_counters)
 		obj->ia->log_counters(obj, type);
 	count_out(obj->ia, type);
+}
+
+void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj)
+{
+	dofi_obj_discount(type, obj);
 	dofi_pool_put(pool, obj);
 }

@@ -23,7 +23,9 @@ struct dofi_ia *dofi_obj_take_over(struct dofi_obj *obj);
  * dofi_obj_claim_unused().
  */
 int dofi_obj_free_unused(struct dofi_obj *obj);
-/* Frees the memory. Call before publishing or after unlinking. */
+/* @obj counts no more for its IA. Call before publishing or after unlinking. */
+void dofi_obj_discount(DAT_HANDLE_TYPE type, struct dofi_obj *obj);
+/* Frees the memory, and discounts it. Call before publishing or after unlinking. */
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj);
 
 #endif

@@ -7,6 +7,7 @@
 #include "obj/evd.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Watermarks */
 
@@ -46,27 +47,38 @@ void dofi_dto_watermarks(struct dofi_ep *ep)
 static void evd_get(struct dofi_evd *evd)
 {
 	if (evd)
-		dofi_obj_get(&evd->obj);
+		dofi_evd_keep(evd);
 }
 
 static void evd_put(struct dofi_evd *evd)
 {
 	if (evd)
-		dofi_obj_put(&evd->obj);
+		dofi_evd_release(evd);
+}
+
+/*
+ * Whether an EP of @ia may deliver to @evd. DAT requires an EVD of the EP's IA; an IA that is not
+ * strict accepts an EVD of another open instance of that IA, too, as OFED's provider does.
+ */
+static bool evd_suits(const struct dofi_ia *ia, const struct dofi_evd *evd)
+{
+	return evd->obj.ia == ia ||
+	       (!ia->strict &&
+		!strcmp(evd->obj.provider->device_name, ia->obj.provider->device_name));
 }
 
 bool dofi_ep_evd_use(struct dofi_ia *ia, const char *name, DAT_EVD_HANDLE handle,
 		     DAT_EVD_FLAGS flag, struct dofi_evd **evd)
 {
-	struct dofi_evd *next = dofi_evd_use(handle, ia);
+	struct dofi_evd *next DOFI_CALL = dofi_evd_enter(handle);
 
-	if (handle && !next)
+	if (handle && (!next || !evd_suits(ia, next) || !dofi_evd_keep(next)))
 		return DOFI_REFUSED(false, DOFI_EP, "%s %p is no live EVD of the EP's IA", name,
 				    handle);
 	if (next && !(next->flags & flag)) {
 		dofi_log(DOFI_WARN, DOFI_EP, "%s %p has the flags %#x, without %#x", name, handle,
 			 next->flags, flag);
-		evd_put(next);
+		dofi_evd_release(next);
 		return false;
 	}
 	evd_put(*evd);

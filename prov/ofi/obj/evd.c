@@ -47,6 +47,19 @@ static void cno_detach(struct dofi_evd *evd, bool freed) DOFI_NEEDS(evd->lock)
 	dofi_obj_put(&cno->obj);
 }
 
+/* The owner, or an EP, needs the memory no more. */
+static void keeper_leave(struct dofi_evd *evd)
+{
+	if (atomic_fetch_sub(&evd->keepers, 1) == 1)
+		dofi_pool_put(&dofi_evd_pool, evd);
+}
+
+void dofi_evd_release(struct dofi_evd *evd)
+{
+	dofi_obj_put(&evd->obj);
+	keeper_leave(evd);
+}
+
 static void evd_destroy(struct dofi_obj *obj)
 {
 	struct dofi_evd *evd = (struct dofi_evd *)obj;
@@ -65,7 +78,8 @@ static void evd_destroy(struct dofi_obj *obj)
 	dofi_evd_set_count(evd, 0);
 	dofi_mutex_unlock(&evd->lock);
 	dofi_evd_queue_close(evd, count);
-	dofi_obj_free(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, obj);
+	dofi_obj_discount(DAT_HANDLE_TYPE_EVD, obj);
+	keeper_leave(evd);
 }
 
 static DAT_COUNT max_qlen(const struct dofi_ia *ia)
@@ -84,6 +98,7 @@ static int evd_init(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags) D
 	evd->enabled = true;
 	evd->waitable = true;
 	evd->dying = evd->is_async = false;
+	evd->keepers = 1;
 	evd->streams = evd->unsignalled = evd->solicited = 0;
 	evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
 	evd->waiting = false;

@@ -76,6 +76,12 @@ struct dofi_evd {
 	 */
 	_Atomic(struct dofi_cq *) straight_feed;
 
+	/*
+	 * references of EPs, and 1 of the IA: an EP of another instance of the IA may outlive the
+	 * EVD, and its memory is freed after both
+	 */
+	_Atomic int keepers;
+
 	int streams;			/* streams that deliver here; under streams_lock */
 	/* the streams of these that notify as their flag says; under streams_lock */
 	int unsignalled, solicited;
@@ -100,7 +106,8 @@ struct dofi_evd {
 	int feed_users[DOFI_EVD_FEEDS];
 	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
 	struct dofi_cno_source at_cno;
-	bool enabled, overflowed, dying;
+	bool enabled, overflowed;
+	_Atomic bool dying;		/* written under the lock */
 	_Atomic bool waitable;		/* read without the lock */
 	_Atomic bool waiting;		/* a thread is in dat_evd_wait; read without the lock */
 	bool notified;			/* a notifying event came since the wait began */
@@ -130,6 +137,19 @@ static inline struct dofi_evd *dofi_evd_enter(DAT_EVD_HANDLE handle)
 {
 	return dofi_obj_enter(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, handle);
 }
+
+/*
+ * An EP takes a reference to @evd, which is entered or which it has one to; false if the program
+ * frees @evd now. Unlike dofi_obj_get(), keeps the memory beyond an abrupt close of the EVD's IA.
+ */
+static inline bool dofi_evd_keep(struct dofi_evd *evd)
+{
+	if (!dofi_obj_get(&evd->obj))
+		return false;
+	atomic_fetch_add(&evd->keepers, 1);
+	return true;
+}
+void dofi_evd_release(struct dofi_evd *evd);
 
 static inline struct dofi_evd *dofi_evd_use(DAT_EVD_HANDLE handle, const struct dofi_ia *ia)
 {

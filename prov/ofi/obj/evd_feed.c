@@ -92,7 +92,7 @@ static const char *stream_misfit(const struct dofi_stream *s) DOFI_NEEDS(streams
 {
 	const struct dofi_evd *evd = s->evd;
 
-	if (!evd || !evd->obj.ia->strict)
+	if (!evd || evd->dying || !evd->obj.ia->strict)
 		return NULL;
 	if (s->notice && evd->flags & DAT_EVD_SOFTWARE_FLAG)
 		return "software events, which always notify";

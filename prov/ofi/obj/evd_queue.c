@@ -96,7 +96,10 @@ static void count_event(struct dofi_evd *evd, const struct dofi_event *e)
 		dofi_count(&evd->count_of.completion);
 }
 
-/* Returns -ENOSPC without side effects if the queue is full. Needs the lock. */
+/*
+ * Returns -ENOSPC without side effects if the queue is full, -ENOENT if the EVD has ended. Needs
+ * the lock.
+ */
 static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
 	DOFI_NEEDS(evd->lock)
 {
@@ -104,6 +107,8 @@ static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 
 	if (__builtin_expect((DAT_COUNT)count >= evd->qlen, 0))
 		return -ENOSPC;
+	if (__builtin_expect(evd->dying, 0))
+		return -ENOENT;
 	*ring_slot(evd, count) = *event;
 	count_event(evd, event);
 	/* pairs with the acquire of a thread that reads the count before it locks */
@@ -120,7 +125,7 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 
 	dofi_mutex_lock(&evd->lock);
 	ret = append(evd, event, wake);
-	if (__builtin_expect(ret, 0)) {
+	if (__builtin_expect(ret == -ENOSPC, 0)) {
 		first_loss = !evd->overflowed;
 		evd->overflowed = true;
 	}

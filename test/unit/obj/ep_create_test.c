@@ -55,10 +55,42 @@ Test(ep_create, parts_of_another_ia_are_foreign)
 	DAT_PZ_HANDLE zone;
 
 	cr_assert_eq(ia_try_open(&other), 0);
+	other->strict = true;
 	succeed(dofi_pz_create(other, &zone));
 	expect_handle(make(zone, evd, evd, evd, NULL), PZ);
 	expect_handle(dofi_ep_create(other, zone, evd, NULL, NULL, NULL, &ep), EVD_RECV);
 	succeed(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* Unless strict, an EP delivers to the EVDs of another instance of its IA. */
+Test(ep_create, event_queues_of_another_instance_outlive_their_ia)
+{
+	struct dofi_ia *other;
+	DAT_EVD_HANDLE theirs, next;
+	DAT_EP_HANDLE lone;
+	size_t used;
+
+	ia->strict = false;
+	cr_assert_eq(ia_try_open(&other), 0);
+	succeed(dofi_evd_create(other, 8, NULL, DAT_EVD_DEFAULT_FLAG, &theirs));
+	succeed(make(pz, theirs, theirs, theirs, NULL));
+	expect_state(dofi_evd_free(theirs), EVD_IN_USE);
+	expect_state(dofi_ia_close(other, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
+	make_connected(ep);
+	post_recv(1);
+	used = dofi_evd_pool.used;
+	succeed(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
+	/* the memory waits for the EP, which ends without events */
+	cr_expect_eq(dofi_evd_pool.used, used);
+	expect_handle(dofi_ep_create(ia, pz, theirs, evd, evd, NULL, &lone), EVD_RECV);
+	next = evd_make(8, DAT_EVD_DTO_FLAG);
+	cr_expect(next != theirs);
+	end(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect(event_none(next));
+	succeed(dofi_ep_free(ep));
+	cr_expect_eq(dofi_evd_pool.used, used);
+	succeed(dofi_evd_free(next));
+	cr_expect_eq(dofi_evd_pool.used, used - 1);
 }
 
 Test(ep_create, what_a_query_returns_is_accepted_back)
