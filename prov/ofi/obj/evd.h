@@ -184,7 +184,10 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event) DOFI_NEEDS(evd->lock);
 
-/* Sets only_feed and direct_feed. Called after a change of the feeds, the CNO or the waiter. Needs the lock. */
+/*
+ * Sets only_feed and direct_feed. Call after a change of the feeds, the CNO or the waiter. Needs
+ * the lock.
+ */
 void dofi_evd_route(struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
 
 /* Sets the number of queued events. Needs the lock. */
