@@ -15,9 +15,8 @@ struct dofi_ep_parts {
 
 /*
  * Replaces *@evd by the EVD of @handle. Each is NULL or has a reference. Returns false without side
- * effects unless @handle is null or an EVD of @ia, or, if @ia is not strict, of another
- * instance of that IA, that takes @flag; the log has the reason, with
- * the argument's @name.
+ * effects unless @handle is null or an EVD that takes @flag, of @ia or, if that is not strict, of
+ * another instance of the IA. The log has the reason, with the argument's @name.
  */
 bool dofi_ep_evd_use(struct dofi_ia *ia, const char *name, DAT_EVD_HANDLE handle,
 		     DAT_EVD_FLAGS flag, struct dofi_evd **evd);
