@@ -261,7 +261,7 @@ Test(ep_attr, a_refusal_gives_its_reason)
 	REASON(dofi_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, NULL), "no ep_param");
 	param.ep_attr.max_recv_dtos = -5;
 	REASON(modify(DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS),
-	       "ep_attr.max_recv_dtos is -5; permitted: 0 to 8192");
+	       "ep_attr.max_recv_dtos is -5; permitted: 0 to 65536");
 	param.ep_attr.service_type = (DAT_SERVICE_TYPE)77;
 	REASON(modify(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE),
 	       "ep_attr.service_type is 77; permitted: DAT_SERVICE_TYPE_RC");

@@ -28,7 +28,7 @@ Test(ep_create, handles_are_checked)
 
 Test(ep_create, a_refusal_gives_its_reason)
 {
-	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .max_recv_dtos = 20000 };
+	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .max_recv_dtos = 70000 };
 	DAT_EVD_HANDLE cr = evd_make(4, DAT_EVD_CR_FLAG);
 
 	REASON(dofi_ep_create(NOWHERE, pz, evd, evd, evd, NULL, &ep), "is no open IA");
@@ -38,7 +38,7 @@ Test(ep_create, a_refusal_gives_its_reason)
 	REASON(make(pz, evd, evd, cr, NULL), "has the flags 0x10, without 0x40");
 	REASON(dofi_ep_create(ia, pz, evd, evd, evd, NULL, NULL), "no ep_handle");
 	REASON(make(pz, evd, evd, evd, &attr),
-	       "ep_attr.max_recv_dtos is 20000; permitted: 0 to 8192");
+	       "ep_attr.max_recv_dtos is 70000; permitted: 0 to 65536");
 	attr.max_recv_dtos = 4;
 	attr.qos = (DAT_QOS)0x100;
 	REASON(make(pz, evd, evd, evd, &attr), "ep_attr.qos is 0x100; permitted: DAT_QOS_BEST");
