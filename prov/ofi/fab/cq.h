@@ -120,6 +120,7 @@ struct dofi_cq {
 	/* how many entries that is; 0 when the CQ is ARMED and was drained */
 	unsigned left;
 	unsigned most;			/* how many completions dofi_cq_next() reads at once */
+	unsigned polls;			/* reads by threads of the program; wraps around */
 
 	/* written before the CQ is opened, or when it gets its second shard */
 	/* what to sleep on: of fid, or of the set of shards; -1: none */
@@ -144,11 +145,11 @@ struct dofi_cq {
 
 	/* what the program did since the progress thread served the CQ last */
 	struct dofi_runner runner;	/* the thread of the program that read the CQ last */
-	_Atomic bool polled;		/* a thread of the program read the CQ */
 	/* a thread of the program took an event that another thread had read */
 	_Atomic bool taken;
 	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
 	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
+	_Atomic bool delivered;		/* a read queued an event for the program */
 
 	/* threads and CNOs that wait for an event and do not poll */
 	_Atomic int sleepers;
@@ -171,6 +172,10 @@ struct dofi_cq {
 	long pause_us;			/* between the last check and the next one */
 	/* checks that found posts and no poll, less those that found polls */
 	int silent;
+	int64_t checked_at;		/* the time of the last check */
+	unsigned polls_checked;		/* polls at the last check */
+	/* so many of the next wakeups do not leave the CQ to the program */
+	int served;
 	bool watched;			/* fd is in the epoll set */
 	/* ARMED: when the CQ was armed; otherwise when it is checked next */
 	int64_t due_at;
@@ -349,7 +354,7 @@ static inline bool dofi_cq_is_idle(const struct dofi_cq *cq, ssize_t n)
 
 static inline void dofi_cq_leave(struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
-	atomic_store_explicit(&cq->polled, true, memory_order_relaxed);
+	cq->polls++;
 	dofi_runner_note(&cq->runner);
 	dofi_mutex_unlock(&cq->lock);
 }
@@ -382,6 +387,12 @@ static inline void dofi_cq_posted(struct dofi_cq *cq)
 static inline void dofi_cq_taken(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->taken, true, memory_order_relaxed);
+}
+
+/* Call after an event of the CQ was queued for the program. Any thread, any lock. */
+static inline void dofi_cq_delivered(struct dofi_cq *cq)
+{
+	atomic_store_explicit(&cq->delivered, true, memory_order_relaxed);
 }
 
 /* Waits for the lock and reads until the CQ is empty. Returns whether there were completions. */

@@ -68,13 +68,50 @@ static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* One read may take longer than the pause between two checks: it copies what has arrived. */
-static bool being_read(struct dofi_cq *cq)
+/* What the program did since the last check. */
+struct use {
+	unsigned polls;
+	bool reads;		/* a poll holds the lock, and is not counted in polls */
+	bool led;
+	bool taken;
+	bool posted;
+	int64_t ran;		/* processor time of the polling thread: dofi_runner_ran() */
+	int64_t passed;		/* time since the last check, in ns */
+};
+
+static struct use use_since_check(struct dofi_cq *cq, int64_t now)
 {
-	if (!dofi_mutex_try(&cq->lock))
-		return true;
+	struct use use = {
+		.led = atomic_exchange(&cq->led, false),
+		.taken = atomic_exchange(&cq->taken, false),
+		.posted = atomic_exchange(&cq->posted, false),
+		.ran = dofi_runner_ran(&cq->runner),
+		.passed = now - cq->checked_at,
+	};
+
+	cq->checked_at = now;
+	use.reads = !dofi_mutex_try(&cq->lock);
+	if (use.reads)
+		return use;
+	use.polls = cq->polls - cq->polls_checked;
+	cq->polls_checked = cq->polls;
 	dofi_mutex_unlock(&cq->lock);
-	return false;
+	return use;
+}
+
+/*
+ * Whether a thread polls in a loop. A program that waits by reading memory polls too, once for each
+ * completion of its own. So the processor time for each poll decides. A thread in a long read
+ * counts as polling: the read copies what has arrived. Where hardware moves the data, no peer
+ * depends on the answer.
+ */
+#define LOOP_NS 5000
+
+static bool polls_in_loop(const struct dofi_cq *cq, const struct use *use)
+{
+	const int64_t time = use->ran < use->passed ? use->ran : use->passed;
+
+	return use->reads || (use->polls && (cq->offloaded || time / use->polls <= LOOP_NS));
 }
 
 /*
@@ -129,10 +166,7 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 {
 	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
 		return;
-	atomic_store(&cq->polled, false);
-	atomic_store(&cq->taken, false);
-	atomic_store(&cq->led, false);
-	atomic_store(&cq->posted, false);
+	use_since_check(cq, now);
 	cq->pause_us = dofi_settings.probe_us;
 	cq->due_at = now + cq->pause_us * 1000;
 }
@@ -176,21 +210,49 @@ static bool lacks_processor(struct dofi_cq *cq, int64_t ran)
  * and every completion would cost two switches of threads. So it drains the CQ once per check, as
  * other EVDs and peers need that.
  */
-static bool leave_to_program(struct dofi_cq *cq, int64_t now)
+static bool leave_to_program(struct dofi_cq *cq, const struct use *use, int64_t now)
 {
-	const bool polled = atomic_exchange(&cq->polled, false) || being_read(cq);
-	const bool led = atomic_exchange(&cq->led, false);
-	const bool at_work = atomic_exchange(&cq->taken, false) || polled || led;
-	const bool posted = atomic_exchange(&cq->posted, false);
-	const bool posts_alone = posted && !at_work && !cq->offloaded;
-	const int64_t ran = dofi_runner_ran(&cq->runner);
+	const bool polled = polls_in_loop(cq, use);
+	const bool at_work = polled || use->taken || use->led;
+	const bool posts_alone = use->posted && !at_work && !cq->offloaded;
 
 	if (is_silent(cq, posts_alone, at_work) || atomic_load(&cq->sleepers) ||
-	    (!at_work && !posted && !lacks_processor(cq, ran)))
+	    (!at_work && !use->posted && !lacks_processor(cq, use->ran)))
 		return false;
 	if (!polled)
 		dofi_cq_drain(cq);
-	return yield_to_program(cq, now, next_pause(cq, posts_alone, led));
+	return yield_to_program(cq, now, next_pause(cq, posts_alone, use->led));
+}
+
+/*
+ * Returns whether the woken progress thread has to serve the CQ at once although the program polls
+ * or waits now and then: the program reads memory that its peer writes to. A wakeup proves this if
+ * the program works but hardly polled, no thread leads, and no event of the program arrived. The
+ * proof holds for the next wakeups too, because between two writes of its peer the program polls
+ * for the completion of its own write. The first wakeups after the program stopped polling are
+ * served without a proof: if the CQ was left to the program then, no wakeup would show a write.
+ *
+ * Sets *@found to true if the CQ was drained and had completions.
+ */
+#define HARDLY 4
+#define WAKEUPS_PROVEN 32
+#define WAKEUPS_FIRST 2
+
+static bool reads_memory(struct dofi_cq *cq, const struct use *use, bool *found)
+{
+	const bool active = use->posted || use->polls || use->taken;
+
+	if (active && !use->reads && use->polls <= HARDLY && !use->led &&
+	    !dofi_lead_is_taken(&cq->lead)) {
+		atomic_store(&cq->delivered, false);
+		*found = dofi_cq_drain(cq);
+		if (!atomic_load(&cq->delivered))
+			cq->served = WAKEUPS_PROVEN;
+	}
+	if (!cq->served)
+		return false;
+	cq->served--;
+	return true;
 }
 
 #define ARM_TRIES 8
@@ -207,17 +269,22 @@ static int armed_ticks(const struct dofi_cq *cq)
 	return cq->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
 }
 
-/* Empties the CQ and arms it: epoll, or a peer, reports the next completion. */
-static void drain_and_arm(struct dofi_cq *cq, int64_t now)
+/*
+ * Empties the CQ and arms it: epoll, or a peer, reports the next completion. Set @found if the CQ
+ * is ARMED, and was drained just now and had completions.
+ */
+static void drain_and_arm(struct dofi_cq *cq, bool found, int64_t now)
 {
 	int i;
 
 	/* before the CQ is drained, so that dofi_cq_kick() after a later receive sees the mode */
 	set_mode(cq, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
-		if (!dofi_cq_drain(cq) && cq->fd >= 0 && cq->progress->traits.stale_signal &&
+		found = found || dofi_cq_drain(cq);
+		if (!found && cq->fd >= 0 && cq->progress->traits.stale_signal &&
 		    dofi_cq_clear_signal(cq))
 			continue;
+		found = false;
 		if (dofi_cq_can_sleep(cq, cq->fid)) {
 			if (!watch(cq)) {
 				cq->due_at = now;
@@ -255,18 +322,30 @@ static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
 	return yield_to_program(cq, now, next_pause(cq, false, true));
 }
 
+/* Returns whether the CQ is left to the program. Sets *@found as reads_memory(). */
+static bool leave(struct dofi_cq *cq, bool woken, bool *found, int64_t now)
+{
+	const struct use use = use_since_check(cq, now);
+
+	if (woken && reads_memory(cq, &use, found))
+		return false;
+	return (woken && leave_to_leader(cq, now)) || leave_to_program(cq, &use, now);
+}
+
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 {
 	bool armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
 	bool woken = armed && cq->poller.fired;
+	bool found = false;
 
 	if (now < dofi_cq_due(cq) && (armed || !atomic_load(&cq->sleepers)))
 		return;
 	cq->poller.fired = false;
-	if (woken && leave_to_leader(cq, now))
+	if (leave(cq, woken, &found, now))
 		return;
-	if (!leave_to_program(cq, now))
-		drain_and_arm(cq, now);
+	if (!armed && cq->served < WAKEUPS_FIRST)
+		cq->served = WAKEUPS_FIRST;
+	drain_and_arm(cq, found, now);
 }
 
 static struct dofi_cq *cq_of(struct dofi_poller *poller)
@@ -313,12 +392,14 @@ int dofi_cq_serve_open(struct dofi_cq *cq)
 
 void dofi_cq_serve_begin(struct dofi_cq *cq)
 {
-	atomic_store(&cq->polled, false);
 	atomic_store(&cq->taken, false);
 	atomic_store(&cq->led, false);
 	atomic_store(&cq->posted, false);
 	cq->pause_us = dofi_settings.probe_us;
 	cq->silent = 0;
+	cq->polls_checked = cq->polls;
+	cq->checked_at = 0;
+	cq->served = WAKEUPS_FIRST;
 	cq->poller.fired = true;	/* arms it in the next round */
 	cq->poller.ops = &poller_ops;
 	cq->poller.has_fd = cq->fd >= 0;

@@ -214,6 +214,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 	event.immed = dto->immed;
 	if (dofi_evd_push(evd, &event, notifies(ep, dto)))
 		dofi_event_read(&event);
+	dofi_cq_delivered(ep->cq);
 }
 
 /* A buffer of the SRQ is done, without an event. */

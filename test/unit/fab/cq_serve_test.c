@@ -111,6 +111,7 @@ Test(cq_serve, a_read_that_lasts_is_a_poll)
 Test(cq_serve, a_program_that_takes_events_is_at_work)
 {
 	serve();
+	cq.served = 0;
 	complete(1);
 	cr_assert(epoll_fires());
 	dofi_cq_taken(&cq);
@@ -141,7 +142,7 @@ Test(cq_serve, a_program_that_only_posts_is_read_for)
 /* One look after a poll. Returns the next pause in us. */
 static long pause_after_poll(void)
 {
-	poll_once();
+	poll_in_loop();
 	now = cq.due_at;
 	serve();
 	return (cq.due_at - now) / US;
@@ -162,11 +163,7 @@ Test(cq_serve, checks_become_rarer_while_the_program_polls)
 	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
-	complete(1);
-	poll_once();
-	complete(1);
-	epoll_fires();
-	serve();
+	wake_poller();
 	cr_expect_eq(cq.due_at, now + 2000 * US);	/* half of the last pause */
 	cr_expect_eq(pause_after_poll(), 2500);
 }
@@ -248,17 +245,122 @@ Test(cq_serve, a_program_that_polls_again_gets_it_back)
 	for (i = 0; i < 20 && mode() == DOFI_CQ_ARMED; i++) {
 		complete(1);
 		cr_assert(epoll_fires());
-		poll_once();
+		poll_in_loop();
 		serve();
 	}
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
 	cr_expect(i < 8);
 }
 
+/* A peer's write arrives, after the program polled @polls times. */
+static void written_to(unsigned polls)
+{
+	while (polls--)
+		poll_once();
+	dofi_cq_posted(&cq);
+	suppressed = true;
+	complete(1);
+	cr_assert(epoll_fires());
+	serve();
+}
+
+Test(cq_serve, a_program_that_reads_memory_is_served_from_the_first_wakeup)
+{
+	unsigned i;
+
+	serve();
+	for (i = 0; i < 100; i++) {
+		written_to(i % 4);
+		cr_assert_eq(mode(), DOFI_CQ_ARMED, "%u", i);
+		cr_assert_eq(fake_unread(), 0);
+	}
+}
+
+/* It polls in a loop for the completion of its own write, or waits for it. */
+Test(cq_serve, its_polls_between_two_writes_do_not_count)
+{
+	unsigned i;
+
+	serve();
+	for (i = 0; i < 100; i++) {
+		complete(1);
+		cr_assert(epoll_fires());
+		if (i % 2)
+			cq.led = true;
+		else
+			poll_in_loop();
+		serve();
+		cr_assert_eq(mode(), DOFI_CQ_ARMED, "%u", i);
+		written_to(1);
+		cr_assert_eq(mode(), DOFI_CQ_ARMED, "%u", i);
+	}
+}
+
+Test(cq_serve, wakeups_for_its_events_do_not_prove_that_it_reads_memory)
+{
+	int i;
+
+	serve();
+	for (i = 0; mode() == DOFI_CQ_ARMED && i < 100; i++) {
+		complete(1);
+		cr_assert(epoll_fires());
+		dofi_cq_taken(&cq);
+		serve();
+	}
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect(i < 4);
+}
+
+Test(cq_serve, when_it_polls_in_a_loop_again_it_gets_it_back)
+{
+	int i;
+
+	serve();
+	written_to(0);
+	suppressed = false;
+	for (i = 0; mode() == DOFI_CQ_ARMED && i < 100; i++) {
+		complete(1);
+		cr_assert(epoll_fires());
+		poll_in_loop();
+		serve();
+	}
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+}
+
+/* Otherwise no wakeup would show that what arrives is a write. */
+Test(cq_serve, after_it_stopped_polling_the_first_wakeups_are_served)
+{
+	int i;
+
+	make_owned();
+	now = cq.due_at;
+	serve();
+	for (i = 0; mode() == DOFI_CQ_ARMED && i < 100; i++) {
+		complete(1);
+		cr_assert(epoll_fires());
+		poll_in_loop();
+		serve();
+	}
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect_eq(i, 3);
+}
+
+Test(cq_serve, a_few_polls_do_not_keep_it)
+{
+	make_owned();
+	poll_once();
+	complete(1);
+	now = cq.due_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+}
+
 /* The leader reads what arrives next, so the CQ is not armed at once. */
 Test(cq_serve, a_cq_that_had_a_leader_is_left_for_a_tick)
 {
 	serve();
+	cq.served = 0;
 	complete(1);
 	cr_assert(epoll_fires());
 	cq.led = true;
@@ -299,7 +401,7 @@ Test(cq_serve, owned_costs_no_read)
 	make_owned();
 	fake.cq_reads = 0;
 	for (i = 0; i < 10; i++) {
-		poll_once();
+		poll_in_loop();
 		now = cq.due_at;
 		serve();
 		cr_assert_eq(mode(), DOFI_CQ_OWNED);
@@ -458,7 +560,7 @@ Test(cq_serve, a_probe_ends_the_programs_time_early)
 	dofi_cq_probe(&cq, now);
 	cr_expect_eq(dofi_cq_due(&cq), now + 100 * US);
 	now += 100 * US;
-	poll_once();
+	poll_in_loop();
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED, "it still polls");
 	dofi_cq_probe(&cq, now);
@@ -540,7 +642,8 @@ Test(cq_serve, without_a_descriptor_the_program_owns_it_when_it_polls)
 {
 	open_without_fd();
 	serve();
-	poll_once();
+	cq.served = 0;
+	poll_in_loop();
 	cq.poller.fired = true;	/* as after the progress thread slept */
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
@@ -561,7 +664,7 @@ static sem_t poller_may_wake;
 
 static void *poll_and_run(void *unused)
 {
-	poll_once();
+	poll_in_loop();
 	sem_post(&has_polled);
 	while (!atomic_load(&poller_may_end))
 		;
@@ -570,7 +673,7 @@ static void *poll_and_run(void *unused)
 
 static void *poll_and_sleep(void *unused)
 {
-	poll_once();
+	poll_in_loop();
 	sem_post(&has_polled);
 	sem_wait(&poller_may_wake);
 	return unused;

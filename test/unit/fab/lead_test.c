@@ -69,6 +69,7 @@ static void init(void)
 	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
 	dofi_cq_serve(&cq, now);
 	cr_assert_eq(cq.mode, DOFI_CQ_ARMED);
+	cq.served = 0;			/* as after the first wakeups */
 }
 
 TestSuite(lead, .init = init, .timeout = 30);
@@ -100,14 +101,22 @@ static void serve_woken(void)
 	dofi_cq_serve(&cq, now);
 }
 
+static void poll_in_loop(void)
+{
+	dofi_cq_poll(&cq, NULL);
+	dofi_mutex_lock(&cq.lock);
+	cq.polls += 1000000;
+	dofi_mutex_unlock(&cq.lock);
+}
+
 /* The program polls, and the progress thread has left the CQ to the program. */
 static void make_owned(void)
 {
 	complete(1);
-	dofi_cq_poll(&cq, NULL);
+	poll_in_loop();
 	complete(1);
 	serve_woken();
-	dofi_cq_poll(&cq, NULL);
+	poll_in_loop();
 	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_assert_eq(cq.mode, DOFI_CQ_OWNED);
@@ -429,6 +438,7 @@ Test(lead, the_progress_thread_leaves_it_what_woke_both)
 	dofi_lead_end(&cq);
 	dofi_cq_poll_next(&cq);
 	cr_expect_eq(delivered, 1);
+	cr_assert_eq(dofi_lead_begin(&cq), 0);	/* it waits for the next event */
 	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(cq.mode, DOFI_CQ_OWNED);

@@ -63,11 +63,14 @@ static inline void cm_error(struct dofi_progress *p, const struct fi_eq_err_entr
 	trace_add('!');
 }
 
+static struct dofi_cq cq;
+
 static inline void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	(void)err;
 	(void)sink;
 	trace_add((char)(uintptr_t)entry->op_context);
+	dofi_cq_delivered(&cq);
 }
 
 static int failure;
@@ -175,8 +178,6 @@ static inline void hold_thread(void)
 	dofi_progress_post(&progress, &hold_work);
 	sem_wait(&held);
 }
-
-static struct dofi_cq cq;
 
 static inline void cq_open_call(void *arg)
 {

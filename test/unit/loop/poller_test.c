@@ -44,6 +44,7 @@ static void arrives(const struct fi_cq_data_entry *entry, int err, struct dofi_s
 	(void)sink;
 	(void)entry;
 	arrived++;
+	dofi_cq_delivered(&cq);
 	sem_post(&traced);
 }
 

@@ -364,6 +364,27 @@ Test(dequeue, what_is_queued_comes_first)
 	alone(behind_an_event);
 }
 
+static void drained_and_polled(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	send_and_complete(0, 1);
+	atomic_store(&cq()->delivered, false);
+	cr_expect(dofi_cq_drain(cq()));
+	cr_expect(atomic_load(&cq()->delivered));
+	take(1, DAT_DTO_SUCCESS);
+	atomic_store(&cq()->delivered, false);
+	send_and_complete(1, 2);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect(!atomic_load(&cq()->delivered));
+}
+
+/* The progress thread has to know whether a read brought the program an event. */
+Test(dequeue, a_queued_event_is_recorded_at_the_cq)
+{
+	alone(drained_and_polled);
+}
+
 static void twice_and_stale(void *arg)
 {
 	void *first;
