@@ -122,9 +122,9 @@ class FakeBuild:
 class Sessions(unittest.TestCase):
     LIB = argparse.Namespace(version="1.17")
 
-    def session(self, build, before=None, names=("tcp",), **more):
+    def session(self, build, before=None, names=("tcp",), ucx=None, **more):
         usual = {"repeat": 2, "time": 1, "minutes": 1, "instructions": False, "verbs": False}
-        session = plan.Session(argparse.Namespace(**{**usual, **more}), build, before, None)
+        session = plan.Session(argparse.Namespace(**{**usual, **more}), build, before, ucx)
         session.log = lambda text: None
         fabrics = plan.select_fabrics(list(names), False)
         with mock.patch.object(machine, "spin", return_value=0.001):
@@ -148,6 +148,17 @@ class Sessions(unittest.TestCase):
         self.session(build)
         self.assertEqual(self.asked(build, "--rotate"), self.asked(build, "-S"))
         self.assertGreater(self.asked(build, "-S"), 0)
+
+    def test_one_buffer_beside_ucx(self):
+        ucx = mock.Mock()
+        ucx.perf.return_value = {}
+        for name, runs in (("tcp", 1), ("shm", 2)):
+            build = FakeBuild()
+            session = self.session(build, names=(name,), ucx=ucx)
+            self.assertEqual(self.asked(build, "-S") - self.asked(build, "--rotate"), 2 * runs)
+            alone = [r["run"] for r in session.runs if r["run"].startswith("dat1 ")]
+            self.assertEqual(len(alone), 2 * runs)
+            self.assertNotIn("--rotate", " ".join(alone))
 
     def test_one_queue_where_there_is_none(self):
         build = FakeBuild("none")

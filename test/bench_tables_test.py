@@ -94,6 +94,17 @@ class Rows(unittest.TestCase):
         self.assertEqual(row["dat"]["samples"], 3)
         self.assertTrue(row["unsteady"])
 
+    def test_ucx_is_compared_with_one_buffer(self):
+        runs = [one_run(r, 10, {"none": 8}) for r in range(2)]
+        for rnd in range(2):
+            runs.append(one_run(rnd, 10, {}))
+            runs[-1]["samples"] = [stats.sample(side, "latency", "send", 8, v)
+                                   for side, v in (("dat1", 6), ("ucx", 5))]
+        row = self.row(runs)
+        self.assertEqual((row["dat/ucx"], row["dat1"]["median"], row["dat/bare"]), (1.2, 6, 1.25))
+        text = report.markdown(document(runs))
+        self.assertIn("| DAT, one buffer | UCX | DAT/UCX |", text)
+
     def test_before_and_others_have_their_ratios(self):
         runs = [one_run(r, 10, {"none": 8}) for r in range(2)]
         for rnd in range(2):

@@ -37,8 +37,9 @@ LATENCY_SIZES = (8, 4000, 4096, 65536, 1 << 20)
 BANDWIDTH_SIZES = (512, 4096, 65536, 1 << 20)
 RATE_SIZE = 8
 
-# One run of datperf: the metrics that are kept, and the arguments.
-Shape = collections.namedtuple("Shape", "metrics tests sizes more")
+# One run of datperf: the metrics that are kept, and the arguments. rotate: successive messages use
+# different buffers, as in many programs, and as in all earlier tables.
+Shape = collections.namedtuple("Shape", "metrics tests sizes more rotate", defaults=(True,))
 POLLING = ("latency", "bandwidth", "rate")
 SHAPES = (
     Shape(POLLING, "send", "8,512,4000,4K,64K,1M", ()),
@@ -46,8 +47,11 @@ SHAPES = (
     Shape(("wait",), "send", "8,4000,4K,64K,1M", ("--wait",)),
     Shape(("wait",), "write,read", "8,4K", ("--wait",)),
 )
-# Successive messages use different buffers, as in many programs, and as in all earlier tables.
-ROTATE = "--rotate"
+# ucx_perftest uses one buffer, so DAT with one buffer ("dat1") is compared with it.
+ONE_BUFFER = {
+    "send": Shape(POLLING, "send", "8,512,4000,4K,64K,1M", (), False),
+    "rdma": Shape(POLLING, "write,read", "8,4K,64K,1M", (), False),
+}
 # Messages stay in the cache, as in many other bandwidth benchmarks.
 SHAPE_LOCAL = Shape(("bandwidth2",), "send", "4K,64K,1M", ("--window", "2"))
 
@@ -197,8 +201,8 @@ class Session:
 
     def datperf(self, lib, fabric, rnd, build, shape, side, more):
         """Runs datperf; side is the name of its DAT side, or None to measure bare libfabric only."""
-        arguments = ["--bind", "-T", str(self.options.time), "-t", shape.tests, "-S", shape.sizes, ROTATE,
-                     *shape.more, *more]
+        arguments = ["--bind", "-T", str(self.options.time), "-t", shape.tests, "-S", shape.sizes,
+                     *(["--rotate"] if shape.rotate else []), *shape.more, *more]
         if side:
             arguments += ["-D", fabric.name]
         what = " ".join([side or "bare", *arguments])
@@ -235,6 +239,9 @@ class Session:
             steps += [lambda rnd, build=build, side=side: self.peers(lib, fabric, rnd, build, side)
                       for side, build in self.builds]
         if self.ucx and fabric.ucx:
+            for tests, shape in ONE_BUFFER.items():
+                if tests == "send" or fabric.ucx != "tcp":
+                    add(now, shape, "dat1")
             batch = ucx_batch(fabric.ucx, self.options.time)
             steps.append(lambda rnd: self.record(
                 lib, fabric, rnd, f"ucx {fabric.ucx}",

@@ -123,16 +123,18 @@ def row(key, samples_of):
         doubtful = doubtful or some
     best = floor(sides, METRICS[key[2]][1])
     result = dict(zip(KEY, key))
-    for name in ("dat", "before", "ucx", "ofed"):
+    for name in ("dat", "dat1", "before", "ucx", "ofed"):
         if name in sides:
             result[name] = figure(sides[name])
     if best:
         result["bare"] = {**figure(sides[best]), "cq": best.split()[1]}
         doubtful = doubtful or result["bare"]["spread"] > SPREAD
-    for name, other in (("dat/bare", best), ("dat/before", "before"), ("dat/ucx", "ucx"),
-                        ("dat/ofed", "ofed")):
-        if "dat" in sides and other in sides:
-            result[name] = ratio(sides["dat"], sides[other])
+    # UCX uses one buffer; earlier documents have no such figure of DAT
+    one = "dat1" if "dat1" in sides else "dat"
+    for name, ours, other in (("dat/bare", "dat", best), ("dat/before", "dat", "before"),
+                              ("dat/ucx", one, "ucx"), ("dat/ofed", "dat", "ofed")):
+        if ours in sides and other in sides:
+            result[name] = ratio(sides[ours], sides[other])
     result["unsteady"] = doubtful
     return result
 
