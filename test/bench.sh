@@ -61,10 +61,11 @@ assert xml.parse(tmp + "/svg").findall("{*}polyline")
 rows = {(r["fabric"], r["metric"], r["test"], r["size"]): r for r in document["rows"]}
 latency, wait = (8, 4000, 4096, 65536, 1 << 20), (8, 4096)
 wanted = [(metric, "send", size) for metric in ("latency", "wait") for size in latency]
-wanted += [("latency", test, size) for test in ("write", "read") for size in latency if size != 4000]
+rdma = ("write", "read", "mpi")
+wanted += [("latency", test, size) for test in rdma for size in latency if size != 4000]
 wanted += [("wait", test, size) for test in ("write", "read") for size in wait]
 wanted += [("bandwidth", "send", 512), ("rate", "send", 8)]
-wanted += [("bandwidth", test, size) for test in ("send", "write", "read") for size in latency if size > 4000]
+wanted += [("bandwidth", test, size) for test in ("send", *rdma) for size in latency if size > 4000]
 wanted = [(fabric, *key) for fabric in ("ofi-tcp", "ofi-shm") for key in wanted]
 wanted += [("ofi-shm", "bandwidth2", "send", size) for size in latency if size > 4000]
 many = [("connect", "all"), ("memory", "client"), ("memory", "server"), ("empty", "all"), ("among", "first"),
