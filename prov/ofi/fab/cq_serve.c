@@ -90,9 +90,10 @@ static struct use use_since_check(struct dofi_cq *cq, int64_t now)
 	};
 
 	cq->checked_at = now;
-	use.reads = !dofi_mutex_try(&cq->lock);
-	if (use.reads)
+	if (!dofi_mutex_try(&cq->lock)) {
+		use.reads = true;
 		return use;
+	}
 	use.polls = cq->polls - cq->polls_checked;
 	cq->polls_checked = cq->polls;
 	dofi_mutex_unlock(&cq->lock);
