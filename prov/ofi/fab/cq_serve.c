@@ -106,13 +106,14 @@ static struct use use_since_check(struct dofi_cq *cq, int64_t now)
  * counts as polling: the read copies what has arrived. Where hardware moves the data, no peer
  * depends on the answer.
  */
-#define LOOP_NS 5000
+#define POLLS_PER_PROBE 4		/* DAT_OFI_PROBE_US */
 
 static bool polls_in_loop(const struct dofi_cq *cq, const struct use *use)
 {
-	const int64_t time = use->ran < use->passed ? use->ran : use->passed;
+	const int64_t time = use->ran < use->passed ? use->ran : use->passed,
+		      longest = dofi_settings.probe_us * 1000 / POLLS_PER_PROBE;
 
-	return use->reads || (use->polls && (cq->offloaded || time / use->polls <= LOOP_NS));
+	return use->reads || (use->polls && (cq->offloaded || time / use->polls <= longest));
 }
 
 /*
