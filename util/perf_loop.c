@@ -492,7 +492,7 @@ const struct perf_kind perf_kinds[PERF_NKINDS] = {
 	},
 	[PERF_KIND(PERF_MPI, PERF_VERIFY)] = {
 		.name = "mpi",
-		.client = perf_mpi_verify_client, .server = perf_mpi_verify_server,
+		.client = perf_mpi_verify_source, .server = perf_mpi_verify_sink,
 		.server_prep = perf_mpi_prep,
 		.client_recv = true, .credits = true,
 	},

@@ -80,8 +80,8 @@ int perf_mpi_server(struct perf_run *r);
 int perf_mpi_source(struct perf_run *r);
 int perf_mpi_sink(struct perf_run *r);
 int perf_mpi_both_ways(struct perf_run *r);
-int perf_mpi_verify_client(struct perf_run *r);
-int perf_mpi_verify_server(struct perf_run *r);
+int perf_mpi_verify_source(struct perf_run *r);
+int perf_mpi_verify_sink(struct perf_run *r);
 void perf_mpi_prep(struct perf_run *r);
 
 /* perf_run.c */

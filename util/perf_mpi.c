@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The pattern of MPI libraries: a message is an RDMA write to the next buffer of its target, which
- * polls the last byte of that buffer and dequeues completions of its own operations meanwhile. A
- * credit, sent for every half of the buffers, lets the peer write to them again. Credits use the
+ * The pattern of MPI libraries: a message is an RDMA write to the target's next buffer. The target
+ * polls the last byte of the buffer, and meanwhile dequeues completions of its own operations. It
+ * sends a credit for every half of the buffers, so that the writer can reuse them. Credits use the
  * last connection if there are several.
  */
 #include "perf_loop.h"
@@ -112,29 +112,63 @@ int perf_mpi_server(struct perf_run *r)
 	return finish(r);
 }
 
-/* Ends when the server reports that it has taken the last message. */
-int perf_mpi_source(struct perf_run *r)
+/*
+ * Writes all messages; ends when the server reports that it has taken the last one. With @verify
+ * they have the pattern, in which the mark replaces the last byte.
+ */
+static inline int source(struct perf_run *r, bool verify)
 {
 	uint64_t i;
 
-	for (i = 0; i < r->iters; i++)
+	for (i = 0; i < r->iters; i++) {
+		RUN_UNTIL(r, may_put(r, i));
+		if (verify)
+			perf_pattern_fill(r->x->mem + r->x->lay.tx + slot_off(r, i), r->size - 1,
+					  r->seed, (uint32_t)i);
 		if (put(r, i))
 			return -1;
+	}
 	if (finish(r))
 		return -1;
 	RUN_UNTIL(r, r->x->crx > 0);
 	return 0;
 }
 
-int perf_mpi_sink(struct perf_run *r)
+/* Takes all messages. With @verify it counts those without the pattern. */
+static inline int sink(struct perf_run *r, bool verify)
 {
 	uint64_t i;
 
-	for (i = 0; i < r->iters; i++)
+	for (i = 0; i < r->iters; i++) {
+		RUN_UNTIL(r, has_arrived(r, i));
+		if (verify && perf_pattern_check(r->x->mem + r->x->lay.rx + slot_off(r, i),
+						 r->size - 1, r->seed, (uint32_t)i) >= 0)
+			r->bad++;
 		if (take(r, i))
 			return -1;
+	}
 	RUN_UNTIL(r, r->tx == r->sent);
 	return 0;
+}
+
+int perf_mpi_source(struct perf_run *r)
+{
+	return source(r, false);
+}
+
+int perf_mpi_sink(struct perf_run *r)
+{
+	return sink(r, false);
+}
+
+int perf_mpi_verify_source(struct perf_run *r)
+{
+	return source(r, true);
+}
+
+int perf_mpi_verify_sink(struct perf_run *r)
+{
+	return sink(r, true);
 }
 
 /* Each side is as many messages ahead of those that it takes as one credit stands for. */
@@ -147,38 +181,4 @@ int perf_mpi_both_ways(struct perf_run *r)
 		if ((i < r->iters && put(r, i)) || (i >= ahead && take(r, i - ahead)))
 			return -1;
 	return finish(r);
-}
-
-/* The mark takes the place of the last byte. */
-int perf_mpi_verify_client(struct perf_run *r)
-{
-	uint64_t i;
-
-	for (i = 0; i < r->iters; i++) {
-		RUN_UNTIL(r, may_put(r, i));
-		perf_pattern_fill(r->x->mem + r->x->lay.tx + slot_off(r, i), r->size - 1, r->seed,
-				  (uint32_t)i);
-		if (put(r, i))
-			return -1;
-	}
-	if (finish(r))
-		return -1;
-	RUN_UNTIL(r, r->x->crx > 0);
-	return 0;
-}
-
-int perf_mpi_verify_server(struct perf_run *r)
-{
-	uint64_t i;
-
-	for (i = 0; i < r->iters; i++) {
-		RUN_UNTIL(r, has_arrived(r, i));
-		if (perf_pattern_check(r->x->mem + r->x->lay.rx + slot_off(r, i), r->size - 1,
-				       r->seed, (uint32_t)i) >= 0)
-			r->bad++;
-		if (take(r, i))
-			return -1;
-	}
-	RUN_UNTIL(r, r->tx == r->sent);
-	return 0;
 }
