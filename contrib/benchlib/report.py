@@ -136,8 +136,8 @@ def machine_line(document):
 NOTES = """\
 Medians; ± is half the interquartile range. Latencies are half a round trip, of reads the whole. For bare
 libfabric the better of its two kinds of completion queue is shown; (fd) is the kind with a descriptor. A
-ratio is the median of the ratios of the runs or rounds. Messages rotate through buffers; UCX uses one, so
-its ratio is that of DAT with one buffer. `~`: the bare figure is unsteady, or other work
+ratio is the median of the ratios of the runs or rounds. Messages rotate through buffers. UCX uses one
+buffer, so DAT/UCX divides the column "DAT, one buffer". `~`: the bare figure is unsteady, or other work
 disturbed the runs."""
 
 

@@ -295,8 +295,8 @@ static void refused(struct pair *p)
 /* EVDs of another instance of the IA */
 
 /*
- * All streams of the EP go to EVDs of @other. A graceful close of that instance fails; an abrupt
- * close ends the streams, and not the connection.
+ * All streams of the EP go to EVDs of another instance. A graceful close of the instance fails. An
+ * abrupt close ends the streams, but not the connection.
  */
 static void borrowing(struct pair *p)
 {

@@ -57,8 +57,8 @@ static void evd_put(struct dofi_evd *evd)
 }
 
 /*
- * Whether an EP of @ia may deliver to @evd. DAT requires an EVD of the EP's IA; an IA that is not
- * strict accepts an EVD of another open instance of that IA, too, as OFED's provider does.
+ * Whether an EP of @ia may deliver to @evd. DAT requires an EVD of the EP's IA. An IA that is not
+ * strict also accepts an EVD of another open instance of the IA, as OFED's provider does.
  */
 static bool evd_suits(const struct dofi_ia *ia, const struct dofi_evd *evd)
 {
