@@ -137,6 +137,7 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 
 static const struct dofi_xports xports = {
 	.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
+	.local = &dofi_rings_xport,
 	.add_local = dofi_both_add_local,
 #if DAT_VERSION_MAJOR >= 2
 	.datagrams = &dofi_ud_datagrams,

@@ -144,8 +144,14 @@ static void run_setup(struct pair *p)
 	link_close(p, &l);
 }
 
-/* The shared-memory fabric has no alternative, so connecting fails immediately. */
-static void shm_only(struct pair *p)
+static void shm_works(struct pair *p)
+{
+	setenv("DAT_TEST_IA", "ofi-shm", 1);
+	run_setup(p);
+}
+
+/* Shared memory alone has no alternative, so connecting fails immediately. */
+static void shm_fails(struct pair *p)
 {
 	const struct setup *setup = pair_arg();
 	struct listener listener;
@@ -491,9 +497,13 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("different /dev/shm", run_setup, run_setup, .arg = &mounts),
 	PAIR_CASE("different PID namespaces", run_setup, run_setup, .arg = &pids),
 	PAIR_CASE("different IPC namespaces", run_setup, run_setup, .arg = &ipc),
-	PAIR_CASE("different users, only shared memory", shm_only, shm_only, .arg = &users),
-	PAIR_CASE("different /dev/shm, only shared memory", shm_only, shm_only, .arg = &mounts),
-	PAIR_CASE("different PID namespaces, only shared memory", shm_only, shm_only, .arg = &pids),
+	PAIR_CASE("only shared memory", shm_works, shm_works, .arg = &shared),
+	PAIR_CASE("different users, only shared memory", shm_fails, shm_fails, .arg = &users),
+	PAIR_CASE("different /dev/shm, only shared memory", shm_works, shm_works, .arg = &mounts),
+	PAIR_CASE("different PID namespaces, only shared memory", shm_works, shm_works,
+		  .arg = &pids),
+	PAIR_CASE("different IPC namespaces, only shared memory", shm_works, shm_works,
+		  .arg = &ipc),
 	PAIR_CASE("another user holds the socket name", squatted_server, squatted_client,
 		  .arg = ""),
 	PAIR_CASE("another program holds the socket name", squatted_server, squatted_client,

@@ -96,6 +96,11 @@ bool node_is_on_verbs(const struct node *n)
 	return strstr(n->attr.vendor_name, "verbs");
 }
 
+bool node_has_no_network(const struct node *n)
+{
+	return strstr(n->attr.vendor_name, "rings");
+}
+
 const char *named_attr(const struct node *n, const char *name)
 {
 	DAT_COUNT i;

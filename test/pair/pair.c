@@ -220,6 +220,7 @@ static void conf_write(FILE *f)
 		{ "sockets", "provider=sockets" },
 		{ "net", "provider=net" },
 		{ "shm", "provider=shm" },
+		{ "shm-rdm", "provider=shm endpoint=rdm" },
 		{ "verbs", "provider=verbs" },
 		{ "net-rdm", "provider=net endpoint=rdm" },
 		{ "tcp-rdm", "provider=tcp endpoint=rdm" },

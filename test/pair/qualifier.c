@@ -440,6 +440,8 @@ static void needs_tcp(const struct node *n)
 {
 	if (node_is_on_verbs(n))
 		pair_skip("verbs does not connect by TCP");
+	if (node_has_no_network(n))
+		pair_skip("shared memory has no ports");
 }
 
 /* A TCP server without DAT. */

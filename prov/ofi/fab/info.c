@@ -97,11 +97,7 @@ static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q
 	info->domain_attr->threading = FI_THREAD_COMPLETION;
 }
 
-/*
- * If the fabric's addresses are names: replaces the address in @info, as the endpoints get their
- * names later.
- */
-static int address_replace(struct fi_info *info, const char *text)
+int dofi_info_set_address(struct fi_info *info, const char *text)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
 	struct addrinfo *a;
@@ -153,7 +149,8 @@ static int choose_rdm(const struct dofi_params *params, struct dofi_fabric_choic
 	}
 	choice->cq_data = true;		/* in the header of a frame */
 	choice->shared_memory = choice->quirk->shared_memory;
-	return info->addr_format == FI_ADDR_STR ? address_replace(info, params->address) : 0;
+	/* where addresses are names, endpoints get theirs later */
+	return info->addr_format == FI_ADDR_STR ? dofi_info_set_address(info, params->address) : 0;
 }
 
 /* Takes over @info, which answered @q. */

@@ -81,6 +81,12 @@ void dofi_fabric_release(struct dofi_fabric_choice *choice);
  */
 void dofi_fabric_list(bool rdm, char *names, size_t size);
 
+/*
+ * Replaces the source address of @info by @text, a numeric IP address; "" leaves none. Returns 0,
+ * -ENODATA if @text is no such address, or -ENOMEM.
+ */
+int dofi_info_set_address(struct fi_info *info, const char *text);
+
 /* Returns the address of the interface of @info, 127.0.0.1 if it has none. */
 void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *address);
 

@@ -326,7 +326,8 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->pollers);
 	TAILQ_INIT(&p->lingering);
-	ret = fi_fabric(info->fabric_attr, &p->fabric, NULL);
+	p->fabric = info->fabric_attr->fabric;
+	ret = p->fabric ? 0 : fi_fabric(info->fabric_attr, &p->fabric, NULL);
 	if (ret)
 		goto log;
 	ret = dofi_eqs_open(p, info);

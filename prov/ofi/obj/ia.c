@@ -229,14 +229,19 @@ static bool names_something(const struct dofi_params *p)
 static int fabrics_choose(struct dofi_ia *ia, const struct dofi_params *params,
 			  const struct dofi_xports *xports)
 {
-	int ret = dofi_fabric_choose(params, &ia->fabric);
+	int ret;
 
 	ia->local.info = NULL;
+	if (dofi_rings_are_named(params)) {
+		ia->xport = xports->local;
+		return dofi_rings_choose(params, &ia->fabric);
+	}
+	ret = dofi_fabric_choose(params, &ia->fabric);
 	if (ret)
 		return ret;
 	ia->xport = ia->fabric.rdm ? xports->connectionless : xports->connected;
 	if (!ia->fabric.rdm && xports->add_local && dofi_settings.local && !names_something(params))
-		ia->fabric.also_granted = !dofi_rings_choose(&ia->local);
+		ia->fabric.also_granted = !dofi_rings_choose_beside(&ia->local);
 	return 0;
 }
 

@@ -255,9 +255,9 @@ struct dofi_datagrams {
 	bool (*ah_free)(struct dofi_ep *ep, void *ah);
 };
 
-/* The transports of the kinds of endpoints that fabrics have. */
+/* The transports of the kinds of endpoints that fabrics have; local: of shared memory alone. */
 struct dofi_xports {
-	const struct dofi_xport *connected, *connectionless;
+	const struct dofi_xport *connected, *connectionless, *local;
 	/*
 	 * Adds a second fabric, ia->local, to an IA with an open connected transport. Returns 0,
 	 * or a negative errno, and the IA has none. Progress thread. NULL: there is no such fabric.

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric of rings: whether the user allows it, and how it describes itself. */
+/* The fabric of rings: whether the user names or allows it, and how it describes itself. */
 
 #include "rings/rings.h"
 
+#include "base/log.h"
+#include "fab/offers.h"
 #include "fab/quirks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +30,9 @@ static bool lists(const char *list, const char *name)
 	return false;
 }
 
+/* The name of shared memory in FI_PROVIDER and in ia_params. */
+#define SHM "shm"
+
 /* FI_PROVIDER lists the providers that are used, or, after a ^, those that are not. */
 static bool is_allowed(void)
 {
@@ -34,7 +40,18 @@ static bool is_allowed(void)
 
 	if (!filter || !*filter)
 		return true;
-	return *filter == '^' ? !lists(filter + 1, "shm") : lists(filter, "shm");
+	return *filter == '^' ? !lists(filter + 1, SHM) : lists(filter, SHM);
+}
+
+bool dofi_rings_are_named(const struct dofi_params *params)
+{
+	const char *filter = secure_getenv("FI_PROVIDER");
+
+	if (!strcmp(params->endpoint, "rdm"))
+		return false;
+	if (params->provider[0])
+		return !strcmp(params->provider, SHM);
+	return filter && !strcmp(filter, SHM);
 }
 
 static struct fi_info *describe(void)
@@ -44,10 +61,12 @@ static struct fi_info *describe(void)
 	if (!info)
 		return NULL;
 	info->fabric_attr->prov_name = strdup(DOFI_RINGS_NAME);
-	if (!info->fabric_attr->prov_name) {
+	info->domain_attr->name = strdup(DOFI_RINGS_NAME);
+	if (!info->fabric_attr->prov_name || !info->domain_attr->name) {
 		fi_freeinfo(info);
 		return NULL;
 	}
+	info->fabric_attr->fabric = &dofi_rings_fabric;
 	info->ep_attr->type = FI_EP_RDM;
 	info->ep_attr->max_msg_size = SIZE_MAX;
 	info->tx_attr->inject_size = DOFI_LINK_FRAME;
@@ -56,14 +75,11 @@ static struct fi_info *describe(void)
 	return info;
 }
 
-int dofi_rings_choose(struct dofi_fabric_choice *choice)
+static int choice_make(struct dofi_fabric_choice *choice)
 {
-	struct fi_info *info;
+	struct fi_info *info = describe();
 
 	choice->info = NULL;
-	if (!is_allowed())
-		return -FI_ENODATA;
-	info = describe();
 	if (!info)
 		return -FI_ENOMEM;
 	*choice = (struct dofi_fabric_choice){
@@ -72,4 +88,46 @@ int dofi_rings_choose(struct dofi_fabric_choice *choice)
 		.sends_bye = true, .frame_size = DOFI_LINK_FRAME, .quirk = &quirk,
 	};
 	return 0;
+}
+
+int dofi_rings_choose_beside(struct dofi_fabric_choice *choice)
+{
+	choice->info = NULL;
+	return is_allowed() ? choice_make(choice) : -FI_ENODATA;
+}
+
+/* Writes why @params do not fit. Returns whether they fit. */
+static bool fits(const struct dofi_params *params, char *why, size_t size)
+{
+	if (!is_allowed())
+		snprintf(why, size, "FI_PROVIDER=%s excludes shm", secure_getenv("FI_PROVIDER"));
+	else if (params->domain[0] && strcmp(params->domain, DOFI_RINGS_NAME))
+		snprintf(why, size, "domain=%s: shared memory has the domain " DOFI_RINGS_NAME,
+			 params->domain);
+	else if (!strcmp(params->endpoint, "msg"))
+		snprintf(why, size, "shared memory has no connected endpoints (endpoint=msg)");
+	else if (params->address[0] && !dofi_address_is_local(params->address))
+		snprintf(why, size, "address=%s: this machine does not have the address",
+			 params->address);
+	else
+		return true;
+	return false;
+}
+
+int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
+{
+	char why[192];
+	int ret;
+
+	choice->info = NULL;
+	if (!fits(params, why, sizeof(why))) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "no usable fabric: %s", why);
+		return -FI_ENODATA;
+	}
+	ret = choice_make(choice);
+	if (!ret)
+		ret = dofi_info_set_address(choice->info, params->address);
+	if (ret)
+		dofi_fabric_release(choice);
+	return ret;
 }

@@ -20,15 +20,25 @@
 /* info->fabric_attr->prov_name */
 #define DOFI_RINGS_NAME "rings"
 
-/* For fi_domain(), which ignores the fi_info here. */
+/* The fabric: info->fabric_attr->fabric. Its domain ignores the fi_info. */
 extern struct fid_fabric dofi_rings_fabric;
 
 /*
- * Describes the fabric, like dofi_fabric_choose(). Returns 0, -ENOMEM, or -ENODATA if FI_PROVIDER
- * excludes shared memory: its list must have shm, or not exclude it. dofi_fabric_release() frees
+ * Whether @params or FI_PROVIDER request shared memory, and no other fabric: provider=shm without
+ * endpoint=rdm, which means libfabric's shm.
+ */
+bool dofi_rings_are_named(const struct dofi_params *params);
+
+/*
+ * Describes the fabric, like dofi_fabric_choose(), for an IA that has no other. Returns 0, -ENOMEM,
+ * or -ENODATA, which is logged, if FI_PROVIDER excludes shared memory (its list must have shm, or
+ * not exclude it), or if @params have another domain, endpoint or host. dofi_fabric_release() frees
  * the result.
  */
-int dofi_rings_choose(struct dofi_fabric_choice *choice);
+int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
+
+/* Like dofi_rings_choose(), for an IA with another fabric for other hosts. Nothing is logged. */
+int dofi_rings_choose_beside(struct dofi_fabric_choice *choice);
 
 /*
  * The set of rings behind a completion queue. A completion has the link as op_context, the frame in

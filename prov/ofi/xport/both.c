@@ -12,6 +12,7 @@
 #include "xport/cm/address.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,25 +30,38 @@ static struct both *both_of(const struct dofi_ia *ia)
 }
 
 /*
+ * Any user may take any name, and a program with many service points meets that many times: it is a
+ * warning once.
+ */
+static enum dofi_log_level level_of(int err)
+{
+	static atomic_flag reported = ATOMIC_FLAG_INIT;
+
+	return err == -EADDRINUSE && !atomic_flag_test_and_set(&reported) ? DOFI_WARN : DOFI_INFO;
+}
+
+/*
  * If the name of the qualifier is taken, which any process may do, peers on this host use the
  * fabric.
  */
 static int both_listen(struct dofi_sp *sp)
 {
 	int ret = both_of(sp->obj.ia)->remote->listen(sp), local;
+	enum dofi_log_level level;
 
 	if (ret)
 		return ret;
-	local = dofi_rdm_xport.listen(sp);
-	if (local && local != -EADDRINUSE)
-		dofi_log(DOFI_INFO, DOFI_CM, "qualifier %llu: not for shared memory: %s",
+	local = dofi_rings_xport.listen(sp);
+	level = level_of(local);
+	if (local)
+		dofi_log(level, DOFI_CM, "qualifier %llu: peers on this host use the network, not shared memory: %s",
 			 (unsigned long long)sp->conn_qual, strerror(-local));
 	return 0;
 }
 
 static void both_unlisten(struct dofi_sp *sp)
 {
-	dofi_rdm_xport.unlisten(sp);
+	dofi_rings_xport.unlisten(sp);
 	both_of(sp->obj.ia)->remote->unlisten(sp);
 }
 
@@ -62,7 +76,7 @@ static void both_connect(struct dofi_ep *ep)
 {
 	const bool local = dofi_cm_is_here(&ep->request.peer);
 
-	xport_set(ep, local ? &dofi_rdm_xport : both_of(ep->obj.ia)->remote);
+	xport_set(ep, local ? &dofi_rings_xport : both_of(ep->obj.ia)->remote);
 	ep->xport->connect(ep);
 }
 
@@ -77,7 +91,7 @@ static void both_ia_fini(struct dofi_ia *ia)
 {
 	struct both *b = both_of(ia);
 
-	dofi_rdm_xport.ia_fini(ia);
+	dofi_rings_xport.ia_fini(ia);
 	/* the progress thread runs on for a while */
 	ia->xport = b->remote;
 	ia->progress.ops = b->remote->progress_ops;
@@ -91,15 +105,15 @@ static void both_pz_close(struct dofi_pz *pz)
 
 	if (b->remote->pz_close)
 		b->remote->pz_close(pz);
-	dofi_rdm_xport.pz_close(pz);
+	dofi_rings_xport.pz_close(pz);
 }
 
 static void both_init(struct both *b, const struct dofi_xport *remote)
 {
 	b->remote = remote;
 	b->progress_ops = *remote->progress_ops;
-	b->progress_ops.rest = dofi_rdm_xport.progress_ops->rest;
-	b->progress_ops.rise = dofi_rdm_xport.progress_ops->rise;
+	b->progress_ops.rest = dofi_rings_xport.progress_ops->rest;
+	b->progress_ops.rise = dofi_rings_xport.progress_ops->rise;
 	b->xport = *remote;
 	b->xport.name = "both";
 	b->xport.progress_ops = &b->progress_ops;
@@ -118,7 +132,7 @@ int dofi_both_add_local(struct dofi_ia *ia)
 
 	if (!b)
 		return -ENOMEM;
-	ret = dofi_rdm_xport.ia_init(ia);
+	ret = dofi_rings_xport.ia_init(ia);
 	if (ret) {
 		free(b);
 		return ret;

@@ -228,6 +228,13 @@ static const char *why_of(const struct dofi_ep *ep, const struct failure *f)
 	return f->why;
 }
 
+void dofi_port_failed(struct dofi_ep *ep, int err, const char *why)
+{
+	const struct failure f = failure_of(err);
+
+	dofi_ep_no_connection(ep, f.event, why ? why : why_of(ep, &f));
+}
+
 bool dofi_port_next(struct dofi_ep *ep, int err, const char *why)
 {
 	const struct failure f = failure_of(err);
@@ -236,6 +243,6 @@ bool dofi_port_next(struct dofi_ep *ep, int err, const char *why)
 	if (f.event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
 	    ++ep->attempt < dofi_wire_ports(ep->request.conn_qual))
 		return true;
-	dofi_ep_no_connection(ep, f.event, why ? why : why_of(ep, &f));
+	dofi_port_failed(ep, err, why);
 	return false;
 }

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/un.h>
 
@@ -17,19 +16,6 @@ static void listener_name(struct sockaddr_un *name, uint64_t conn_qual)
 	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64,
 		 conn_qual);
-}
-
-/*
- * Warns once, because any user may take any name, and a program with many service points meets that
- * many times.
- */
-static void report_taken(const struct sockaddr_un *name)
-{
-	static atomic_flag reported = ATOMIC_FLAG_INIT;
-	enum dofi_log_level level = atomic_flag_test_and_set(&reported) ? DOFI_INFO : DOFI_WARN;
-
-	dofi_log(level, DOFI_CM, "@%s is taken, see ss -xlp: peers on this host use the network, "
-		 "not shared memory", name->sun_path + 1);
 }
 
 int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
@@ -42,7 +28,7 @@ int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
 	listener_name(&name, conn_qual);
 	ret = dofi_cm_listen(progress, (struct sockaddr *)&name, ops, owner, listener);
 	if (ret == -EADDRINUSE)
-		report_taken(&name);
+		dofi_log(DOFI_INFO, DOFI_CM, "@%s is taken, see ss -xlp", name.sun_path + 1);
 	return ret;
 }
 

@@ -47,7 +47,7 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 	struct rdm_ia *ria = rdm_ia_of(ia);
 	int ret = 0;
 
-	if (!rdm_is_alone(ia))
+	if (ria->rings)
 		return rdm_rings_learn(&peer->ring, msg);
 	if (!ria->shm.page)
 		return 0;

@@ -25,11 +25,10 @@ static int domain_open(struct rdm_pz *rpz)
 	int ret;
 
 	rpz->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
-	if (rdm_is_alone(ia))
-		return 0;
-	ret = dofi_domain_open_on(rpz->domain, &ia->progress, &dofi_rings_fabric,
-				  rdm_ia_of(ia)->ring_ops, &ia->local);
-	if (!ret)
+	ret = rdm_is_alone(ia) ? 0 :
+				 dofi_domain_open_on(rpz->domain, &ia->progress, &dofi_rings_fabric,
+						     rdm_ia_of(ia)->ring_ops, &ia->local);
+	if (!ret && rdm_has_rings(ia))
 		rpz->rings = dofi_rings_of(&rpz->domain->cq);
 	return ret;
 }

@@ -76,7 +76,11 @@ struct rdm_op;
 struct rdm_peer;
 struct rdm_pending;
 
-extern const struct dofi_xport dofi_rdm_xport;	/* in xport.c */
+/*
+ * In xport.c: over endpoints of a fabric, and over rings, which are the IA's only fabric, or serve
+ * peers on its host beside another transport (xport/both.h).
+ */
+extern const struct dofi_xport dofi_rdm_xport, dofi_rings_xport;
 
 /* Another owner of an endpoint in the IA's shared memory. */
 struct rdm_guest {
@@ -97,6 +101,7 @@ struct rdm_ia {
 	LIST_HEAD(, rdm_guest) guests;	/* used by the progress thread alone */
 	struct dofi_progress *progress;
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
+	bool rings;			/* connections are rings, not endpoints of a fabric */
 	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */
 	struct dofi_work renewal;	/* scheduled by rdm_endpoints_damaged() */
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
@@ -227,6 +232,11 @@ static inline bool rdm_is_alone(const struct dofi_ia *ia)
 static inline struct rdm_ia *rdm_ia_of(const struct dofi_ia *ia)
 {
 	return rdm_is_alone(ia) ? ia->xport_ia : ia->local_ia;
+}
+
+static inline bool rdm_has_rings(const struct dofi_ia *ia)
+{
+	return rdm_ia_of(ia)->rings;
 }
 
 static inline const struct dofi_fabric_choice *rdm_fabric_of(const struct dofi_ia *ia)

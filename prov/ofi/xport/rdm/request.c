@@ -3,7 +3,9 @@
 
 #include "xport/rdm/request.h"
 
+#include "fab/grant.h"
 #include "obj/ep_cm.h"
+#include "xport/cm/address.h"
 #include "xport/cm/local.h"
 #include "xport/rdm/conn.h"
 #include "xport/rdm/peer.h"
@@ -18,6 +20,8 @@ static const struct dofi_cm_ops cm_ops;
 #define NO_PATH "the peer uses another fabric, or cannot be reached over this one"
 #define ACCEPTOR_DIED "the peer accepted and died"
 #define NO_MEMORY "there is no memory for the connection"
+#define OTHER_HOST "the address is not one of this host, which shared memory does not leave"
+#define OTHER_USER "the peer is another user's process, with which no memory is shared"
 
 /* The active side */
 
@@ -27,12 +31,12 @@ static const struct dofi_cm_ops cm_ops;
  */
 static void connect_otherwise(struct dofi_ep *ep, int err)
 {
-	if (rdm_is_alone(ep->obj.ia)) {
-		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
-		return;
-	}
 	if (err == ENOMEM) {
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NO_MEMORY);
+		return;
+	}
+	if (rdm_is_alone(ep->obj.ia)) {
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
 		return;
 	}
 	rdm_conn_close(ep);
@@ -57,6 +61,10 @@ static void attempt_failed(struct dofi_ep *ep, int err, const char *why)
 				      why ? why : "the peer ended before it answered");
 	} else if (!rdm_is_alone(ep->obj.ia)) {
 		connect_otherwise(ep, err);
+	} else if (err == EACCES && rdm_has_rings(ep->obj.ia)) {
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, OTHER_USER);
+	} else if (rdm_has_rings(ep->obj.ia)) {
+		dofi_port_failed(ep, err, why);
 	} else if (dofi_port_next(ep, err, why)) {
 		rdm_conn_close(ep);
 		dofi_ep_connect_again(ep);
@@ -71,7 +79,7 @@ static int cm_connect(struct dofi_ep *ep, struct rdm_peer *peer, const struct do
 
 	if (dofi_port_address_of_none(&r->peer))
 		return -ENETUNREACH;
-	if (!rdm_is_alone(ep->obj.ia))
+	if (rdm_has_rings(ep->obj.ia))
 		return dofi_local_connect(p, r->conn_qual, &r->peer, &cm_ops, peer, msg, &peer->cm);
 	dofi_port_address(&address, &r->peer, false, dofi_wire_port(r->conn_qual, ep->attempt));
 	return dofi_cm_connect(p, (struct sockaddr *)&address, &cm_ops, peer, msg, &peer->cm);
@@ -100,10 +108,22 @@ static int connect_once(struct dofi_ep *ep)
 	return ret;
 }
 
+/* With another transport the IA does not choose rings for a peer on another host. */
+static bool is_elsewhere(const struct dofi_ep *ep)
+{
+	return rdm_is_alone(ep->obj.ia) && rdm_has_rings(ep->obj.ia) &&
+	       !dofi_cm_is_here(&ep->request.peer);
+}
+
 void rdm_connect(struct dofi_ep *ep)
 {
-	int ret = connect_once(ep);
+	int ret;
 
+	if (is_elsewhere(ep)) {
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, OTHER_HOST);
+		return;
+	}
+	ret = connect_once(ep);
 	if (ret)
 		attempt_failed(ep, -ret, NULL);
 }
@@ -134,7 +154,7 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 		ret = rdm_conn_reach(conn);
 	if (!ret)
 		hello_send(conn);
-	else if (!rdm_is_alone(ep->obj.ia))
+	else if (rdm_has_rings(ep->obj.ia))
 		connect_otherwise(ep, -ret);
 	else if (is_death(ret))
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ACCEPTOR_DIED);
@@ -192,17 +212,47 @@ static void listener_close(struct dofi_port *port)
 
 const struct dofi_ports_ops rdm_ports_ops = { .open = listener_open, .close = listener_close };
 
-static int listen_local(struct dofi_sp *sp)
+int rdm_listen(struct dofi_sp *sp)
 {
-	struct dofi_ia *ia = sp->obj.ia;
+	return dofi_ports_listen(&rdm_ia_of(sp->obj.ia)->ports, sp);
+}
+
+void rdm_unlisten(struct dofi_sp *sp)
+{
+	dofi_ports_unlisten(&rdm_ia_of(sp->obj.ia)->ports, sp);
+}
+
+/* How many names are tried for a service point that takes any qualifier. */
+#define NAME_TRIES 64
+
+/* Listens with the qualifier's name; with an unused one if the service point takes any. */
+static int name_listen(struct dofi_sp *sp, struct rdm_listener *l)
+{
+	struct dofi_progress *p = &sp->obj.ia->progress;
+	DAT_CONN_QUAL qual = sp->conn_qual;
+	int ret, i;
+
+	if (qual)
+		return dofi_local_listen(p, qual, &cm_ops, l, &l->cm);
+	for (i = 0, ret = -EADDRINUSE; i < NAME_TRIES && ret == -EADDRINUSE; i++) {
+		qual = 0x8000 | (dofi_random() & 0x7fff);
+		ret = dofi_local_listen(p, qual, &cm_ops, l, &l->cm);
+	}
+	if (!ret)
+		sp->conn_qual = qual;
+	return ret;
+}
+
+int rdm_listen_local(struct dofi_sp *sp)
+{
 	struct rdm_listener *l = calloc(1, sizeof(*l));
 	int ret;
 
 	if (!l)
 		return -ENOMEM;
-	l->port.ia = ia;
+	l->port.ia = sp->obj.ia;
 	l->sp = sp;
-	ret = dofi_local_listen(&ia->progress, sp->conn_qual, &cm_ops, l, &l->cm);
+	ret = name_listen(sp, l);
 	if (ret)
 		free(l);
 	else
@@ -210,7 +260,7 @@ static int listen_local(struct dofi_sp *sp)
 	return ret;
 }
 
-static void unlisten_local(struct dofi_sp *sp)
+void rdm_unlisten_local(struct dofi_sp *sp)
 {
 	struct rdm_listener *l = sp->local_listener;
 
@@ -219,22 +269,6 @@ static void unlisten_local(struct dofi_sp *sp)
 	dofi_cm_unlisten(l->cm);
 	free(l);
 	sp->local_listener = NULL;
-}
-
-int rdm_listen(struct dofi_sp *sp)
-{
-	if (!rdm_is_alone(sp->obj.ia))
-		return listen_local(sp);
-	return dofi_ports_listen(&rdm_ia_of(sp->obj.ia)->ports, sp);
-}
-
-void rdm_unlisten(struct dofi_sp *sp)
-{
-	if (!rdm_is_alone(sp->obj.ia)) {
-		unlisten_local(sp);
-		return;
-	}
-	dofi_ports_unlisten(&rdm_ia_of(sp->obj.ia)->ports, sp);
 }
 
 static struct dofi_sp *sp_of(struct rdm_listener *l, DAT_CONN_QUAL conn_qual)
@@ -250,7 +284,8 @@ static enum dofi_cm_reason deliver(struct rdm_listener *l, struct rdm_peer *peer
 {
 	struct dofi_sp *sp = sp_of(l, msg->conn_qual);
 	const struct dofi_arrival arrival = {
-		.xport = &dofi_rdm_xport, .request = peer, .peer = *dofi_cm_peer(peer->cm),
+		.xport = l->sp ? &dofi_rings_xport : &dofi_rdm_xport,
+		.request = peer, .peer = *dofi_cm_peer(peer->cm),
 		.secret = msg->secret, .mailbox = { .key = 1 },
 		.data = msg->data, .data_size = msg->data_size,
 	};

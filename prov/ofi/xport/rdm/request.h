@@ -13,6 +13,8 @@ extern const struct dofi_ports_ops rdm_ports_ops;
 
 int rdm_listen(struct dofi_sp *sp);
 void rdm_unlisten(struct dofi_sp *sp);
+int rdm_listen_local(struct dofi_sp *sp);
+void rdm_unlisten_local(struct dofi_sp *sp);
 void rdm_connect(struct dofi_ep *ep);
 void rdm_accept(struct dofi_ep *ep);
 void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);

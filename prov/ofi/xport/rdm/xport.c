@@ -57,6 +57,7 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	LIST_INIT(&ria->guests);
 	ria->progress = &ia->progress;
 	ria->ring_ops = &ring_progress_ops;
+	ria->rings = choice->info->fabric_attr->fabric == &dofi_rings_fabric;
 	ria->arrived = buffer_arrived;
 	ria->renewal.run = rdm_endpoints_renew;
 	ria->shm.robust.damaged = rdm_endpoints_damaged;
@@ -84,12 +85,12 @@ static bool rdm_rest(struct dofi_progress *p)
 	struct dofi_ia *ia = dofi_ia_of(p);
 	struct rdm_ia *ria = rdm_ia_of(ia);
 
-	if (!ria || (rdm_is_alone(ia) && !ria->shm.page))
+	if (!ria || (!ria->rings && !ria->shm.page))
 		return false;
-	if (rdm_is_alone(ia))
-		dofi_shm_sleep_begin(&ria->shm);
-	else
+	if (ria->rings)
 		rdm_rings_rest(ria);
+	else
+		dofi_shm_sleep_begin(&ria->shm);
 	return true;
 }
 
@@ -97,10 +98,10 @@ static void rdm_rise(struct dofi_progress *p)
 {
 	struct dofi_ia *ia = dofi_ia_of(p);
 
-	if (rdm_is_alone(ia))
-		dofi_shm_sleep_end(&rdm_ia_of(ia)->shm);
-	else
+	if (rdm_has_rings(ia))
 		rdm_rings_rise(rdm_ia_of(ia));
+	else
+		dofi_shm_sleep_end(&rdm_ia_of(ia)->shm);
 }
 
 /* Completions */
@@ -277,33 +278,31 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 	.rise = rdm_rise,
 };
 
-/* Of the CQ of rings. The IA's progress operations are those of the connected transport. */
+/* Of a CQ of rings. If the IA has another transport, its operations are that transport's. */
 static const struct dofi_progress_ops ring_progress_ops = {
 	.completed = ring_completed,
 	.mixed = true,
 	.poll = rdm_fast_poll,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
+	.rest = rdm_rest,
+	.rise = rdm_rise,
 };
 
+/* The operations that both variants have. */
+#define RDM_XPORT                                                                                  \
+	.cm_data_size = DOFI_CM_MAX_DATA, .matches = true, .ia_init = rdm_ia_init,                 \
+	.ia_fini = rdm_ia_fini, .pz_close = rdm_pz_close, .connect = rdm_connect,                  \
+	.accept = rdm_accept, .reject = rdm_reject, .holds = rdm_holds, .close = rdm_close,        \
+	.submit = rdm_submit, .send = rdm_fast_send, .recv = rdm_fast_recv, .resume = rdm_resume,  \
+	.srq_fed = rdm_fed
+
 const struct dofi_xport dofi_rdm_xport = {
-	.name = "rdm",
-	.progress_ops = &rdm_progress_ops,
-	.cm_data_size = DOFI_CM_MAX_DATA,
-	.matches = true,
-	.ia_init = rdm_ia_init,
-	.ia_fini = rdm_ia_fini,
-	.pz_close = rdm_pz_close,
-	.listen = rdm_listen,
-	.unlisten = rdm_unlisten,
-	.connect = rdm_connect,
-	.accept = rdm_accept,
-	.reject = rdm_reject,
-	.holds = rdm_holds,
-	.close = rdm_close,
-	.submit = rdm_submit,
-	.send = rdm_fast_send,
-	.recv = rdm_fast_recv,
-	.resume = rdm_resume,
-	.srq_fed = rdm_fed,
+	RDM_XPORT, .name = "rdm", .progress_ops = &rdm_progress_ops,
+	.listen = rdm_listen, .unlisten = rdm_unlisten,
+};
+
+const struct dofi_xport dofi_rings_xport = {
+	RDM_XPORT, .name = "rings", .progress_ops = &ring_progress_ops,
+	.listen = rdm_listen_local, .unlisten = rdm_unlisten_local,
 };

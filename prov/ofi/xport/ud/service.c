@@ -53,6 +53,8 @@ static int fabric_find(struct ud_ia *uia)
 
 	if (!ia->fabric.rdm)
 		return own_open(uia);
+	if (rdm_has_rings(ia))
+		return -FI_ENOSYS;
 	uia->fabric = &ia->fabric;
 	if (ia->fabric.shared_memory)
 		uia->shm = &rdm_ia_of(ia)->shm;

@@ -178,30 +178,18 @@ Test(cm_local, without_a_listener_a_connection_is_refused)
 	cm_close(c.conn);
 }
 
-/* The number of times @text is in @log. */
-static unsigned count(const char *log, const char *text)
-{
-	unsigned n = 0;
-
-	for (; (log = strstr(log, text)); log++)
-		n++;
-	return n;
-}
-
-/* A program with many service points may meet many names that are taken. */
-Test(cm_local, a_name_that_is_taken_is_reported_with_one_warning)
+Test(cm_local, a_name_that_is_taken_is_refused_and_logged)
 {
 	struct call l = listen_for(own_qual(1));
 	struct capture capture;
 	const char *log;
 
 	cr_assert_eq(l.ret, 0);
-	dofi_log_max = DOFI_WARN;
+	dofi_log_max = DOFI_INFO;
 	capture_begin(&capture);
 	cr_expect_eq(listen_for(own_qual(1)).ret, -EADDRINUSE);
-	cr_expect_eq(listen_for(own_qual(1)).ret, -EADDRINUSE);
 	log = capture_end(&capture);
-	cr_expect_eq(count(log, "is taken"), 1, "%s", log);
+	cr_expect(strstr(log, "is taken"), "%s", log);
 	cm_do(do_unlisten, l.listener);
 }
 
