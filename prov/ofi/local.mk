@@ -1,6 +1,6 @@
 # The provider: one source, built for both API versions.
 
-# base, loop, fab, sock, rings, xport/rdm/shm and wq see no DAT type and are compiled once.
+# base, host, loop, fab, sock, rings and wq see no DAT type and are compiled once.
 dofi_core_sources = \
 	prov/ofi/base/calls.c \
 	prov/ofi/base/cond.c \
@@ -20,6 +20,8 @@ dofi_core_sources = \
 	prov/ofi/base/spin.c \
 	prov/ofi/base/std_fds.c \
 	prov/ofi/base/table.c \
+	prov/ofi/host/host.c \
+	prov/ofi/host/peer_mem.c \
 	prov/ofi/loop/eq.c \
 	prov/ofi/loop/closer.c \
 	prov/ofi/loop/fork.c \
@@ -43,6 +45,7 @@ dofi_core_sources = \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/reason.c \
 	prov/ofi/fab/shards.c \
+	prov/ofi/fab/signals.c \
 	prov/ofi/fab/start.c \
 	prov/ofi/fab/version.c \
 	prov/ofi/fab/wc.c \
@@ -52,14 +55,6 @@ dofi_core_sources = \
 	prov/ofi/rings/info.c \
 	prov/ofi/rings/link.c \
 	prov/ofi/rings/rings.c \
-	prov/ofi/xport/rdm/shm/files.c \
-	prov/ofi/xport/rdm/shm/host.c \
-	prov/ofi/xport/rdm/shm/lock.c \
-	prov/ofi/xport/rdm/shm/page.c \
-	prov/ofi/xport/rdm/shm/peer_mem.c \
-	prov/ofi/xport/rdm/shm/region.c \
-	prov/ofi/xport/rdm/shm/reserve.c \
-	prov/ofi/xport/rdm/shm/signals.c \
 	prov/ofi/wq/queue.c
 
 if CHECKS
@@ -141,6 +136,7 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/recv.c \
 	prov/ofi/xport/rdm/fast.c \
 	prov/ofi/xport/rdm/request.c \
+	prov/ofi/xport/rdm/reserve.c \
 	prov/ofi/xport/rdm/rings.c \
 	prov/ofi/xport/rdm/rma.c \
 	prov/ofi/xport/rdm/rndv.c \
@@ -160,7 +156,6 @@ dofi_api_sources = \
 
 # Datagrams, which 1.2 does not have.
 dofi_datagram_sources = \
-	prov/ofi/xport/ud/bell.c \
 	prov/ofi/xport/ud/call.c \
 	prov/ofi/xport/ud/frame.c \
 	prov/ofi/xport/ud/peer.c \
@@ -209,6 +204,8 @@ noinst_HEADERS += \
 	prov/ofi/base/spin.h \
 	prov/ofi/base/std_fds.h \
 	prov/ofi/base/table.h \
+	prov/ofi/host/host.h \
+	prov/ofi/host/peer_mem.h \
 	prov/ofi/loop/closer.h \
 	prov/ofi/loop/eq.h \
 	prov/ofi/loop/fork.h \
@@ -232,6 +229,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/reason.h \
 	prov/ofi/fab/shards.h \
+	prov/ofi/fab/signals.h \
 	prov/ofi/fab/start.h \
 	prov/ofi/fab/topo.h \
 	prov/ofi/fab/version.h \
@@ -241,14 +239,6 @@ noinst_HEADERS += \
 	prov/ofi/sock/watch.h \
 	prov/ofi/rings/link.h \
 	prov/ofi/rings/rings.h \
-	prov/ofi/xport/rdm/shm/files.h \
-	prov/ofi/xport/rdm/shm/host.h \
-	prov/ofi/xport/rdm/shm/lock.h \
-	prov/ofi/xport/rdm/shm/page.h \
-	prov/ofi/xport/rdm/shm/peer_mem.h \
-	prov/ofi/xport/rdm/shm/region.h \
-	prov/ofi/xport/rdm/shm/reserve.h \
-	prov/ofi/xport/rdm/shm/signals.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/child.h \
 	prov/ofi/obj/cno.h \
@@ -324,6 +314,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/rdm/recv.h \
 	prov/ofi/xport/rdm/fast.h \
 	prov/ofi/xport/rdm/request.h \
+	prov/ofi/xport/rdm/reserve.h \
 	prov/ofi/xport/rdm/rings.h \
 	prov/ofi/xport/rdm/rma.h \
 	prov/ofi/xport/rdm/rndv.h \
@@ -336,7 +327,6 @@ noinst_HEADERS += \
 	prov/ofi/xport/cm/listen.h \
 	prov/ofi/xport/cm/local.h \
 	prov/ofi/xport/cm/wire.h \
-	prov/ofi/xport/ud/bell.h \
 	prov/ofi/xport/ud/call.h \
 	prov/ofi/xport/ud/frame.h \
 	prov/ofi/xport/ud/peer.h \

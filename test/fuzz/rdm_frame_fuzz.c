@@ -30,43 +30,12 @@ static void is_sound(const struct rdm_frame *f, const uint8_t *bytes, size_t len
 	fuzz_expect(f->kind != RDM_FRAME_MORE || f->data_size);
 }
 
-/*
- * The first eight bytes are the remote CQ data, the next four the sequence number of the last
- * frame.
- */
-static void bare(const uint8_t *bytes, size_t len)
-{
-	struct rdm_frame f;
-	uint64_t bits, conn;
-	uint32_t seen;
-
-	if (len < sizeof(bits) + sizeof(seen))
-		return;
-	memcpy(&bits, bytes, sizeof(bits));
-	memcpy(&seen, bytes + sizeof(bits), sizeof(seen));
-	bytes += sizeof(bits) + sizeof(seen);
-	len -= sizeof(bits) + sizeof(seen);
-	conn = (bits >> 32 & RDM_BARE_NUMBER) << 32 | rdm_bare_slot(bits);
-	fuzz_expect(rdm_bare_is_for(bits, conn));
-	if (rdm_bare_unpack(bits, bytes, len, conn, seen, &f))
-		return;
-	fuzz_expect(1u << f.kind & RDM_BARE_KINDS && f.data == bytes && f.data_size == len);
-	fuzz_expect(len || f.kind == RDM_FRAME_SEND);
-	fuzz_expect(f.kind != RDM_FRAME_FIRST || len < f.length);
-	fuzz_expect(f.sequence - seen - 1 <= RDM_BARE_SEQUENCE);
-	/* the length bits are unused in SEND and MORE */
-	if (f.kind == RDM_FRAME_SEND || f.kind == RDM_FRAME_MORE)
-		bits &= ~((uint64_t)RDM_BARE_LENGTH << 18);
-	fuzz_expect(rdm_bare_pack(&f) == bits);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	unsigned char buf[MOST];
 	struct rdm_frame f = { .kind = 0 };
 	size_t packed;
 
-	bare(bytes, len);
 	if (rdm_frame_unpack(bytes, len, &f))
 		return 0;
 	is_sound(&f, bytes, len);

@@ -27,16 +27,8 @@
 #define SMALL 512		/* size of the bystander's messages */
 #define PART (16 * 1024)		/* lengths up to this are random: some exceed a frame */
 #define GROWTH (4 * 1024 * 1024)	/* for memory that allocators keep */
-/*
- * Pages of libfabric's shm become resident as its queues are used. An IA has a second endpoint
- * while connections of an exhausted endpoint live on: up to 9.2 MiB were seen after 1000 deaths.
- */
+/* Pages of libfabric's shm become resident as its queues are used. */
 #define SHARED_GROWTH (12 * 1024 * 1024)
-
-/* The prefix of an IA's files: this and as many further letters. */
-#define SHM_FOLDER "/dev/shm/"
-#define SHM_NAME "dat-ofi-"
-#define SHM_SUFFIX 16
 
 /* When the victim dies. */
 enum moment {
@@ -85,7 +77,6 @@ struct hello {
 	struct grant grant;
 	unsigned round;
 	enum moment moment;	/* the survivor's choice */
-	char file[sizeof(SHM_NAME) + SHM_SUFFIX]; /* prefix of its IA's files */
 };
 
 static struct grant grant_of(const struct mem *m)
@@ -97,38 +88,6 @@ static struct grant grant_of(const struct mem *m)
 	g.size = m->size;
 	g.rmr_context = m->rmr_context;
 	return g;
-}
-
-/*
- * Whether this process has mapped the file, compared by inode because a file may be named after
- * its mapping.
- */
-static bool is_mapped(unsigned long inode)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512], path[512];
-	unsigned long found;
-	bool is = false;
-
-	CHECK(f, "no /proc/self/maps");
-	while (!is && fgets(line, sizeof(line), f))
-		is = sscanf(line, "%*s %*s %*s %*s %lu %511s", &found, path) == 2 &&
-		     found == inode && !strncmp(path, SHM_FOLDER, strlen(SHM_FOLDER));
-	fclose(f);
-	return is;
-}
-
-/* Stores the prefix of the files that this process's IA has in SHM_FOLDER. */
-static void note_file(struct hello *mine)
-{
-	DIR *dir = opendir(SHM_FOLDER);
-	const struct dirent *e;
-
-	while (dir && !mine->file[0] && (e = readdir(dir)))
-		if (!strncmp(e->d_name, SHM_NAME, strlen(SHM_NAME)) && is_mapped(e->d_ino))
-			memcpy(mine->file, e->d_name, sizeof(mine->file) - 1);
-	if (dir)
-		closedir(dir);
 }
 
 /* Connects with the round as private data, which identifies the request. */
@@ -333,7 +292,6 @@ static void victim(struct pair *p)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	worker_open(w);
-	note_file(&mine);
 	psp = node_listen(&w->n, &mine.listener.qual);
 	mine.listener.address = w->n.address;
 	mine.grant = grant_of(&w->mem);
@@ -459,7 +417,6 @@ struct survivor {
 	int64_t killed;		/* no later than this, if the victim kills itself */
 	int64_t slowest;	/* longest time from a death to its event, in us */
 	struct resources before;	/* after one death of each kind */
-	struct hello *dead;
 };
 
 static void kill_victim(struct survivor *s)
@@ -646,29 +603,6 @@ static void exchange_hello(struct survivor *s, unsigned round)
 	pair_send(s->p, &mine, sizeof(mine));
 }
 
-/* When a new IA has been opened no file of a dead process is left. */
-static void expect_no_files(const struct hello *dead, unsigned n)
-{
-	const struct dirent *e;
-	struct node node;
-	unsigned i;
-	DIR *dir;
-
-	node_open(&node);
-	node_close(&node);
-	if (pair_fabric_is("shm"))
-		CHECK(dead[0].file[0], "the files of the victim are unknown");
-	dir = opendir(SHM_FOLDER);
-	while (dir && (e = readdir(dir)))
-		for (i = 0; i < n; i++)
-			CHECK(!dead[i].file[0] ||
-				      strncmp(e->d_name, dead[i].file, strlen(dead[i].file)),
-			      "%s of a victim that died %s", e->d_name,
-			      moments[dead[i].moment].name);
-	if (dir)
-		closedir(dir);
-}
-
 /* Fills @chosen with the moments of the kind in DAT_TEST_MOMENTS. Returns their number. */
 static unsigned choose_moments(enum moment chosen[MOMENTS])
 {
@@ -696,8 +630,6 @@ static void kill_all(struct survivor *s, unsigned rounds)
 		if (ep_state(s->w.ep) != DAT_EP_STATE_UNCONNECTED)
 			expect_all_completed(s);
 		bystander_exchange(&s->by, i);
-		s->dead[i] = s->victim;
-		s->dead[i].moment = s->moment;
 	}
 	if (rounds > MOMENTS)
 		expect_resources(&s->before, GROWTH, SHARED_GROWTH);
@@ -710,7 +642,6 @@ static void survivor(struct pair *p)
 	DAT_PSP_HANDLE psp;
 
 	s->p = p;
-	s->dead = calloc(rounds, sizeof(*s->dead));
 	worker_open(&s->w);
 	psp = node_listen(&s->w.n, &s->listener.qual);
 	s->listener.address = s->w.n.address;
@@ -723,9 +654,7 @@ static void survivor(struct pair *p)
 	expect_conn(s->w.n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, s->w.ep);
 	OK(dat_psp_free(psp));
 	worker_close(&s->w);
-	expect_no_files(s->dead, rounds);
 	pair_note("%u deaths, each reported within %lld us", rounds, (long long)s->slowest);
-	free(s->dead);
 	free(s);
 }
 

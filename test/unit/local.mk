@@ -74,6 +74,8 @@ test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
 test_unit_base_test_LDADD = test/unit/libplain.la libdofi_core.la
 
 test_unit_fab_test_SOURCES = \
+	test/unit/host/host_test.c \
+	test/unit/host/peer_mem_test.c \
 	test/unit/loop/eq_test.c \
 	test/unit/loop/closer_test.c \
 	test/unit/loop/fork_test.c \
@@ -82,7 +84,6 @@ test_unit_fab_test_SOURCES = \
 	test/unit/loop/progress_test.c \
 	test/unit/loop/source_test.c \
 	test/unit/loop/counter_server_test.c \
-	test/unit/fab/cq_guard_test.c \
 	test/unit/fab/cq_one.h \
 	test/unit/fab/cq_order_test.c \
 	test/unit/fab/cq_read_test.c \
@@ -103,6 +104,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/query_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/shards_test.c \
+	test/unit/fab/signals_test.c \
 	test/unit/fab/start_test.c \
 	test/unit/fab/version_test.c \
 	test/unit/fab/wc_test.c \
@@ -111,17 +113,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/sock/watch_test.c \
 	test/unit/rings/info_test.c \
 	test/unit/rings/link_test.c \
-	test/unit/rings/rings_test.c \
-	test/unit/xport/rdm/shm/alone.h \
-	test/unit/xport/rdm/shm/files_test.c \
-	test/unit/xport/rdm/shm/host_test.c \
-	test/unit/xport/rdm/shm/lock_test.c \
-	test/unit/xport/rdm/shm/page_test.c \
-	test/unit/xport/rdm/shm/peer_mem_test.c \
-	test/unit/xport/rdm/shm/real.h \
-	test/unit/xport/rdm/shm/region_test.c \
-	test/unit/xport/rdm/shm/reserve_test.c \
-	test/unit/xport/rdm/shm/signals_test.c
+	test/unit/rings/rings_test.c
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \

@@ -70,7 +70,7 @@ static void eq_check(const struct dofi_progress *p, const struct dofi_eq *eq, FI
 static void cq_state_check(struct dofi_cq *cq)
 {
 	const bool all = cq->mode == DOFI_CQ_ARMED || dofi_lead_is_taken(&cq->lead);
-	const bool direct = !all && !cq->guard && !cq->mixed && !cq->several;
+	const bool direct = !all && !cq->mixed && !cq->several;
 
 	dofi_mutex_lock(&cq->lock);
 	CHECK("cq", cq, cq->programs_fid == (direct ? cq->fid : NULL), "%p, %p, mode %d",

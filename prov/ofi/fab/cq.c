@@ -24,16 +24,6 @@ void dofi_cq_init(struct dofi_cq *cq)
 	cq->several = false;
 }
 
-void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard)
-{
-	dofi_mutex_lock(&cq->lock);
-	cq->guard = guard;
-	cq->skips = 0;
-	cq->refused_in_row = 0;
-	atomic_store(&cq->programs_fid, NULL);
-	dofi_mutex_unlock(&cq->lock);
-}
-
 /*
  * Opens a CQ; sets *@fd to -1 if the fabric has no descriptor for epoll, as shared memory and some
  * devices.
@@ -102,7 +92,6 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	cq->first.endpoints = 0;
 	cq->fabric = fabric;
 	cq->domain = domain;
-	cq->guard = NULL;
 	cq->ops = ops;
 	cq->completed = ops->completed;
 	cq->mixed = ops->mixed;

@@ -36,58 +36,6 @@ enum dofi_cq_mode {
 };
 
 /*
- * A lock for reads of a CQ, and for posting receives to its endpoints, where other processes write
- * to the memory of these: xport/rdm/shm/lock.h. Taken after the CQ's lock.
- */
-struct DOFI_LOCK dofi_cq_guard {
-	const struct dofi_cq_guard_ops *ops;
-	_Atomic uint64_t *holder;	/* the lock: the number of its holder, or 0 */
-	uint64_t self;			/* the number of this process as a holder */
-	/* changes after a peer has sent something to an endpoint of the CQ */
-	const _Atomic uint32_t *sent;
-	struct dofi_owner owner;	/* the thread of this process that holds the lock */
-};
-
-struct dofi_cq_guard_ops {
-	/*
-	 * Locks after dofi_cq_guard_take() failed, unless that takes long. Returns whether it is
-	 * locked.
-	 */
-	bool (*try_again)(struct dofi_cq_guard *guard);
-	/*
-	 * Waits for the lock. Returns 0, -ETIMEDOUT after 100 ms, or -ENOTRECOVERABLE while the
-	 * memory is damaged and must not be used.
-	 */
-	int (*lock)(struct dofi_cq_guard *guard);
-};
-
-/* Locks if the holder is @from: 0, or a dead thread. */
-static inline bool dofi_cq_guard_take(struct dofi_cq_guard *guard, uint64_t from)
-	DOFI_TAKES_IF(true, *guard) DOFI_UNCHECKED_LOCKS
-{
-	const bool taken = atomic_compare_exchange_strong_explicit(
-		guard->holder, &from, guard->self, memory_order_acquire, memory_order_relaxed);
-
-	if (taken)
-		dofi_owner_set(&guard->owner);
-	return taken;
-}
-
-/* DOFI_UNCHECKED_LOCKS: clang cannot annotate a function pointer. */
-static inline bool dofi_cq_guard_try(struct dofi_cq_guard *guard)
-	DOFI_TAKES_IF(true, *guard) DOFI_UNCHECKED_LOCKS
-{
-	return dofi_cq_guard_take(guard, 0) || guard->ops->try_again(guard);
-}
-
-static inline void dofi_cq_guard_unlock(struct dofi_cq_guard *guard)
-	DOFI_DROPS(*guard) DOFI_UNCHECKED_LOCKS
-{
-	dofi_owner_clear(&guard->owner);
-	atomic_store_explicit(guard->holder, 0, memory_order_release);
-}
-
-/*
  * Has its own sweep of a CQ, besides ops->swept(): swept() is called with it, under the rules of
  * that. It may remove the sweeper.
  */
@@ -105,10 +53,6 @@ struct dofi_cq {
 
 	/* lock */
 	struct fid_cq *fid;		/* NULL while the CQ is closed */
-	struct dofi_cq_guard *guard;	/* needed by each read; NULL: none */
-	uint32_t sent;			/* *guard->sent before the last read */
-	uint64_t skips;			/* polls that need no read unless *guard->sent changes */
-	unsigned refused_in_row;	/* polls in a row that found the guard locked */
 	const struct dofi_progress_ops *ops;	/* where completions are delivered */
 	dofi_completed *completed;	/* ops->completed, one pointer nearer */
 	bool mixed;			/* ops->mixed */
@@ -156,7 +100,7 @@ struct dofi_cq {
 	_Atomic int mode;		/* enum dofi_cq_mode; written by the progress thread */
 	/*
 	 * What a polling thread may read one completion from: fid; or NULL where each read has to
-	 * take a batch, as the CQ is ARMED or led, is closed, has a guard or several shards, or is
+	 * take a batch, as the CQ is ARMED or led, is closed, has several shards, or is
 	 * mixed. Written with the lock: dofi_cq_route().
 	 */
 	_Atomic(struct fid_cq *) programs_fid;
@@ -181,30 +125,6 @@ struct dofi_cq {
 	int64_t due_at;
 };
 
-/*
- * Take and release the guard of a CQ that may have none. DOFI_UNCHECKED_LOCKS, as for
- * dofi_cq_guard_try().
- */
-static inline bool dofi_cq_guard_enter_now(struct dofi_cq *cq)
-	DOFI_TAKES_IF(true, *cq->guard) DOFI_UNCHECKED_LOCKS
-{
-	return !cq->guard || dofi_cq_guard_try(cq->guard);
-}
-
-/* As ops->lock. */
-static inline int dofi_cq_guard_enter(struct dofi_cq *cq)
-	DOFI_TAKES_IF(0, *cq->guard) DOFI_UNCHECKED_LOCKS
-{
-	return cq->guard ? cq->guard->ops->lock(cq->guard) : 0;
-}
-
-static inline void dofi_cq_guard_leave(struct dofi_cq *cq)
-	DOFI_DROPS(*cq->guard) DOFI_UNCHECKED_LOCKS
-{
-	if (cq->guard)
-		dofi_cq_guard_unlock(cq->guard);
-}
-
 /* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
 void dofi_cq_init(struct dofi_cq *cq);
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
@@ -215,18 +135,6 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_fabric *fabric,
 		     struct fid_domain *domain, const struct dofi_progress_ops *ops);
 void dofi_cq_close(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
-
-/*
- * From now on reads need @guard. A peer that sends to an endpoint of the CQ has to wake the
- * progress thread after it unlocked the guard. Before the first endpoint; progress thread.
- */
-void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard) DOFI_NEEDS_NOT(cq->lock);
-
-/* The next poll reads the CQ even if no peer has sent anything. Call with the lock held. */
-static inline void dofi_cq_skip_none(struct dofi_cq *cq)
-{
-	cq->skips = 0;
-}
 
 /*
  * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial
@@ -400,7 +308,7 @@ bool dofi_cq_drain(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
  * Sets programs_fid and programs_poll. Call with the lock held after a change of the mode, the
- * leader, the guard or the shards.
+ * leader or the shards.
  */
 void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 

@@ -31,7 +31,7 @@ static bool read_takes_all(const struct dofi_cq *cq)
 void dofi_cq_route(struct dofi_cq *cq)
 {
 	const bool all = read_takes_all(cq);
-	const bool direct = !all && !cq->guard && !cq->mixed && !cq->several;
+	const bool direct = !all && !cq->mixed && !cq->several;
 
 	dofi_mutex_assert_held(&cq->lock);
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
@@ -62,76 +62,12 @@ static ssize_t read_shards(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
  * Returns the completions that dofi_cq_next() left, and more from the fabric. If there are any, an
  * error is returned by the next read.
  */
-static ssize_t read_unguarded(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
+static ssize_t read_one(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	const unsigned left = cq->left ? take_left(cq) : 0;
 	const ssize_t n = fi_cq_read(cq->fid, &cq->entry[left], DOFI_CQ_BATCH - left);
 
 	return left ? left + (n > 0 ? n : 0) : n;
-}
-
-/*
- * How many polls skip the read after one that returned completions, unless a peer sends something:
- * a few microseconds. Only a failed operation may have completed in between, and is reported that
- * much later.
- */
-#define SKIPS 256
-
-/* How many polls skip the read after one that returned @n. */
-static uint64_t skips_after(ssize_t n)
-{
-	if (n == -FI_EAGAIN)
-		return UINT64_MAX;
-	return n > 0 && n < DOFI_CQ_BATCH ? SKIPS : 0;
-}
-
-/*
- * So many polls in a row find the guard locked before one waits for it, and finds out whether the
- * holder is dead.
- */
-#define REFUSALS_IN_ROW 8
-
-/*
- * A reader that waits for the guard takes its cache line from the sender that holds it and needs it
- * to unlock. So a poll that finds the guard locked returns, and the next one that reads does so
- * once a peer has sent: a stream is read in batches.
- */
-static bool guard_lock(struct dofi_cq *cq, uint32_t sent) DOFI_NEEDS(cq->lock)
-	DOFI_TAKES_IF(true, *cq->guard)
-{
-	if (dofi_cq_guard_take(cq->guard, 0)) {
-		cq->refused_in_row = 0;
-		return true;
-	}
-	if (++cq->refused_in_row % REFUSALS_IN_ROW == 0)
-		return dofi_cq_guard_try(cq->guard);
-	cq->sent = sent;
-	cq->skips = SKIPS;
-	return false;
-}
-
-/*
- * A reader that holds the guard makes a sender wait, and takes the guard's cache line from it. So a
- * poll does not read while no peer has sent anything since the last read: a batch that was not full
- * emptied the queue, and the answer to it is on its way when the program polls again. A read may
- * make room for what the fabric did not take.
- */
-static ssize_t read_guarded(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
-{
-	const uint32_t sent = atomic_load_explicit(cq->guard->sent, memory_order_acquire);
-	ssize_t n;
-
-	if (cq->skips && sent == cq->sent && !dofi_cq_wants_sweep(cq)) {
-		cq->skips--;
-		return -FI_EAGAIN;
-	}
-	if (!guard_lock(cq, sent))
-		return -FI_EAGAIN;
-	n = fi_cq_read(cq->fid, cq->entry, DOFI_CQ_BATCH);
-	dofi_cq_guard_unlock(cq->guard);
-	cq->skips = skips_after(n);
-	cq->sent = sent;
-	return n;
 }
 
 ssize_t dofi_cq_read(struct dofi_cq *cq)
@@ -142,7 +78,7 @@ ssize_t dofi_cq_read(struct dofi_cq *cq)
 		return -FI_EAGAIN;
 	if (cq->several)
 		return read_shards(cq);
-	return cq->guard ? read_guarded(cq) : read_unguarded(cq);
+	return read_one(cq);
 }
 
 /* Delivers the next failed completion. Returns false if there is none. Call with the lock held. */
@@ -278,24 +214,6 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 		give_way(cq);
 }
 
-/* The caller may sleep when it finds nothing, so it waits for the guard. */
-static ssize_t read_patiently(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
-{
-	ssize_t n;
-
-	if (!cq->fid)
-		return -FI_EAGAIN;
-	if (cq->several)
-		return read_shards(cq);
-	if (dofi_cq_guard_enter(cq))
-		return -FI_EAGAIN;
-	dofi_cq_enter(cq);
-	n = read_unguarded(cq);
-	dofi_cq_exit(cq);
-	dofi_cq_guard_leave(cq);
-	return n;
-}
-
 void dofi_cq_poll_next(struct dofi_cq *cq)
 {
 	ssize_t n;
@@ -315,7 +233,7 @@ bool dofi_cq_drain(struct dofi_cq *cq)
 	bool found = false;
 
 	dofi_mutex_lock(&cq->lock);
-	while (deal_with(cq, read_patiently(cq), NULL) > 0)
+	while (deal_with(cq, read_batch(cq), NULL) > 0)
 		found = true;
 	sweep(cq);
 	dofi_mutex_unlock(&cq->lock);

@@ -8,6 +8,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "fab/quirks.h"
+#include "fab/signals.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -73,41 +74,6 @@ static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain)
 	return 0;
 }
 
-/* Sets the endpoint's name, unless the fabric chooses it. */
-static int name_it(struct fi_info *info, const char *name)
-{
-	char *copy;
-
-	if (!name)
-		return 0;
-	copy = strdup(name);
-	if (!copy)
-		return -ENOMEM;
-	free(info->src_addr);
-	free(info->dest_addr);
-	info->src_addr = copy;
-	info->src_addrlen = strlen(copy) + 1;
-	info->dest_addr = NULL;
-	info->dest_addrlen = 0;
-	info->addr_format = FI_ADDR_STR;
-	return 0;
-}
-
-static int endpoint_open(struct fid_domain *domain, const struct fi_info *info, const char *name,
-			 struct fid_ep **fid)
-{
-	struct fi_info *own = fi_dupinfo(info);
-	int ret;
-
-	if (!own)
-		return -ENOMEM;
-	ret = name_it(own, name);
-	if (!ret)
-		ret = fi_endpoint(domain, own, fid, NULL);
-	fi_freeinfo(own);
-	return ret;
-}
-
 static int endpoint_bind(struct dofi_rdm *rdm)
 {
 	struct fid *cq = &rdm->cq->fid->fid;
@@ -139,10 +105,23 @@ static int endpoint_enable(struct dofi_rdm *rdm)
 	return ret;
 }
 
-static int address_read(struct dofi_rdm *rdm, const struct fi_info *info, const char *name)
+static int endpoint_open(struct dofi_rdm *rdm, struct fid_domain *domain, struct fi_info *info)
+{
+	struct dofi_signals signals;
+	int ret;
+
+	dofi_signals_save(&signals);
+	ret = fi_endpoint(domain, info, &rdm->fid, NULL);
+	if (!ret)
+		ret = endpoint_enable(rdm);
+	dofi_signals_restore(&signals);
+	return ret;
+}
+
+static int address_read(struct dofi_rdm *rdm, const struct fi_info *info)
 {
 	rdm->address_len = sizeof(rdm->address);
-	rdm->address_format = name ? FI_ADDR_STR : info->addr_format;
+	rdm->address_format = info->addr_format;
 	return fi_getname(&rdm->fid->fid, rdm->address, &rdm->address_len);
 }
 
@@ -157,31 +136,18 @@ static int buffers_post(struct dofi_rdm *rdm)
 	unsigned i;
 	int ret = 0;
 
-	if (dofi_cq_guard_enter(rdm->cq))
-		return -FI_EAGAIN;
 	for (i = 0; i < rdm->n_buffers && !ret; i++)
 		ret = post(rdm, &rdm->buffer[i]);
-	dofi_cq_guard_leave(rdm->cq);
 	return ret;
 }
 
-/*
- * Cancels the buffers, so that each has completed when the endpoint is closed. Taking the guard
- * also waits for senders of this process to leave the endpoint's memory.
- */
+/* Cancels the buffers, so that each has completed when the endpoint is closed. */
 static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 {
-	const int ret = dofi_cq_guard_enter(rdm->cq);
 	unsigned i;
 
-	if (ret) {
-		if (ret != -ENOTRECOVERABLE)
-			dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint that is in use");
-		return;
-	}
 	for (i = 0; i < rdm->n_buffers; i++)
 		fi_cancel(&fid->fid, dofi_rdm_context_of(&rdm->buffer[i]));
-	dofi_cq_guard_leave(rdm->cq);
 }
 
 /* Holds the CQ lock: shm frees memory that a thread that reads the CQ may still access. */
@@ -229,7 +195,6 @@ static void rdm_init(struct dofi_rdm *rdm, struct dofi_domain *domain,
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options)
 {
-	const char *shm_address = options->shm_address;
 	struct fi_av_attr attr = { .type = FI_AV_TABLE };
 	int ret;
 
@@ -240,13 +205,10 @@ int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 	ret = fi_av_open(domain->fid, &attr, &rdm->av, NULL);
 	if (ret)
 		goto close_buffers;
-	ret = endpoint_open(domain->fid, choice->info, shm_address, &rdm->fid);
+	ret = endpoint_open(rdm, domain->fid, choice->info);
 	if (ret)
 		goto close_av;
-	ret = endpoint_enable(rdm);
-	if (ret)
-		goto close_av;
-	ret = address_read(rdm, choice->info, shm_address);
+	ret = address_read(rdm, choice->info);
 	if (!ret)
 		ret = buffers_post(rdm);
 	if (!ret)
@@ -450,8 +412,6 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 	struct dofi_rdm_buffer *buffer;
 	ssize_t ret = 0;
 
-	if (!dofi_cq_guard_enter_now(rdm->cq))
-		return -FI_EAGAIN;
 	while (!ret && (buffer = STAILQ_FIRST(&rdm->unposted))) {
 		ret = post(rdm, buffer);
 		if (ret == -FI_EAGAIN)
@@ -459,8 +419,6 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 		STAILQ_REMOVE_HEAD(&rdm->unposted, link);
 		rdm->n_unposted--;
 	}
-	dofi_cq_guard_leave(rdm->cq);
-	dofi_cq_skip_none(rdm->cq);
 	return ret;
 }
 

@@ -14,10 +14,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/*
- * How many buffers are posted again at a time: posting locks the guard of the CQ. Each alone if the
- * endpoint has few.
- */
+/* How many buffers are posted again at a time. Each alone if the endpoint has few. */
 #define DOFI_RDM_TOGETHER 8
 
 /* No fabric's address is longer. */
@@ -78,8 +75,6 @@ struct dofi_rdm {
 
 /* How an endpoint is opened. */
 struct dofi_rdm_options {
-	/* on shared memory the endpoint's name, "fi_shm://..."; elsewhere NULL */
-	const char *shm_address;
 	/* how many frames can arrive before the first is handled; the fabric may limit it */
 	unsigned n_buffers;
 	dofi_rdm_arrived *arrived;	/* unused without buffers */
@@ -89,8 +84,8 @@ struct dofi_rdm_options {
  * Opens an endpoint of type FI_EP_RDM or FI_EP_DGRAM, on @domain's CQ, and posts its buffers. An
  * operation completes there if it failed, or was posted with FI_COMPLETION; udp ignores that flag,
  * and completes each one that was not injected. The owner of the CQ passes a completion to
- * arrived() if its context is a buffer's: dofi_rdm_is_buffer(). The caller saves and restores
- * signals around the call where the fabric takes some, as shm does. Progress thread only.
+ * arrived() if its context is a buffer's: dofi_rdm_is_buffer(). Signal handlers that the fabric
+ * installs, as shm does, are removed. Progress thread only.
  */
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options);

@@ -97,28 +97,6 @@ static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q
 	info->domain_attr->threading = FI_THREAD_COMPLETION;
 }
 
-int dofi_info_set_address(struct fi_info *info, const char *text)
-{
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
-	struct addrinfo *a;
-
-	free(info->src_addr);
-	free(info->dest_addr);
-	info->src_addr = info->dest_addr = NULL;
-	info->src_addrlen = info->dest_addrlen = 0;
-	if (!text[0])
-		return 0;
-	if (getaddrinfo(text, NULL, &hints, &a))
-		return -FI_ENODATA;
-	info->src_addr = malloc(a->ai_addrlen);
-	if (info->src_addr) {
-		memcpy(info->src_addr, a->ai_addr, a->ai_addrlen);
-		info->src_addrlen = a->ai_addrlen;
-	}
-	freeaddrinfo(a);
-	return info->src_addr ? 0 : -FI_ENOMEM;
-}
-
 #define FRAME_BYTES 16384	/* the default */
 #define LEAST_FRAME 512		/* the header of a frame has to fit */
 
@@ -136,7 +114,7 @@ static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *qu
 }
 
 /* Sets what only connectionless fabrics have. */
-static int choose_rdm(const struct dofi_params *params, struct dofi_fabric_choice *choice)
+static int choose_rdm(struct dofi_fabric_choice *choice)
 {
 	struct fi_info *info = choice->info;
 
@@ -149,8 +127,7 @@ static int choose_rdm(const struct dofi_params *params, struct dofi_fabric_choic
 	}
 	choice->cq_data = true;		/* in the header of a frame */
 	choice->shared_memory = choice->quirk->shared_memory;
-	/* where addresses are names, endpoints get theirs later */
-	return info->addr_format == FI_ADDR_STR ? dofi_info_set_address(info, params->address) : 0;
+	return 0;
 }
 
 /* Takes over @info, which answered @q. */
@@ -172,7 +149,7 @@ static int choice_make(const struct dofi_params *params, const struct dofi_query
 	choose_rdma(choice, q);
 	choose_native(choice, *q);
 	choose_bye(choice);
-	ret = choice->rdm ? choose_rdm(params, choice) : 0;
+	ret = choice->rdm ? choose_rdm(choice) : 0;
 	if (ret)
 		dofi_fabric_release(choice);
 	return ret;
@@ -197,7 +174,9 @@ void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *addr
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)address;
 
-	if (info->src_addr && info->src_addrlen <= sizeof(*address)) {
+	/* an address of another format is a name */
+	if (info->src_addr && info->src_addrlen <= sizeof(*address) &&
+	    info->addr_format != FI_ADDR_STR) {
 		memset(address, 0, sizeof(*address));
 		memcpy(address, info->src_addr, info->src_addrlen);
 		if (address->ss_family == AF_INET || address->ss_family == AF_INET6) {

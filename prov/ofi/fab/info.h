@@ -31,7 +31,7 @@ struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
 	enum dofi_mr_style mr_style;
 	bool rdm;			/* endpoints are connectionless: fab/endpoint.h */
-	bool shared_memory;		/* peers are on this host: xport/rdm/shm/page.h */
+	bool shared_memory;		/* peers are on this host */
 	bool target_rdma;		/* the target checks keys and moves bytes, not the fabric */
 	bool write_ordered;		/* a send does not overtake earlier writes */
 	/* rdm: the longest message that later ones do not overtake */
@@ -80,12 +80,6 @@ void dofi_fabric_release(struct dofi_fabric_choice *choice);
  * blanks, for connected or for connectionless endpoints.
  */
 void dofi_fabric_list(bool rdm, char *names, size_t size);
-
-/*
- * Replaces the source address of @info by @text, a numeric IP address; "" leaves none. Returns 0,
- * -ENODATA if @text is no such address, or -ENOMEM.
- */
-int dofi_info_set_address(struct fi_info *info, const char *text);
 
 /* Returns the address of the interface of @info, 127.0.0.1 if it has none. */
 void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *address);

@@ -61,7 +61,7 @@ struct dofi_quirk {
 	/* connectionless endpoints */
 	bool rdm;		/* they can be used */
 	bool refused;		/* never chosen, even by name */
-	bool shared_memory;	/* peers are processes on one host: xport/rdm/shm/page.h */
+	bool shared_memory;	/* peers are processes on one host */
 	bool no_keys;		/* moves a peer's bytes without checking the key */
 	/* a refused RDMA operation ends all that two endpoints have in flight */
 	bool refusal_ends_all;

@@ -149,8 +149,8 @@ struct dofi_progress {
 int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /*
- * Opens the fabric of @info, or takes over the open one in its fabric_attr, and starts the thread. 0
- * or a negative errno.
+ * Opens the fabric of @info, or takes over the open one in its fabric_attr, and starts the thread.
+ * Returns 0 or a negative errno.
  */
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
 			struct fi_info *info, const struct dofi_eq_traits *traits);

@@ -145,8 +145,8 @@ static bool is_full(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 }
 
 /*
- * A poll reads nothing while another thread holds the CQ lock, or a peer the robust lock. So the
- * queue counts as full only after a drain, which waits for both.
+ * A poll reads nothing while another thread holds the CQ lock. So the queue counts as full only
+ * after a drain, which waits for that thread.
  */
 __attribute__((noinline)) void dofi_ep_reclaim_slots(struct dofi_ep *ep)
 {

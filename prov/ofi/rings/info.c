@@ -7,6 +7,7 @@
 #include "fab/offers.h"
 #include "fab/quirks.h"
 
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,25 @@ static bool fits(const struct dofi_params *params, char *why, size_t size)
 	return false;
 }
 
+/* Sets the source address to @text, which is empty or a numeric address. */
+static int address_set(struct fi_info *info, const char *text)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *a;
+
+	if (!text[0])
+		return 0;
+	if (getaddrinfo(text, NULL, &hints, &a))
+		return -FI_ENODATA;
+	info->src_addr = malloc(a->ai_addrlen);
+	if (info->src_addr) {
+		memcpy(info->src_addr, a->ai_addr, a->ai_addrlen);
+		info->src_addrlen = a->ai_addrlen;
+	}
+	freeaddrinfo(a);
+	return info->src_addr ? 0 : -FI_ENOMEM;
+}
+
 int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
 {
 	char why[192];
@@ -126,7 +146,7 @@ int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choic
 	}
 	ret = choice_make(choice);
 	if (!ret)
-		ret = dofi_info_set_address(choice->info, params->address);
+		ret = address_set(choice->info, params->address);
 	if (ret)
 		dofi_fabric_release(choice);
 	return ret;

@@ -54,7 +54,9 @@ static int both_listen(struct dofi_sp *sp)
 	local = dofi_rings_xport.listen(sp);
 	level = level_of(local);
 	if (local)
-		dofi_log(level, DOFI_CM, "qualifier %llu: peers on this host use the network, not shared memory: %s",
+		dofi_log(level, DOFI_CM,
+			 "qualifier %llu: peers on this host use the network, not shared memory: "
+			 "%s",
 			 (unsigned long long)sp->conn_qual, strerror(-local));
 	return 0;
 }

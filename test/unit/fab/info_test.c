@@ -98,25 +98,16 @@ static void name_endpoint(struct fi_info *info)
 	info->addr_format = FI_ADDR_STR;
 }
 
-Test(info, a_fabric_of_names_has_the_address_that_was_given)
+Test(info, a_fabric_of_names_keeps_its_name_and_has_the_loopback_address)
 {
 	struct sockaddr_storage address;
 
 	name_endpoint(offer_rdm("shm"));
-	cr_assert_eq(choose("provider=shm"), 0);
-	cr_expect(!choice.info->src_addr && !choice.info->dest_addr);
+	cr_assert_eq(choose("provider=shm endpoint=rdm"), 0);
+	cr_expect_str_eq((char *)choice.info->src_addr, "fi_shm://4711-and-more");
 	dofi_info_address(choice.info, &address);
 	cr_expect_eq(((struct sockaddr_in *)&address)->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
 	dofi_fabric_release(&choice);
-	cr_assert_eq(choose("provider=shm address=127.0.0.1"), 0);
-	dofi_info_address(choice.info, &address);
-	cr_expect_eq(address.ss_family, AF_INET);
-	cr_expect(!choice.wildcard);
-	dofi_fabric_release(&choice);
-	cr_assert_eq(choose("provider=shm address=::1"), 0);
-	dofi_info_address(choice.info, &address);
-	cr_expect_eq(address.ss_family, AF_INET6);
-	cr_expect(IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&address)->sin6_addr));
 }
 
 Test(info, delivery_complete_where_it_is_offered)
@@ -311,16 +302,6 @@ Test(info, real_fabrics_are_what_they_are)
 		cr_expect(l.max_srqs && l.inject_size, "%s", text);
 		dofi_fabric_release(&choice);
 	}
-}
-
-Test(info, the_real_shm_has_no_need_of_its_own_address)
-{
-	if (choose("provider=shm"))
-		return;		/* the test above logs that */
-	cr_expect(!choice.info->src_addr && !choice.info->dest_addr);
-	dofi_fabric_release(&choice);
-	cr_assert_eq(choose("provider=shm address=127.0.0.1"), 0);
-	cr_expect_eq(((struct sockaddr *)choice.info->src_addr)->sa_family, AF_INET);
 }
 
 Test(info, the_real_rxd_is_refused)

@@ -10,7 +10,6 @@
 #include "base/env.h"
 #include "fab/cq_serve.h"
 #include "fab/fake.h"
-#include "xport/rdm/shm/page.h"
 #include "thread.h"
 
 #include <criterion/criterion.h>
@@ -26,8 +25,8 @@
 
 static struct dofi_progress progress;
 static struct dofi_cq cq;
-static struct dofi_shm_page page;
-static const struct dofi_lead_word page_word = { .word = &page.asleep, .bit = DOFI_SHM_LEADER };
+static _Atomic uint32_t asleep;	/* a word that peers see */
+static const struct dofi_lead_word peers_word = { .word = &asleep, .bit = 2 };
 static int64_t now = 1000000000;
 static _Atomic unsigned delivered;
 static struct dofi_mutex lock;	/* like an EVD's lock; guards cond */
@@ -514,47 +513,51 @@ static void make_shared(void)
 
 Test(lead, without_a_descriptor_peers_have_to_know_where_to_ring)
 {
-	dofi_lead_set_word(&cq, &page_word);
+	dofi_lead_set_word(&cq, &peers_word);
 	cr_expect(!cq.lead.word, "it has a descriptor");
 	fake.fault.no_cq_fd = true;
 	reopen();
 	if (cq.fd >= 0)
 		return;
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
-	dofi_lead_set_word(&cq, &page_word);
+	dofi_lead_set_word(&cq, &peers_word);
 	cr_expect_eq(dofi_lead_begin(&cq), 0);
-	cr_expect_eq(page.asleep, DOFI_SHM_LEADER);
+	cr_expect_eq(asleep, peers_word.bit);
 	dofi_lead_end(&cq);
 	dofi_cq_close(&cq);
 	cr_expect(!cq.lead.word);
 }
 
-Test(lead, it_sleeps_on_the_page)
+/* As a peer does that has sent something. */
+static void peer_wakes(void)
 {
-	struct dofi_shm_peer peer = { .page = &page };
+	if (atomic_fetch_and(&asleep, ~peers_word.bit) & peers_word.bit)
+		dofi_word_wake(&asleep);
+}
 
+Test(lead, it_sleeps_on_a_shared_word)
+{
 	make_shared();
-	dofi_lead_set_word(&cq, &page_word);
+	dofi_lead_set_word(&cq, &peers_word);
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	if (!waits_for_futexes())
 		return;
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
-	cr_expect(!dofi_shm_notify(&peer));
+	peer_wakes();
 	cr_expect_eq(sleep_for(UINT32_MAX), 0, "woken before it slept");
 }
 
-Test(lead, on_the_page_it_is_woken_by_all_that_wakes_it)
+Test(lead, on_a_shared_word_it_is_woken_by_all_that_wakes_it)
 {
-	struct dofi_shm_peer peer = { .page = &page };
 	struct leader l;
 
 	make_shared();
-	dofi_lead_set_word(&cq, &page_word);
+	dofi_lead_set_word(&cq, &peers_word);
 	if (!waits_for_futexes())
 		return;
 	leader_start(&l);
 	complete(1);
-	cr_expect(!dofi_shm_notify(&peer));
+	peer_wakes();
 	while (!delivered)
 		usleep(100);
 	ring_and_end(&l);

@@ -141,7 +141,8 @@ Test(both, an_endpoint_may_go_either_way_in_turn)
 	for (i = 0; i < 4; i++) {
 		psp = listen_any(&qual);
 		if (i % 2)
-			dofi_progress_call(&ia->progress, (void (*)(void *))dofi_rings_xport.unlisten,
+			dofi_progress_call(&ia->progress,
+					   (void (*)(void *))dofi_rings_xport.unlisten,
 					   psp);
 		begin_to_connect();
 		take_request();

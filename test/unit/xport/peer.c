@@ -4,7 +4,6 @@
 #include "xport/peer.h"
 
 #include "base/env.h"
-#include "xport/rdm/shm/signals.h"
 #include "fab/start.h"
 
 #include <arpa/inet.h>
@@ -32,7 +31,6 @@ static struct {
 	struct dofi_progress progress;
 	struct dofi_domain domain;
 	struct dofi_rdm rdm;
-	struct dofi_shm shm;
 	struct dofi_host host;
 	struct peer *peer[PEERS];
 	unsigned n_peers;
@@ -67,29 +65,11 @@ static void frame_came(const void *bytes, size_t len)
 	frame_keep(hub.peer[i], &f);
 }
 
-static void bare_came(uint64_t bits, const void *data, size_t len)
-{
-	struct rdm_frame f;
-	struct peer *p;
-	unsigned i;
-
-	for (i = 0; i < hub.n_peers; i++)
-		if (rdm_bare_is_for(bits, hub.peer[i]->id))
-			break;
-	cr_assert(i < hub.n_peers, "for nobody: %#llx", (unsigned long long)bits);
-	p = hub.peer[i];
-	cr_assert(p->bare);
-	cr_assert_eq(rdm_bare_unpack(bits, data, len, p->id, p->n_came, &f), 0);
-	frame_keep(p, &f);
-}
-
 static void hub_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
 			int err, struct dofi_sink *sink)
 {
 	(void)sink;
-	if (!err && entry->flags & FI_REMOTE_CQ_DATA)
-		bare_came(entry->data, buffer->data, entry->len);
-	else if (!err)
+	if (!err)
 		frame_came(buffer->data, entry->len);
 	dofi_rdm_repost(buffer);
 }
@@ -118,25 +98,15 @@ static const struct dofi_progress_ops hub_ops = {
 
 static void hub_open(void *arg)
 {
-	struct dofi_rdm_options options = { .n_buffers = 64, .arrived = hub_arrived };
-	struct dofi_signals signals;
-	char name[DOFI_RDM_ADDRESS];
+	const struct dofi_rdm_options options = { .n_buffers = 64, .arrived = hub_arrived };
 
 	(void)arg;
 	hub.ret = dofi_host_read(&hub.host);
-	if (!hub.ret && hub.choice.shared_memory) {
-		hub.ret = dofi_shm_open(&hub.shm);
-		cr_assert_eq(dofi_shm_endpoint(&hub.shm, name, sizeof(name)), 0);
-	}
 	dofi_cq_init(&hub.domain.cq);
 	if (!hub.ret)
 		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, &hub.choice);
-	if (hub.shm.page)
-		options.shm_address = name;
-	dofi_signals_save(&signals);
 	if (!hub.ret)
 		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, &options);
-	dofi_signals_restore(&signals);
 }
 
 static void hub_close(void *arg)
@@ -144,7 +114,6 @@ static void hub_close(void *arg)
 	(void)arg;
 	dofi_rdm_close(&hub.rdm);
 	dofi_domain_close(&hub.domain);
-	dofi_shm_close(&hub.shm);
 }
 
 static void hub_start(const struct dofi_params *params)
@@ -331,10 +300,6 @@ struct dofi_cm_msg peer_msg(struct peer *p, enum dofi_cm_kind kind)
 	};
 
 	strncpy(msg.fabric, hub.choice.info->fabric_attr->prov_name, sizeof(msg.fabric) - 1);
-	if (hub.shm.page) {
-		memcpy(msg.page, hub.shm.name, sizeof(hub.shm.name));
-		memcpy(msg.page_cookie, hub.shm.page->cookie, sizeof(msg.page_cookie));
-	}
 	return msg;
 }
 
@@ -460,20 +425,6 @@ void peer_send(struct peer *p, const struct rdm_frame *f, const void *data, size
 	peer_send_bytes(p, buf, len + size);
 }
 
-void peer_send_bare(struct peer *p, uint64_t bits, const void *data, size_t size)
-{
-	ssize_t ret;
-
-	p->sent++;
-	do {
-		ret = fi_injectdata(hub.rdm.fid, data, size, bits, p->to);
-		dofi_progress_wake(&ia->progress);
-		if (ret == -FI_EAGAIN)
-			dofi_cq_poll(&hub.domain.cq, NULL);
-	} while (ret == -FI_EAGAIN);
-	cr_assert_eq(ret, 0);
-}
-
 static const struct peer_frame *take(struct peer *p)
 {
 	struct timespec until;
@@ -536,7 +487,6 @@ void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_cm_msg *
 	peer_learn(p);
 	hello = peer_frame(p, RDM_FRAME_HELLO);
 	hello.value[0] = hub.choice.shared_memory && !p->blind;
-	hello.value[1] = p->bare;
 	peer_send(p, &hello, NULL, 0);
 	cr_expect_eq(peer_take(p, RDM_FRAME_HELLO_BACK)->frame.value[0], readable);
 	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);

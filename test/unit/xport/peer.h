@@ -40,7 +40,6 @@ struct peer {
 	fi_addr_t to;
 
 	bool blind;			/* reports that it cannot read our memory */
-	bool bare;			/* reports that it takes bare frames */
 	uint32_t sent, seen;		/* counts of frames */
 	sem_t came;
 	_Atomic unsigned n_came, n_taken;
@@ -102,8 +101,6 @@ void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_cm_msg *
 /* The next frame to send, of @kind. */
 struct rdm_frame peer_frame(const struct peer *p, enum rdm_frame_kind kind);
 void peer_send(struct peer *p, const struct rdm_frame *f, const void *data, size_t size);
-/* Sends @size bytes at @data as a bare frame with remote CQ data @bits. */
-void peer_send_bare(struct peer *p, uint64_t bits, const void *data, size_t size);
 /* Sends any bytes. */
 void peer_send_bytes(struct peer *p, const void *bytes, size_t size);
 /* Waits for the next frame, which must be of @kind. Frames that only return credits are skipped. */

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAJOR 2
+#define MAJOR 3
 #define MINOR 0
 #define VERSION (MAJOR << 4 | MINOR)
 #define FIELD_HEADER 3
@@ -27,13 +27,8 @@ enum tag {
 	ADDR,
 	FABRIC,
 	BOOT_ID,
-	SHM_DEV,
-	SHM_INO,
 	PID_NS,
-	UID,
 	PID,
-	PAGE,
-	PAGE_COOKIE,
 	DATA,
 	EP_NUMBER,
 	KEY,
@@ -79,25 +74,19 @@ static const struct field fields[TAGS] = {
 	[ADDR] = POINTER(addr, addr_len, DOFI_CM_MAX_ADDR),
 	[FABRIC] = LETTERS(fabric),
 	[BOOT_ID] = EXACT(host.boot),
-	[SHM_DEV] = ANY(host.shm_device),
-	[SHM_INO] = ANY(host.shm_inode),
 	[PID_NS] = ANY(host.pid_space),
-	[UID] = ANY(host.uid),
 	[PID] = ANY(host.pid),
-	[PAGE] = LETTERS(page),
-	[PAGE_COOKIE] = EXACT(page_cookie),
 	[DATA] = POINTER(data, data_size, DOFI_CM_MAX_DATA),
 	[EP_NUMBER] = RANGE(number, 1, UINT32_MAX),
 	[KEY] = RANGE(key, 1, UINT64_MAX),
 };
 
 #define BIT(tag) (1u << (tag))
-#define HOST (BIT(BOOT_ID) | BIT(SHM_DEV) | BIT(SHM_INO) | BIT(PID_NS) | BIT(UID) | BIT(PID))
+#define HOST (BIT(BOOT_ID) | BIT(PID_NS) | BIT(PID))
 #define ENDPOINT (BIT(FRAME_SIZE) | BIT(ADDR_FORMAT) | BIT(ADDR) | BIT(FABRIC) | HOST)
 #define SENDER (ENDPOINT | BIT(CONN_ID) | BIT(WINDOW))
 #define DATAGRAM_SENDER (ENDPOINT | BIT(EP_NUMBER) | BIT(KEY))
-#define DATAGRAM_PERHAPS (BIT(PAGE) | BIT(PAGE_COOKIE) | BIT(DATA))
-#define PERHAPS (DATAGRAM_PERHAPS | BIT(SECRET) | BIT(SRQ) | BIT(ALIVE_ADDR))
+#define PERHAPS (BIT(DATA) | BIT(SECRET) | BIT(SRQ) | BIT(ALIVE_ADDR))
 
 static const struct kind {
 	bool known;
@@ -110,8 +99,8 @@ static const struct kind {
 	[DOFI_CM_READY] = { true, 0, 0 },
 	[DOFI_CM_WAKEUP] = { true, 0, 0 },
 	[DOFI_CM_BYE] = { true, BIT(LAST_FRAME), BIT(REASON) },
-	[DOFI_CM_DATAGRAM_REQUEST] = { true, BIT(CONN_QUAL) | DATAGRAM_SENDER, DATAGRAM_PERHAPS },
-	[DOFI_CM_DATAGRAM_ACCEPT] = { true, DATAGRAM_SENDER, DATAGRAM_PERHAPS },
+	[DOFI_CM_DATAGRAM_REQUEST] = { true, BIT(CONN_QUAL) | DATAGRAM_SENDER, BIT(DATA) },
+	[DOFI_CM_DATAGRAM_ACCEPT] = { true, DATAGRAM_SENDER, BIT(DATA) },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

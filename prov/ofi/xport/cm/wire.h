@@ -15,7 +15,7 @@
 #ifndef DOFI_XPORT_CM_WIRE_H
 #define DOFI_XPORT_CM_WIRE_H
 
-#include "xport/rdm/shm/host.h"
+#include "host/host.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,9 +84,6 @@ struct dofi_cm_msg {
 	const void *addr;		/* address of the sender's fabric endpoint */
 	char fabric[DOFI_CM_NAME];	/* the fabric's provider */
 	struct dofi_host host;
-	/* the sender's file in /dev/shm: no path, and no leading dot */
-	char page[DOFI_CM_NAME];
-	unsigned char page_cookie[16];
 	uint16_t data_size;
 	const void *data;		/* private data of the consumer */
 	/*

@@ -137,15 +137,16 @@ static int ring_find(struct rdm_conn *conn)
 {
 	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
 
+	conn->near = conn->reached = true;
 	if (dofi_host_shares_pids(host, &conn->peer->host))
 		read_memory(conn);
-	conn->reached = true;
 	return 0;
 }
 
 /* Adds the peer to the address vector, and finds out what of its memory is shared. */
 static int endpoint_find(struct rdm_conn *conn)
 {
+	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
 	const struct rdm_peer *peer = conn->peer;
 	int ret = dofi_rdm_peer_add(&conn->endpoint->rdm, peer->addr, peer->addr_len, &conn->to);
 
@@ -155,9 +156,8 @@ static int endpoint_find(struct rdm_conn *conn)
 			 (void *)conn->ep, fi_strerror(-ret));
 		return ret;
 	}
-	conn->page = peer->page;
-	if (conn->page) {
-		conn->robust = &conn->page->robust;
+	conn->near = rdm_fabric(conn)->shared_memory && dofi_host_shares_pids(host, &peer->host);
+	if (conn->near) {
 		conn->peer_here = is_in_process(conn) ? rdm_conn_here(peer->id) : NULL;
 		read_memory(conn);
 	}
@@ -251,7 +251,7 @@ static void settle(struct rdm_conn *conn)
 static void finish(struct rdm_conn *conn)
 {
 	/* shm maps the sender when it takes the first frame, and crashes if it cannot */
-	if (conn->page)
+	if (rdm_fabric(conn)->shared_memory)
 		wait_while(conn, has_hello_due);
 	wait_while(conn, is_acking);
 }
@@ -474,6 +474,8 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 {
 	struct dofi_ep *ep = conn->ep;
 
+	if (event == DAT_CONNECTION_EVENT_BROKEN && conn->endpoint)
+		rdm_endpoint_suspect(conn->endpoint);
 	/* frames that are already there may establish the connection */
 	dofi_cq_drain(conn->ep->cq);
 	conn_work(&conn->work);

@@ -17,7 +17,7 @@
 #include <rdma/fi_errno.h>
 
 static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
-	DOFI_NEEDS(conn->ep->lock, conn->robust->guard)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t left = dto->length - dto->eager.sent;
 	struct rdm_frame f;
@@ -30,9 +30,9 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_da
 	f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
 	f.length = dto->length;
 	f.cq_data = dto->step == DOFI_STEP_BEGUN ? 0 : cq_data;	/* goes with the first frame */
-	most = conn->inject - rdm_head_size(conn, &f);
+	most = conn->inject - rdm_frame_head(&f);
 	size = left < most ? left : most;
-	ret = rdm_batch_add(conn, &f, dto, dto->eager.sent, size);
+	ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->eager.sent, size);
 	if (ret)
 		return ret;
 	dto->step = DOFI_STEP_BEGUN;
@@ -47,13 +47,9 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 	dofi_ep_assert_locked(conn->ep);
 	if (dto->step != DOFI_STEP_BEGUN)
 		dto->eager.sent = 0;
-	/* in one batch: between single frames the peer would poll, and delay the next one */
-	if (!conn->credits || !rdm_batch_begin(conn))
-		return -FI_EAGAIN;
 	do
 		ret = send_next(conn, dto, cq_data);
 	while (!ret && dto->eager.sent < dto->length);
-	rdm_batch_end(conn);
 	return ret ? ret : DOFI_DONE;
 }
 

@@ -3,53 +3,42 @@
 
 #include "xport/rdm/endpoint.h"
 
+#include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
 #include "obj/ep_cm.h"
-#include "xport/rdm/shm/signals.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/*
- * A repair may lose one of libfabric's 1024 buffers of the endpoint. After this many repairs new
- * connections use another endpoint.
- */
-#define REPAIRS_MAX 64
-
 /* How many frames can arrive before the first is handled. */
 #define BUFFERS 64
+
+static void probe_fire(struct dofi_timer *timer);
 
 static int endpoint_open(struct rdm_pz *rpz, struct rdm_endpoint *e)
 {
 	struct dofi_ia *ia = rpz->pz->obj.ia;
-	struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
-	struct dofi_rdm_options options = {
+	const struct dofi_rdm_options options = {
 		.n_buffers = BUFFERS, .arrived = rdm_ia_of(ia)->arrived,
 	};
-	struct dofi_signals signals;
-	char name[DOFI_RDM_ADDRESS];
-	int ret = 0;
 
 	e->rpz = rpz;
-	e->repairs = atomic_load(&shm->robust.repairs);
+	e->probe.fire = probe_fire;
 	dofi_reservations_init(&e->reservations);
-	if (shm->page)
-		ret = dofi_shm_endpoint(shm, name, sizeof(name));
-	if (ret)
-		return ret;
-	if (shm->page)
-		options.shm_address = name;
-	dofi_signals_save(&signals);
-	ret = dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), &options);
-	dofi_signals_restore(&signals);
-	return ret;
+	return dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), &options);
+}
+
+static struct dofi_progress *progress_of(const struct rdm_endpoint *e)
+{
+	return rdm_ia_of(e->rpz->pz->obj.ia)->progress;
 }
 
 static void endpoint_close(struct rdm_endpoint *e)
 {
 	struct dofi_mutex *lock = &e->rpz->domain->cq.lock;
 
+	dofi_timer_stop(progress_of(e), &e->probe);
 	dofi_mutex_lock(lock);
 	LIST_REMOVE(e, link);
 	dofi_mutex_unlock(lock);
@@ -79,13 +68,6 @@ static int endpoint_add(struct rdm_pz *rpz, struct rdm_endpoint **out)
 	return 0;
 }
 
-static bool is_worn(const struct rdm_endpoint *e)
-{
-	const struct dofi_robust *robust = &rdm_ia_of(e->rpz->pz->obj.ia)->shm.robust;
-
-	return atomic_load(&robust->repairs) - e->repairs >= REPAIRS_MAX;
-}
-
 static bool reserve(struct rdm_endpoint *e, struct dofi_reservation *reservation, const void *key,
 		    size_t len)
 {
@@ -99,7 +81,7 @@ int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, c
 	struct rdm_endpoint *e = LIST_FIRST(&rpz->endpoints);
 	int ret;
 
-	if (!e || is_worn(e) || !reserve(e, reservation, key, len)) {
+	if (!e || e->damaged || !reserve(e, reservation, key, len)) {
 		ret = endpoint_add(rpz, &e);
 		if (ret)
 			return ret;
@@ -110,16 +92,9 @@ int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, c
 	return 0;
 }
 
-/* While the robust lock is closed, the renewal closes all endpoints together. */
 void rdm_endpoint_put(struct rdm_endpoint *e)
 {
-	struct rdm_ia *ria = rdm_ia_of(e->rpz->pz->obj.ia);
-
-	if (--e->conns)
-		return;
-	if (atomic_load(&ria->shm.robust.disabled))
-		dofi_progress_post(ria->progress, &ria->renewal);
-	else if (e != LIST_FIRST(&e->rpz->endpoints))
+	if (!--e->conns && (e->damaged || e != LIST_FIRST(&e->rpz->endpoints)))
 		endpoint_close(e);
 }
 
@@ -139,24 +114,10 @@ void rdm_endpoints_sweep(struct rdm_pz *rpz)
 		dofi_rdm_sweep(&e->rdm);
 }
 
-/* Memory that cannot be repaired */
+/* Damage by the death of a peer */
 
-static struct rdm_ia *ia_of_robust(struct dofi_robust *robust)
-{
-	return DOFI_CONTAINER_OF(robust, struct rdm_ia, shm.robust);
-}
-
-static struct rdm_ia *ia_of_renewal(struct dofi_work *work)
-{
-	return DOFI_CONTAINER_OF(work, struct rdm_ia, renewal);
-}
-
-void rdm_endpoints_damaged(struct dofi_robust *robust)
-{
-	struct rdm_ia *ria = ia_of_robust(robust);
-
-	dofi_progress_post(ria->progress, &ria->renewal);
-}
+#define PROBE_TICK_NS (100 * INT64_C(1000000))
+#define PROBE_TICKS 20
 
 /* Ends the connection at once, because its endpoint is unusable. */
 static void conn_break(struct rdm_conn *conn)
@@ -175,54 +136,61 @@ static void conn_break(struct rdm_conn *conn)
 }
 
 /* Reads the table of connections without a lock, as only this thread writes it. */
-static unsigned conns_break(struct rdm_pz *rpz)
+static void damaged(struct rdm_endpoint *e)
 {
-	unsigned n = 0;
+	const struct rdm_pz *rpz = e->rpz;
 	uint32_t i;
 
+	e->damaged = true;
+	dofi_log(DOFI_ERR, DOFI_FAB,
+		 "fabric %s: a process died, and an endpoint receives nothing since: "
+		 "%u connections end, new ones use another endpoint",
+		 rdm_fabric_of(rpz->pz->obj.ia)->info->fabric_attr->prov_name, e->conns);
+	e->conns++;
 	for (i = 0; i < rpz->n_conns; i++)
-		if (rpz->conn[i]) {
+		if (rpz->conn[i] && rpz->conn[i]->endpoint == e)
 			conn_break(rpz->conn[i]);
-			n++;
-		}
-	return n;
+	rdm_endpoint_put(e);
 }
 
-static void endpoints_shut(struct rdm_pz *rpz)
+static void probe_send(struct rdm_endpoint *e)
 {
-	struct rdm_endpoint *e;
+	static const unsigned char probe[RDM_PROBE_SIZE];
+	struct dofi_rdm *rdm = &e->rdm;
+	fi_addr_t self;
 
-	LIST_FOREACH(e, &rpz->endpoints, link)
-		dofi_rdm_shut(&e->rdm);
+	if (dofi_rdm_peer_add(rdm, rdm->address, rdm->address_len, &self))
+		return;
+	e->probe_sent = !fi_inject(rdm->fid, probe, sizeof(probe), self);
+	dofi_rdm_peer_remove(rdm, self, false);
 }
 
-/*
- * While an endpoint is open behind the closed robust lock, no completion may be read, and no buffer
- * freed that libfabric has. Runs again when the last connection of an endpoint has ended.
- */
-void rdm_endpoints_renew(struct dofi_work *work)
+static void probe_await(struct rdm_endpoint *e)
 {
-	struct rdm_ia *ria = ia_of_renewal(work);
-	struct rdm_guest *guest;
-	struct rdm_pz *rpz;
-	unsigned n = 0;
+	if (!e->probe_sent)
+		probe_send(e);
+	dofi_timer_start(progress_of(e), &e->probe, dofi_now() + PROBE_TICK_NS);
+}
 
-	if (!atomic_load(&ria->shm.robust.disabled))
+static void probe_fire(struct dofi_timer *timer)
+{
+	struct rdm_endpoint *e = DOFI_CONTAINER_OF(timer, struct rdm_endpoint, probe);
+
+	dofi_cq_drain(e->rdm.cq);
+	if (atomic_load(&e->answered))
 		return;
-	LIST_FOREACH(rpz, &ria->pzs, link)
-		n += conns_break(rpz);
-	if (n) {
-		dofi_log(DOFI_ERR, DOFI_FAB,
-			 "shared memory: a process died while it sent here, and "
-			 "its traces cannot be removed with libfabric %u.%u: %u connections end",
-			 FI_MAJOR(fi_version()), FI_MINOR(fi_version()), n);
+	if (e->probe_ticks--)
+		probe_await(e);
+	else
+		damaged(e);
+}
+
+void rdm_endpoint_suspect(struct rdm_endpoint *e)
+{
+	if (!rdm_fabric_of(e->rpz->pz->obj.ia)->shared_memory || e->damaged)
 		return;
-	}
-	LIST_FOREACH(rpz, &ria->pzs, link)
-		endpoints_shut(rpz);
-	LIST_FOREACH(guest, &ria->guests, link)
-		guest->damaged(guest);
-	dofi_robust_enable(&ria->shm.robust);
-	LIST_FOREACH(rpz, &ria->pzs, link)
-		rdm_endpoints_close(rpz);
+	e->probe_ticks = PROBE_TICKS;
+	e->probe_sent = false;
+	atomic_store(&e->answered, false);
+	probe_await(e);
 }

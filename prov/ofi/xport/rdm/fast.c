@@ -24,7 +24,7 @@ static ssize_t send_frame(struct rdm_conn *conn, const void *buf, size_t len)
 
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
-	if (rdm_head_size(conn, &f) + len > conn->inject)
+	if (rdm_frame_head(&f) + len > conn->inject)
 		return -FI_EAGAIN;
 	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
 	return ret ? ret : DOFI_DONE;

@@ -40,7 +40,7 @@
 enum rdm_frame_kind {
 	/*
 	 * The first frame of the active side. Value 0 is 1 if the sender can read the receiver's
-	 * memory, value 1 if it takes bare frames.
+	 * memory.
 	 */
 	RDM_FRAME_HELLO = 1,
 	RDM_FRAME_HELLO_BACK,		/* the answer to HELLO, with the values of a HELLO */
@@ -186,61 +186,5 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *frame);
 
 /* Parses @len bytes from an untrusted peer. Returns 0 or -EPROTO. @frame->data points into @buf. */
 int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
-
-/*
- * A bare frame has no header: the fabric carries 64 bits of remote CQ data with it. So 4 KiB of
- * data fit what libfabric's shm injects, and leave from the program's memory.
- *
- *	bit 0-1    SEND, MORE, FIRST, or an ACK with data
- *	bit 2-7    credits
- *	bit 8-17   low bits of the frame's number
- *	bit 18-31  length of a FIRST, or low bits of the number of the request that an ACK is for
- *	bit 32-43  low bits of the connection's number, which is the high half of its id
- *	bit 44-63  slot of the connection, which is the low half of its id
- */
-#define RDM_BARE_KINDS (1u << RDM_FRAME_SEND | 1u << RDM_FRAME_MORE | 1u << RDM_FRAME_FIRST | \
-			1u << RDM_FRAME_ACK)
-#define RDM_BARE_CREDITS 63		/* largest values of the fields of a bare frame */
-#define RDM_BARE_SEQUENCE 1023
-#define RDM_BARE_LENGTH 16383
-#define RDM_BARE_REQUEST RDM_BARE_LENGTH
-#define RDM_BARE_NUMBER 4095
-#define RDM_BARE_SLOT 0xfffff
-
-/*
- * Whether @frame has no value that a bare frame lacks the bits for. An ACK with a length that is
- * not 0 is to be a bare frame.
- */
-static inline bool rdm_bare_fits(const struct rdm_frame *frame)
-{
-	return 1u << frame->kind & RDM_BARE_KINDS && !frame->cq_data &&
-	       frame->credits <= RDM_BARE_CREDITS &&
-	       (frame->kind != RDM_FRAME_FIRST || frame->length <= RDM_BARE_LENGTH) &&
-	       (frame->kind != RDM_FRAME_ACK ||
-		(frame->length && !frame->value[0] && !frame->key)) &&
-	       (uint32_t)frame->conn <= RDM_BARE_SLOT;
-}
-
-static inline uint32_t rdm_bare_slot(uint64_t bits)
-{
-	return bits >> 44;
-}
-
-static inline bool rdm_bare_is_for(uint64_t bits, uint64_t conn)
-{
-	return rdm_bare_slot(bits) == (uint32_t)conn &&
-	       (bits >> 32 & RDM_BARE_NUMBER) == (conn >> 32 & RDM_BARE_NUMBER);
-}
-
-uint64_t rdm_bare_pack(const struct rdm_frame *frame);
-
-/*
- * Parses a bare frame from an untrusted peer, with @len bytes at @data, for @conn. The last frame
- * of @conn had the number @seen. Returns 0 or -EPROTO. If the low bits of the number are not those
- * of @seen + 1, @frame->sequence is not @seen + 1. Of an ACK @frame->number is the low bits only,
- * and there is no address.
- */
-int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen,
-		    struct rdm_frame *frame);
 
 #endif

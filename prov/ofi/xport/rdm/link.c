@@ -17,8 +17,7 @@ static bool is_credited(uint8_t kind)
 /* Whether the peer sleeps, and this thread has to wake its progress thread. */
 static inline bool is_asleep(struct rdm_conn *conn)
 {
-	return conn->ring ? dofi_link_notify(conn->ring) :
-			    conn->page && dofi_shm_notify(conn->page);
+	return conn->ring && dofi_link_notify(conn->ring);
 }
 
 void rdm_wake(struct rdm_conn *conn)
@@ -51,7 +50,7 @@ static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret
 	return 0;
 }
 
-/* Like account(), for a caller without the robust lock: wakes the peer first. */
+/* Like account(), but wakes the peer first. */
 static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 	DOFI_NEEDS(conn->ep->lock)
 {
@@ -90,29 +89,12 @@ static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct 
 }
 
 /*
- * libfabric shares the memory of an endpoint of this process instead of mapping it again, and
- * closing the endpoint unmaps it. The peer's connection has given up its id by then. The endpoint
- * is not closed before its owner has held the robust lock, so the check is safe under that lock.
+ * libfabric's shm shares the memory of an endpoint of this process instead of mapping it again, and
+ * closing the endpoint unmaps it. The peer's connection has given up its id by then.
  */
 static inline bool is_unmapped(const struct rdm_conn *conn)
 {
 	return conn->peer_here && atomic_load(conn->peer_here) != conn->peer_id;
-}
-
-static inline bool robust_try(struct rdm_conn *conn) DOFI_TAKES_IF(true, conn->robust->guard)
-{
-	if (!dofi_robust_try(conn->robust))
-		return false;
-	if (!is_unmapped(conn))
-		return true;
-	dofi_robust_unlock(conn->robust);
-	return false;
-}
-
-/* Sends a frame with the robust lock held. */
-static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, size_t len)
-{
-	return fi_inject(conn->ep->fid, frame, len, conn->to);
 }
 
 /* Sets *@frame to where a frame of up to @len bytes is to be packed: in the ring, or unchanged. */
@@ -124,7 +106,8 @@ static inline int frame_begin(struct rdm_conn *conn, size_t len, unsigned char *
 static inline ssize_t frame_end(struct rdm_conn *conn, const unsigned char *frame, size_t len)
 {
 	if (!conn->ring)
-		return inject(conn, frame, len);
+		return is_unmapped(conn) ? -FI_EAGAIN :
+					   fi_inject(conn->ep->fid, frame, len, conn->to);
 	dofi_link_send(conn->ring, len);
 	return 0;
 }
@@ -144,117 +127,17 @@ static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *
 	return frame_end(conn, frame, len);
 }
 
-/* Whether @f can be sent bare. Credits fit, as they are at most RDM_WINDOW. */
-static bool is_bare(const struct rdm_conn *conn, const struct rdm_frame *f)
-{
-	_Static_assert(RDM_WINDOW <= RDM_BARE_CREDITS, "all credits fit a bare frame");
-	return conn->bare && rdm_bare_fits(f);
-}
-
-size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *f)
-{
-	struct rdm_frame with = {
-		.conn = conn->peer_id, .kind = f->kind, .cq_data = f->cq_data, .length = f->length
-	};
-
-	return is_bare(conn, &with) ? 0 : rdm_frame_head(f);
-}
-
-static bool is_contiguous(const struct iovec *from, size_t n, size_t offset, size_t size)
-{
-	return n && offset + size <= from[0].iov_len;
-}
-
-static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f,
-			   const struct iovec *from, size_t n, size_t offset, size_t size)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	const uint64_t bits = rdm_bare_pack(f);
-	unsigned char own[RDM_INJECT_MAX];
-
-	if (is_contiguous(from, n, offset, size))
-		return fi_injectdata(conn->ep->fid, (const char *)from[0].iov_base + offset, size,
-				     bits, conn->to);
-	dofi_iov_gather(own, from, n, offset, size);
-	return fi_injectdata(conn->ep->fid, own, size, bits, conn->to);
-}
-
-/* Fewer bytes are copied once more in less time than the fabric takes for a second segment. */
-#define IOV_LEAST 512
-
-/*
- * Like gather_and_inject(), for data in one segment of the program's memory: only the fabric copies
- * it, before the call returns.
- */
-static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, const void *data,
-			  size_t size) DOFI_NEEDS(conn->ep->lock)
-{
-	unsigned char head[RDM_FRAME_FULL];
-	const struct iovec iov[2] = {
-		{ head, rdm_frame_pack(head, f) }, { (void *)(uintptr_t)data, size },
-	};
-	const struct fi_msg msg = { .msg_iov = iov, .iov_count = 2, .addr = conn->to };
-
-	return fi_sendmsg(conn->ep->fid, &msg, FI_INJECT);
-}
-
-static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, size_t n,
-		      size_t offset, size_t size)
-{
-	return size >= IOV_LEAST && conn->robust && is_contiguous(from, n, offset, size);
-}
-
-/* Call with the robust lock held. */
-static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f,
-			    const struct iovec *from, size_t n, size_t offset, size_t size)
-	DOFI_NEEDS(conn->ep->lock, conn->robust->guard)
-{
-	dofi_robust_assert_held(conn->robust);
-	if (is_bare(conn, f))
-		return inject_bare(conn, f, from, n, offset, size);
-	if (suits_iov(conn, from, n, offset, size))
-		return inject_iov(conn, f, (const char *)from[0].iov_base + offset, size);
-	return gather_and_inject(conn, f, from, n, offset, size);
-}
-
-bool rdm_batch_begin(struct rdm_conn *conn)
-{
-	dofi_ep_assert_locked(conn->ep);
-	if (robust_try(conn))
-		return true;
-	conn->untaken = conn->sent + 1;
-	rdm_wake(conn);
-	rdm_stall(conn);
-	return false;
-}
-
-int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto,
-		  size_t offset, size_t size)
-{
-	dofi_ep_assert_locked(conn->ep);
-	address(conn, f);
-	return account(conn, f, inject_frame(conn, f, dto->iov, dto->n_iov, offset, size));
-}
-
-void rdm_batch_end(struct rdm_conn *conn)
-{
-	dofi_robust_unlock(conn->robust);
-	rdm_wake(conn);
-}
-
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,
 		 size_t offset, size_t size)
 {
-	ssize_t ret = -FI_EAGAIN;
+	ssize_t ret;
 
 	dofi_ep_assert_locked(conn->ep);
 	address(conn, f);
-	if (size + (is_bare(conn, f) ? 0 : rdm_frame_head(f)) > conn->inject) {
+	if (size + rdm_frame_head(f) > conn->inject)
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
-	} else if (robust_try(conn)) {
-		ret = inject_frame(conn, f, iov, n, offset, size);
-		dofi_robust_unlock(conn->robust);
-	}
+	else
+		ret = gather_and_inject(conn, f, iov, n, offset, size);
 	return handed_over(conn, f, ret);
 }
 
@@ -350,9 +233,8 @@ void rdm_send_credits(struct rdm_conn *conn)
 
 void rdm_send_hellos(struct rdm_conn *conn)
 {
-	const bool bare = rdm_takes_bare(conn);
-	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0, bare } };
-	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0, bare } };
+	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0 } };
+	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0 } };
 
 	dofi_ep_assert_locked(conn->ep);
 	if (conn->hello_due)

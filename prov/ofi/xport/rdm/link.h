@@ -5,9 +5,6 @@
 
 #include "xport/rdm/op.h"
 
-/* Returns the size of the header of @frame. Set its kind, cq_data and length before. */
-size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *frame);
-
 /*
  * Sends a frame with @size bytes of @iov from @offset on. Returns 0, -FI_EAGAIN if the call is to
  * be repeated, or another negative errno.
@@ -20,16 +17,6 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct io
  * awake.
  */
 void rdm_wake(struct rdm_conn *conn);
-/*
- * Sends several frames together, each short enough to be injected. rdm_batch_begin() returns false
- * if nothing can be sent now; @conn is stalled then. rdm_batch_add() sends a frame with @size bytes
- * of @dto from @offset on, and returns what rdm_transmit() returns.
- */
-bool rdm_batch_begin(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
-	DOFI_TAKES_IF(true, conn->robust->guard);
-int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto,
-		  size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock, conn->robust->guard);
-void rdm_batch_end(struct rdm_conn *conn) DOFI_DROPS(conn->robust->guard);
 /* Sends all of @dto in a frame that is too long to be injected, from the program's memory. */
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
 	DOFI_NEEDS(conn->ep->lock);

@@ -32,30 +32,17 @@ void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
 {
 	rdm_peer_answered(ia, peer);
 	dofi_cm_close(peer->cm);
-	if (peer->page)
-		dofi_shm_unmap(peer->page);
 	dofi_link_free(peer->ring);
 	free(peer);
 }
 
-/*
- * Mapping the peer's page proves that both are on one host. libfabric's shm (1.19 and newer) does
- * not look for an endpoint until the first message, and then never gives up.
- */
-static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
+/* libfabric's shm looks for an endpoint with the first message, and then never gives up. */
+static int share_host(const struct dofi_ia *ia, const struct dofi_cm_msg *msg)
 {
-	struct rdm_ia *ria = rdm_ia_of(ia);
-	int ret = 0;
-
-	if (ria->rings)
-		return rdm_rings_learn(&peer->ring, msg);
-	if (!ria->shm.page)
-		return 0;
-	if (!dofi_host_shares_memory(&ria->host, &msg->host))
-		return -EHOSTUNREACH;
-	if (!peer->page)
-		ret = dofi_shm_map(&ria->shm, msg->page, msg->page_cookie, &peer->page);
-	return ret ? ret : dofi_shm_endpoint_check(msg->page, msg->addr, msg->addr_len);
+	return !rdm_fabric_of(ia)->shared_memory ||
+			       dofi_host_shares_pids(&rdm_ia_of(ia)->host, &msg->host) ?
+		       0 :
+		       -EHOSTUNREACH;
 }
 
 /* Whether the sender is on this fabric, and takes our frames. */
@@ -87,7 +74,7 @@ int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_
 
 	if (!is_compatible(ia, msg))
 		return -EHOSTUNREACH;
-	ret = share_memory(ia, peer, msg);
+	ret = rdm_has_rings(ia) ? rdm_rings_learn(&peer->ring, msg) : share_host(ia, msg);
 	if (ret) {
 		dofi_log(DOFI_INFO, DOFI_CM, "a peer shares no memory: %s", strerror(-ret));
 		return ret;
@@ -113,15 +100,6 @@ static void show_endpoint(const struct dofi_rdm *rdm, struct dofi_cm_msg *msg)
 	msg->addr = rdm->address;
 }
 
-/* Adds our page, where memory is shared, by which the peer recognises this host. */
-static void show_page(const struct dofi_shm *shm, struct dofi_cm_msg *msg)
-{
-	if (!shm->page)
-		return;
-	memcpy(msg->page, shm->name, sizeof(shm->name));
-	memcpy(msg->page_cookie, shm->page->cookie, sizeof(msg->page_cookie));
-}
-
 void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg)
 {
 	const struct dofi_ep *ep = conn->ep;
@@ -144,5 +122,4 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 		rdm_rings_introduce(conn, msg);
 	else
 		show_endpoint(&conn->endpoint->rdm, msg);
-	show_page(&ria->shm, msg);
 }

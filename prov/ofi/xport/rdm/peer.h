@@ -7,7 +7,7 @@
 #define DOFI_XPORT_RDM_PEER_H
 
 #include "fab/endpoint.h"
-#include "xport/rdm/shm/reserve.h"
+#include "xport/rdm/reserve.h"
 #include "xport/cm/conn.h"
 #include "xport/rdm/rdm.h"
 
@@ -26,7 +26,6 @@ struct rdm_peer {
 	/* address of a word that is @id while the peer's memory may be read */
 	uint64_t alive_addr;
 	struct dofi_host host;
-	struct dofi_shm_peer *page;	/* NULL unless memory is shared */
 	struct dofi_link *ring;		/* NULL unless the fabric is rings */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
@@ -49,8 +48,7 @@ void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_rea
 
 /*
  * Stores what the request or answer @msg, which is untrusted, reports of its sender. Returns
- * -EHOSTUNREACH or another negative errno if the peer cannot be reached; for shared memory, see
- * dofi_shm_map().
+ * -EHOSTUNREACH or another negative errno if the peer cannot be reached.
  */
 int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
 /* Fills our request or answer, with pointers to the consumer's data. */

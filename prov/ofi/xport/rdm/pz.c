@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bits of a connection's number that are counted up. */
+#define COUNT_BITS 0xfff
+
 /* Sets the owner, which the callbacks of @cq use; NULL ends them. */
 static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
 {
@@ -41,15 +44,10 @@ static void domain_close(struct rdm_pz *rpz)
 
 static int pz_init(struct rdm_pz *rpz)
 {
-	struct rdm_ia *ria = rdm_ia_of(rpz->pz->obj.ia);
 	int ret = domain_open(rpz);
 
 	if (ret)
 		return ret;
-	if (ria->shm.page) {
-		dofi_cq_set_guard(&rpz->domain->cq, &ria->shm.robust.guard);
-		dofi_lead_set_word(&rpz->domain->cq, &ria->shm.lead);
-	}
 	if (rpz->rings)
 		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
 	ret = rdm_ops_open(rpz);
@@ -153,9 +151,8 @@ const _Atomic uint64_t *rdm_conn_here(uint64_t id)
 }
 
 /*
- * The high half of a connection's id. Its low bits are counted up, because a bare frame has no
- * other bits of it, and a late frame must not find the next connection in the slot. Returns 0 if
- * there is no random number.
+ * The high half of a connection's id. The low bits are counted up: a late frame must not find the
+ * next connection in the slot. Returns 0 if there is no random number.
  */
 static uint32_t number_new(void)
 {
@@ -164,8 +161,8 @@ static uint32_t number_new(void)
 
 	if (!random)
 		return 0;
-	return (random & ~(uint32_t)RDM_BARE_NUMBER) | 1u << 31 |
-	       (atomic_fetch_add(&count, 1) & RDM_BARE_NUMBER);
+	return (random & ~(uint32_t)COUNT_BITS) | 1u << 31 |
+	       (atomic_fetch_add(&count, 1) & COUNT_BITS);
 }
 
 int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)

@@ -18,8 +18,9 @@
  *
  *	frame.c		frames as bytes
  *	op.c		operations at the fabric; pending frames; stalled connections
+ *	reserve.c	entries of an endpoint that are reserved for peers
  *	endpoint.c	the fabric's endpoints of a PZ; their replacement
- *	rings.c		rings in place of the fabric, where remote peers use another transport
+ *	rings.c		rings in place of the fabric
  *	peer.c		what each end reports of itself
  *	link.c		sending a frame; credits
  *	eager.c		messages in several frames, at both ends
@@ -40,9 +41,8 @@
 
 #include "base/mutex.h"
 #include "fab/endpoint.h"
-#include "xport/rdm/shm/host.h"
-#include "xport/rdm/shm/peer_mem.h"
-#include "xport/rdm/shm/page.h"
+#include "host/host.h"
+#include "host/peer_mem.h"
 #include "obj/ep.h"
 #include "rings/rings.h"
 #include "xport/ports.h"
@@ -77,33 +77,20 @@ struct rdm_peer;
 struct rdm_pending;
 
 /*
- * In xport.c: over endpoints of a fabric, and over rings, which are the IA's only fabric, or serve
- * peers on its host beside another transport (xport/both.h).
+ * In xport.c: over endpoints of a fabric, and over rings. Rings are the IA's only fabric, or serve
+ * peers on its host, with another transport for other hosts (xport/both.h).
  */
 extern const struct dofi_xport dofi_rdm_xport, dofi_rings_xport;
-
-/* Another owner of an endpoint in the IA's shared memory. */
-struct rdm_guest {
-	/*
-	 * The memory is damaged, and cannot be repaired: closes the endpoint, by dofi_rdm_shut().
-	 * Progress thread.
-	 */
-	void (*damaged)(struct rdm_guest *guest);
-	LIST_ENTRY(rdm_guest) link;
-};
 
 /* The transport's part of an IA. */
 struct rdm_ia {
 	struct dofi_ports ports;
-	struct dofi_shm shm;		/* valid if the fabric is shared memory */
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
-	LIST_HEAD(, rdm_guest) guests;	/* used by the progress thread alone */
 	struct dofi_progress *progress;
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
 	bool rings;			/* connections are rings, not endpoints of a fabric */
 	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */
-	struct dofi_work renewal;	/* scheduled by rdm_endpoints_damaged() */
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };
 
@@ -168,9 +155,6 @@ struct rdm_conn {
 	 * sent. Progress thread only.
 	 */
 	struct dofi_timer lost;
-	struct dofi_shm_peer *page;	/* the peer's page, for wakeups, or NULL */
-	/* the robust lock of the peer's endpoint, or NULL; frames are injected under it */
-	struct dofi_robust *robust;
 	fi_addr_t to;			/* the address of the peer's endpoint */
 	bool reached;			/* the peer is in the address vector */
 	LIST_ENTRY(rdm_conn) here;	/* in the list of this process's connections, see pz.c */
@@ -186,12 +170,11 @@ struct rdm_conn {
 	size_t frame_size;		/* most bytes of any frame */
 	size_t eager;			/* most bytes of a message that is sent eagerly */
 
+	bool near;			/* both ends may read each other's memory: one host */
 	pid_t pid;			/* the peer's process if its memory can be read, else 0 */
 	/* the peer's memory may be read while this word has its value */
 	struct dofi_peer_word alive;
 	bool peer_reads;		/* the peer can read our memory */
-	/* the peer takes bare frames, and the fabric carries them */
-	bool bare;
 
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
 	bool stalled;			/* in the PZ's list; protected by the PZ's lock */
@@ -259,22 +242,9 @@ static inline void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
 	dofi_progress_post(p, &conn->work);
 }
 
-/* Whether both ends are on this host, and may read each other's memory. */
-static inline bool rdm_is_near(const struct rdm_conn *conn)
-{
-	return conn->page || conn->ring;
-}
-
 static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn *conn)
 {
 	return rdm_fabric_of(conn->ep->obj.ia);
-}
-
-/* Returns whether the fabric carries bare frames: their header is 64 bits of remote CQ data. */
-static inline bool rdm_takes_bare(const struct rdm_conn *conn)
-{
-	return conn->robust &&
-	       rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
 #endif

@@ -274,19 +274,6 @@ static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 	return (dofi_queue_in_flight(q, number) || begun) && !dto->done ? dto : NULL;
 }
 
-/*
- * The request is at most RDM_BARE_REQUEST behind the oldest one: read_room() requests no other bare
- * ACK.
- */
-void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *f)
-{
-	const struct dofi_queue *q = &conn->ep->sq;
-
-	f->number = q->head + ((f->number - q->head) & RDM_BARE_REQUEST);
-	f->addr = dofi_queue_at(q, f->number)->rma.got;
-	f->length = 0;
-}
-
 static const int errors[RDM_RESULTS] = {
 	[RDM_OK] = 0,
 	[RDM_NO_ACCESS] = FI_EACCES,
@@ -355,8 +342,7 @@ void rdm_go_on(struct rdm_conn *conn)
 
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
 {
-	conn->peer_reads = rdm_is_near(conn) && f->value[0];
-	conn->bare = rdm_takes_bare(conn) && f->value[1] & 1;
+	conn->peer_reads = conn->near && f->value[0];
 	if (f->kind == RDM_FRAME_HELLO_BACK) {
 		rdm_conn_todo(conn, RDM_ESTABLISHED);
 		return;

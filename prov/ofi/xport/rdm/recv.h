@@ -7,8 +7,6 @@
 
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock);
-/* Adds what a bare ACK lacks: the whole number of its request, and the offset of its data. */
-void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *frame);
 /* Processes pending frames, as far as that is possible now. */
 void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock);
 /* Whether the oldest pending frame was carried out, and its ACK could not be sent yet. */

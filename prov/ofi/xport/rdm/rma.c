@@ -100,17 +100,6 @@ static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_fra
 	return rdm_transmit(conn, f, NULL, 0, 0, 0);
 }
 
-/*
- * Returns the maximum of a read's bytes per ACK. A bare ACK has only the low bits of the request's
- * number.
- */
-static size_t read_max(const struct rdm_conn *conn, const struct dofi_dto *dto)
-{
-	const bool bare = conn->bare && dto->number - conn->ep->sq.head <= RDM_BARE_REQUEST;
-
-	return bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL;
-}
-
 /* Requests or writes the bytes from dto->rma.asked on, at most @most of them. */
 static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t most,
 		    bool data) DOFI_NEEDS(conn->ep->lock)
@@ -148,12 +137,13 @@ static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint6
 
 static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
+	const size_t most = conn->max_copy - RDM_FRAME_FULL;
 	int ret;
 
 	do {
 		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->rma.asked } };
 
-		ret = ask_part(conn, dto, &f, read_max(conn, dto), false);
+		ret = ask_part(conn, dto, &f, most, false);
 	} while (!ret && dto->rma.asked < dto->length);
 	return ret;
 }

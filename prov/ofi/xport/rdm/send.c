@@ -38,7 +38,7 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
 	f.cq_data = cq_data;
-	size = rdm_head_size(conn, &f) + length;
+	size = rdm_frame_head(&f) + length;
 	if (size > conn->frame_size)
 		return length <= conn->eager ? rdm_eager_send(conn, dto, cq_data) :
 					       rdm_rndv_rts(conn, dto, &f);

@@ -99,8 +99,6 @@ static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struc
 		task->result = RDM_NO_ACCESS;
 		return rdm_ack(conn, task);
 	}
-	/* an ACK is bare, and has a length, if its bytes do not fit behind a header */
-	f.length = from.iov_len > conn->max_copy - RDM_FRAME_FULL ? from.iov_len : 0;
 	ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
 	dofi_grant_leave(grants_of(conn));
 	return ret != -FI_EAGAIN;
@@ -133,9 +131,9 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(c
 	/* a peer that has left takes no bytes */
 	if (conn->left)
 		return true;
-	if (task->frame.length <= (conn->bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL))
+	if (task->frame.length <= conn->max_copy - RDM_FRAME_FULL)
 		return read_whole(conn, task, &use);
-	if (rdm_is_near(conn))
+	if (conn->near)
 		return read_by_peer(conn, task, &use);
 	rdm_peer_error(conn, "requested more than a frame holds");
 	return true;

@@ -24,20 +24,6 @@
 
 /* The IA */
 
-/* Without shared memory an IA with another transport still works. */
-static int host_open(struct rdm_ia *ria, const struct dofi_ia *ia,
-		     const struct dofi_fabric_choice *choice)
-{
-	int ret = dofi_host_read(&ria->host);
-
-	if (!ret && choice->shared_memory)
-		ret = dofi_shm_open(&ria->shm);
-	if (ret)
-		dofi_log(choice == &ia->local ? DOFI_INFO : DOFI_ERR, DOFI_FAB, "shared memory: %s",
-			 strerror(-ret));
-	return ret;
-}
-
 static const struct dofi_progress_ops ring_progress_ops;
 static dofi_rdm_arrived buffer_arrived;
 
@@ -49,59 +35,41 @@ static int rdm_ia_init(struct dofi_ia *ia)
 
 	if (!ria)
 		return -ENOMEM;
-	ret = host_open(ria, ia, choice);
-	if (ret)
-		goto free_ria;
+	ret = dofi_host_read(&ria->host);
+	if (ret) {
+		free(ria);
+		return ret;
+	}
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->pzs);
-	LIST_INIT(&ria->guests);
 	ria->progress = &ia->progress;
 	ria->ring_ops = &ring_progress_ops;
 	ria->rings = choice->info->fabric_attr->fabric == &dofi_rings_fabric;
 	ria->arrived = buffer_arrived;
-	ria->renewal.run = rdm_endpoints_renew;
-	ria->shm.robust.damaged = rdm_endpoints_damaged;
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
 	return 0;
-
-free_ria:
-	free(ria);
-	return ret;
 }
 
 static void rdm_ia_fini(struct dofi_ia *ia)
 {
-	struct rdm_ia *ria = rdm_ia_of(ia);
-
-	dofi_progress_withdraw(ria->progress, &ria->renewal);
-	dofi_shm_close(&ria->shm);
-	free(ria);
+	free(rdm_ia_of(ia));
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = NULL;
 }
 
-/* Peers send wakeups while the page marks this process as sleeping. */
-static bool rdm_rest(struct dofi_progress *p)
+/* Peers send wakeups while the doorbells mark this process as sleeping. */
+static bool rings_rest(struct dofi_progress *p)
 {
-	struct dofi_ia *ia = dofi_ia_of(p);
-	struct rdm_ia *ria = rdm_ia_of(ia);
+	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
 
-	if (!ria || (!ria->rings && !ria->shm.page))
+	if (!ria)
 		return false;
-	if (ria->rings)
-		rdm_rings_rest(ria);
-	else
-		dofi_shm_sleep_begin(&ria->shm);
+	rdm_rings_rest(ria);
 	return true;
 }
 
-static void rdm_rise(struct dofi_progress *p)
+static void rings_rise(struct dofi_progress *p)
 {
-	struct dofi_ia *ia = dofi_ia_of(p);
-
-	if (rdm_has_rings(ia))
-		rdm_rings_rise(rdm_ia_of(ia));
-	else
-		dofi_shm_sleep_end(&rdm_ia_of(ia)->shm);
+	rdm_rings_rise(rdm_ia_of(dofi_ia_of(p)));
 }
 
 /* Completions */
@@ -151,51 +119,18 @@ static void frame_take(struct rdm_pz *rpz, const void *data, size_t len, struct 
 	dofi_ep_unlock(conn->ep);
 }
 
-static struct rdm_conn *bare_find(const struct rdm_pz *rpz, uint64_t bits)
+static struct rdm_endpoint *endpoint_of(const struct dofi_rdm_buffer *buffer)
 {
-	const uint32_t slot = rdm_bare_slot(bits);
-	struct rdm_conn *conn = slot < rpz->n_conns ? rpz->conn[slot] : NULL;
-
-	if (!conn || !rdm_bare_is_for(bits, atomic_load_explicit(&conn->id, memory_order_relaxed)))
-		return NULL;
-	return conn;
-}
-
-static void bare_take(struct rdm_pz *rpz, const struct fi_cq_data_entry *entry, const void *data,
-		      struct dofi_sink *sink)
-{
-	struct rdm_conn *conn = bare_find(rpz, entry->data);
-	struct rdm_task task;
-
-	if (!conn) {
-		stray(rpz, "a frame for no connection");
-		return;
-	}
-	task_begin(&task);
-	dofi_ep_lock(conn->ep);
-	if (!rdm_takes_bare(conn) ||
-	    rdm_bare_unpack(entry->data, data, entry->len, conn->id, conn->seen, &task.frame)) {
-		rdm_peer_error(conn, "sent an invalid frame");
-	} else {
-		if (task.frame.kind == RDM_FRAME_ACK)
-			rdm_complete_bare(conn, &task.frame);
-		rdm_arrived(conn, &task, sink);
-	}
-	dofi_ep_unlock(conn->ep);
-}
-
-static struct rdm_pz *rpz_of(const struct dofi_rdm_buffer *buffer)
-{
-	return DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm)->rpz;
+	return DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm);
 }
 
 static void buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
 			   int err, struct dofi_sink *sink)
 {
-	if (!err && entry->flags & FI_REMOTE_CQ_DATA)
-		bare_take(rpz_of(buffer), entry, buffer->data, sink);
+	if (!err && entry->len == RDM_PROBE_SIZE)
+		rdm_endpoint_answered(endpoint_of(buffer));
 	else if (!err)
-		frame_take(rpz_of(buffer), buffer->data, entry->len, sink);
+		frame_take(endpoint_of(buffer)->rpz, buffer->data, entry->len, sink);
 	else if (err != FI_ECANCELED)
 		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
 	dofi_rdm_repost(buffer);
@@ -274,8 +209,6 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 	.mixed = true,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
-	.rest = rdm_rest,
-	.rise = rdm_rise,
 };
 
 /* Of a CQ of rings. If the IA has another transport, its operations are that transport's. */
@@ -285,8 +218,8 @@ static const struct dofi_progress_ops ring_progress_ops = {
 	.poll = rdm_fast_poll,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
-	.rest = rdm_rest,
-	.rise = rdm_rise,
+	.rest = rings_rest,
+	.rise = rings_rise,
 };
 
 /* The operations that both variants have. */

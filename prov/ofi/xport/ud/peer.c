@@ -25,8 +25,6 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg)
 		.frame_size = msg->frame_size, .addr_len = msg->addr_len,
 	};
 	memcpy(intro->fabric, msg->fabric, sizeof(intro->fabric));
-	memcpy(intro->page, msg->page, sizeof(intro->page));
-	memcpy(intro->page_cookie, msg->page_cookie, sizeof(intro->page_cookie));
 	memcpy(intro->addr, msg->addr, msg->addr_len);
 	return true;
 }
@@ -34,13 +32,12 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg)
 bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro)
 {
 	return !strcmp(intro->fabric, uia->fabric->info->fabric_attr->prov_name) &&
-	       (!uia->shm || dofi_host_shares_memory(&uia->host, &intro->host));
+	       (!uia->fabric->shared_memory || dofi_host_shares_pids(&uia->host, &intro->host));
 }
 
 void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg)
 {
 	const struct ud_pz *upz = uep->upz;
-	const struct dofi_shm *shm = upz->uia->shm;
 
 	msg->number = uep->number;
 	msg->key = upz->key;
@@ -51,10 +48,6 @@ void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg)
 	msg->host = upz->uia->host;
 	strncpy(msg->fabric, upz->uia->fabric->info->fabric_attr->prov_name,
 		sizeof(msg->fabric) - 1);
-	if (!shm)
-		return;
-	memcpy(msg->page, shm->name, sizeof(shm->name));
-	memcpy(msg->page_cookie, shm->page->cookie, sizeof(msg->page_cookie));
 }
 
 /* Peers in this process */
@@ -119,46 +112,17 @@ static struct ud_peer *find(const struct ud_pz *upz, const struct ud_intro *intr
 	return NULL;
 }
 
-/*
- * Maps the page of a peer where memory is shared, which proves that both are on one host. See
- * share_memory() in xport/rdm/peer.c for the check of the endpoint.
- */
-static int share_memory(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer *peer)
-{
-	struct ud_ia *uia = upz->uia;
-	int ret;
-
-	if (!uia->shm)
-		return 0;
-	ret = dofi_shm_map(uia->shm, intro->page, intro->page_cookie, &peer->page);
-	if (ret)
-		return ret;
-	if (intro->host.pid == (uint32_t)getpid())
-		peer->here = here_find(intro->key);
-	return dofi_shm_endpoint_check(intro->page, intro->addr, intro->addr_len);
-}
-
-static void unmap(struct ud_peer *peer)
-{
-	if (peer->page)
-		dofi_shm_unmap(peer->page);
-	peer->page = NULL;
-}
-
 static int reach(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer *peer)
 {
 	int ret;
 
 	if (!ud_intro_suits(upz->uia, intro))
 		return -EHOSTUNREACH;
-	ret = share_memory(upz, intro, peer);
-	if (!ret) {
-		dofi_mutex_lock(&upz->lock);
-		ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
-		dofi_mutex_unlock(&upz->lock);
-	}
-	if (ret)
-		unmap(peer);
+	if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid())
+		peer->here = here_find(intro->key);
+	dofi_mutex_lock(&upz->lock);
+	ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
+	dofi_mutex_unlock(&upz->lock);
 	return ret;
 }
 
@@ -173,7 +137,6 @@ static void leave(struct ud_peer *peer)
 	dofi_mutex_lock(&upz->lock);
 	dofi_rdm_peer_remove(&upz->rdm, peer->to, peer->taken && !peer->here);
 	dofi_mutex_unlock(&upz->lock);
-	unmap(peer);
 }
 
 static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_intro *intro)
@@ -181,7 +144,6 @@ static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_i
 	peer->upz = upz;
 	peer->key = intro->key;
 	peer->frame_size = intro->frame_size;
-	peer->page = NULL;
 	peer->here = NULL;
 	peer->taken = false;
 	peer->stuck_since = 0;

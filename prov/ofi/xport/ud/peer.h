@@ -12,8 +12,6 @@ struct ud_intro {
 	uint64_t key;			/* never 0 */
 	char fabric[DOFI_CM_NAME];
 	struct dofi_host host;
-	char page[DOFI_CM_NAME];
-	unsigned char page_cookie[16];
 	size_t frame_size;		/* its longest datagram, with the header */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];

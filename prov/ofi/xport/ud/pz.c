@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "xport/rdm/pz.h"
-#include "xport/rdm/shm/signals.h"
 #include "xport/ud/peer.h"
 #include "xport/ud/recv.h"
 #include "xport/ud/send.h"
@@ -64,20 +63,11 @@ static void domain_close(struct ud_pz *upz)
 static int endpoint_open(struct ud_pz *upz)
 {
 	struct ud_ia *uia = upz->uia;
-	char name[DOFI_RDM_ADDRESS];
 	const struct dofi_rdm_options options = {
-		.shm_address = uia->shm ? name : NULL, .n_buffers = buffers_of(uia->fabric),
-		.arrived = ud_arrived,
+		.n_buffers = buffers_of(uia->fabric), .arrived = ud_arrived,
 	};
-	struct dofi_signals signals;
-	int ret = uia->shm ? dofi_shm_endpoint(uia->shm, name, sizeof(name)) : 0;
 
-	if (ret)
-		return ret;
-	dofi_signals_save(&signals);
-	ret = dofi_rdm_open(&upz->rdm, upz->domain, uia->fabric, &options);
-	dofi_signals_restore(&signals);
-	return ret;
+	return dofi_rdm_open(&upz->rdm, upz->domain, uia->fabric, &options);
 }
 
 static size_t inject_of(const struct dofi_fabric_choice *fabric)
@@ -100,35 +90,6 @@ static void sweeper_remove(struct ud_pz *upz)
 	dofi_mutex_lock(&upz->domain->cq.lock);
 	dofi_cq_remove_sweeper(&upz->domain->cq, &upz->sweeper);
 	dofi_mutex_unlock(&upz->domain->cq.lock);
-}
-
-/*
- * A process died while it sent here, and its traces cannot be removed: peers reach the EPs no more.
- * An endpoint in place of this one would have another address.
- */
-static void damaged(struct rdm_guest *guest)
-{
-	struct ud_pz *upz = DOFI_CONTAINER_OF(guest, struct ud_pz, guest);
-	uint32_t i;
-
-	dofi_rdm_shut(&upz->rdm);
-	for (i = 0; i < upz->n_eps; i++)
-		if (upz->ep[i])
-			dofi_async_error(upz->uia->ia, DAT_ASYNC_ERROR_EP_BROKEN, upz->ep[i]->ep,
-					 DAT_EP_TRANSFER_TO_ERROR);
-}
-
-static void guest_enter(struct ud_pz *upz)
-{
-	upz->guest.damaged = damaged;
-	if (upz->uia->shm)
-		LIST_INSERT_HEAD(&rdm_ia_of(upz->uia->ia)->guests, &upz->guest, link);
-}
-
-static void guest_leave(struct ud_pz *upz)
-{
-	if (upz->uia->shm)
-		LIST_REMOVE(&upz->guest, link);
 }
 
 static void upz_init(struct ud_pz *upz, struct dofi_pz *pz)
@@ -159,7 +120,6 @@ static int upz_open(struct ud_pz *upz)
 	ret = ud_sends_open(upz);
 	if (ret)
 		goto close_endpoint;
-	guest_enter(upz);
 	sweeper_add(upz);
 	ud_peers_here_enter(upz);
 	return 0;
@@ -216,7 +176,6 @@ void ud_pz_close(struct dofi_pz *pz)
 	settle(upz);
 	ud_peers_here_leave(upz);
 	sweeper_remove(upz);
-	guest_leave(upz);
 	dofi_rdm_shut(&upz->rdm);
 	dofi_cq_drain(&upz->domain->cq);
 	dofi_progress_withdraw(&upz->uia->ia->progress, &upz->reaping);

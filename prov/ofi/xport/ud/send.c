@@ -80,17 +80,11 @@ static size_t pack(const struct ud_peer *peer, const struct dofi_dto *dto, unsig
 
 /*
  * libfabric's shm shares the memory of an endpoint of this process instead of mapping it again, and
- * closing the endpoint unmaps it. Its PZ has given up the key by then, and holds the robust lock
- * before it closes the endpoint.
+ * closing the endpoint unmaps it. Its PZ has given up the key by then.
  */
 static bool is_unmapped(const struct ud_peer *peer)
 {
 	return peer->here && atomic_load(peer->here) != peer->key;
-}
-
-static struct dofi_robust *robust_of(const struct ud_peer *peer)
-{
-	return peer->page ? &peer->page->robust : NULL;
 }
 
 static ssize_t sendmsg_copy(struct ud_pz *upz, const struct ud_peer *peer, struct ud_send *s)
@@ -117,25 +111,10 @@ static bool is_injected(const struct ud_pz *upz, size_t len)
 static ssize_t hand_over(struct ud_pz *upz, const struct ud_peer *peer, struct ud_send *s,
 			 const void *data, size_t len)
 {
-	struct dofi_robust *robust = robust_of(peer);
-	ssize_t ret = -FI_ENOTCONN;
-
-	if (!upz->rdm.fid)
-		return ret;
-	if (!dofi_robust_try(robust))
-		return -FI_EAGAIN;
-	if (!is_unmapped(peer))
-		ret = is_injected(upz, len) ? fi_inject(upz->rdm.fid, data, len, peer->to) :
-					      sendmsg_copy(upz, peer, s);
-	dofi_robust_unlock(robust);
-	return ret;
-}
-
-/* Wakes a sleeping peer that shares memory: to take the datagram, or to make room for it. */
-static void wake(const struct ud_pz *upz, const struct ud_peer *peer)
-{
-	if (peer->page && dofi_shm_notify(peer->page))
-		ud_bell_ring(&upz->uia->bell, peer->page->robust.name);
+	if (!upz->rdm.fid || is_unmapped(peer))
+		return -FI_ENOTCONN;
+	return is_injected(upz, len) ? fi_inject(upz->rdm.fid, data, len, peer->to) :
+				       sendmsg_copy(upz, peer, s);
 }
 
 static void count_dropped(struct ud_pz *upz)
@@ -146,7 +125,6 @@ static void count_dropped(struct ud_pz *upz)
 /* Notes what the fabric returned for a datagram to @peer: the peer takes some, or is stuck. */
 static void judge(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret) DOFI_NEEDS(upz->lock)
 {
-	wake(upz, peer);
 	if (!ret) {
 		peer->taken = true;
 		peer->stuck_since = 0;

@@ -56,8 +56,6 @@ static int fabric_find(struct ud_ia *uia)
 	if (rdm_has_rings(ia))
 		return -FI_ENOSYS;
 	uia->fabric = &ia->fabric;
-	if (ia->fabric.shared_memory)
-		uia->shm = &rdm_ia_of(ia)->shm;
 	return 0;
 }
 
@@ -66,7 +64,6 @@ static int uia_init(struct ud_ia *uia, struct dofi_ia *ia)
 	int ret = dofi_host_read(&uia->host);
 
 	uia->ia = ia;
-	uia->bell.fd = -1;
 	LIST_INIT(&uia->listeners);
 	TAILQ_INIT(&uia->delayed);
 	uia->beginning.run = ud_calls_begin;
@@ -95,7 +92,6 @@ static void ia_fini(struct dofi_ia *ia)
 	struct ud_ia *uia = ud_ia_of(ia);
 
 	dofi_progress_withdraw(&ia->progress, &uia->beginning);
-	ud_bell_close(&uia->bell);
 	own_close(uia);
 	ia->datagrams_ia = NULL;
 	free(uia);
@@ -104,14 +100,8 @@ static void ia_fini(struct dofi_ia *ia)
 /* The first datagram EP makes what an IA without any does not need. */
 static int use_begin(struct ud_ia *uia)
 {
-	int ret = 0;
-
 	if (uia->in_use)
 		return 0;
-	if (uia->shm)
-		ret = ud_bell_open(&uia->bell, &uia->ia->progress, uia->shm->name);
-	if (ret)
-		return ret;
 	uia->in_use = true;
 	ud_listen_all(uia);
 	return 0;

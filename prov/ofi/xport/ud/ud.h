@@ -18,7 +18,6 @@
  * Each file calls files above it in this list, and none below it:
  *
  *	frame.c		datagrams as bytes
- *	bell.c		wakes a process that sleeps and shares memory with this one
  *	peer.c		address handles
  *	send.c		sends, and the copies that wait
  *	recv.c		datagrams that arrive
@@ -35,7 +34,6 @@
 #include "fab/endpoint.h"
 #include "obj/datagram.h"
 #include "xport/rdm/rdm.h"
-#include "xport/ud/bell.h"
 
 #include <stdatomic.h>
 #include <sys/queue.h>
@@ -63,8 +61,6 @@ struct ud_ia {
 	struct dofi_fabric_choice own;	/* info is NULL unless it is used */
 	struct fid_fabric *fid;		/* of own */
 	struct dofi_progress_ops own_ops;	/* of the CQs of own */
-	struct dofi_shm *shm;		/* the IA's page; NULL unless memory is shared */
-	struct ud_bell bell;		/* open if shm is, and in use */
 	struct dofi_host host;
 
 	/* progress thread only */
@@ -91,7 +87,6 @@ struct ud_peer {
 	fi_addr_t to;
 	uint64_t key;			/* never 0 */
 	size_t frame_size;		/* the longest datagram that it takes, with the header */
-	struct dofi_shm_peer *page;	/* the page of its IA, or NULL */
 	/* the key while the endpoint exists, if the peer is in this process; else NULL */
 	const _Atomic uint64_t *here;
 	bool taken;			/* the fabric took a datagram to it */
@@ -134,7 +129,6 @@ struct ud_pz {
 	size_t inject;			/* most bytes that are injected; 0: none */
 	uint64_t key;			/* peers prove by it that they were given our address */
 	struct dofi_sweeper sweeper;
-	struct rdm_guest guest;		/* where memory is shared */
 	struct dofi_work reaping;	/* removes peers that are not used any more */
 
 	/* under the CQ lock */

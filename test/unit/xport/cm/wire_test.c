@@ -23,21 +23,16 @@ static struct dofi_cm_msg full(enum dofi_cm_kind kind)
 		.number = 0x11121314, .key = 0x0102030405060708,
 		.addr_len = DOFI_CM_MAX_ADDR, .addr = address,
 		.host = {
-			.shm_device = 0x6162636465666768, .shm_inode = 0x5152535455565758,
-			.pid_space = 0x4142434445464748, .uid = 0x31323334, .pid = 0x21222324,
+			.pid_space = 0x4142434445464748, .pid = 0x21222324,
 		},
 		.data_size = DOFI_CM_MAX_DATA, .data = payload,
 	};
 	size_t i;
 
-	for (i = 0; i < DOFI_CM_NAME - 1; i++) {
+	for (i = 0; i < DOFI_CM_NAME - 1; i++)
 		msg.fabric[i] = (char)('a' + i % 26);
-		msg.page[i] = (char)('A' + i % 26);
-	}
-	for (i = 0; i < 16; i++) {
+	for (i = 0; i < 16; i++)
 		msg.host.boot[i] = (unsigned char)(i + 1);
-		msg.page_cookie[i] = (unsigned char)(i + 101);
-	}
 	return msg;
 }
 
@@ -115,7 +110,7 @@ static void set_body(size_t n)
 /* Makes a message of a header and the @n bytes at @body. */
 static size_t raw(enum dofi_cm_kind kind, const void *body, size_t n)
 {
-	memcpy(buf, "DATS\x20", 5);
+	memcpy(buf, "DATS\x30", 5);
 	buf[5] = (unsigned char)kind;
 	set_body(n);
 	if (n)
@@ -166,8 +161,6 @@ static void same_sender(const struct dofi_cm_msg *got, const struct dofi_cm_msg 
 	cr_expect(!memcmp(got->addr, msg->addr, msg->addr_len));
 	cr_expect_str_eq(got->fabric, msg->fabric);
 	cr_expect(!memcmp(&got->host, &msg->host, sizeof(msg->host)));
-	cr_expect_str_eq(got->page, msg->page);
-	cr_expect(!memcmp(got->page_cookie, msg->page_cookie, sizeof(msg->page_cookie)));
 }
 
 static void same_data(const struct dofi_cm_msg *got, const struct dofi_cm_msg *msg)
@@ -198,7 +191,7 @@ static void arrives(const struct dofi_cm_msg *msg)
 		same_sender(&got, msg);
 	else
 		cr_expect(!got.conn_id && !got.addr && !got.addr_len && !got.fabric[0] &&
-			  !got.page[0] && !got.number && !got.key);
+			  !got.number && !got.key);
 	if (bears_sender || msg->kind == DOFI_CM_REJECT)
 		same_data(&got, msg);
 	else
@@ -228,16 +221,16 @@ Test(cm_wire, any_amount_of_data_arrives)
 /* Peers of other releases, on hosts of other byte orders, rely on each of these bytes. */
 Test(cm_wire, bytes_stay_what_they_are)
 {
-	static const unsigned char wakeup[] = { 'D', 'A', 'T', 'S', 0x20, 6, 0, 0 };
+	static const unsigned char wakeup[] = { 'D', 'A', 'T', 'S', 0x30, 6, 0, 0 };
 	static const unsigned char bye[] = {
-		'D', 'A', 'T', 'S', 0x20, 7, 0, 7, 6, 0, 4, 0x01, 0x02, 0x03, 0x04,
+		'D', 'A', 'T', 'S', 0x30, 7, 0, 7, 6, 0, 4, 0x01, 0x02, 0x03, 0x04,
 	};
 	static const unsigned char broken[] = {
-		'D', 'A', 'T', 'S', 0x20, 7, 0, 11, 6, 0, 4, 0x01, 0x02, 0x03, 0x04, 8, 0, 1, 1,
+		'D', 'A', 'T', 'S', 0x30, 7, 0, 11, 6, 0, 4, 0x01, 0x02, 0x03, 0x04, 8, 0, 1, 1,
 	};
-	static const unsigned char refuse[] = { 'D', 'A', 'T', 'S', 0x20, 4, 0, 4, 8, 0, 1, 3 };
+	static const unsigned char refuse[] = { 'D', 'A', 'T', 'S', 0x30, 4, 0, 4, 8, 0, 1, 3 };
 	static const unsigned char accept[] = {
-		'D', 'A', 'T', 'S', 0x20, 2, 0, 110,
+		'D', 'A', 'T', 'S', 0x30, 2, 0, 81,
 		2, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1,
 		4, 0, 4, 0, 0, 0, 0,
 		5, 0, 4, 0, 0, 0, DOFI_CM_MIN_FRAME,
@@ -246,14 +239,11 @@ Test(cm_wire, bytes_stay_what_they_are)
 		12, 0, 1, 'x',
 		13, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		14, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
-		15, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
-		16, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
-		17, 0, 4, 0, 0, 0, 0,
-		18, 0, 4, 0, 0, 0, 0,
-		21, 0, 1, 9,
+		15, 0, 4, 0, 0, 0, 0,
+		16, 0, 1, 9,
 	};
 	static const unsigned char datagram[] = {
-		'D', 'A', 'T', 'S', 0x20, 8, 0, 117,
+		'D', 'A', 'T', 'S', 0x30, 8, 0, 88,
 		1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7,
 		5, 0, 4, 0, 0, 0, DOFI_CM_MIN_FRAME,
 		10, 0, 4, 0, 0, 0, 0,
@@ -261,12 +251,9 @@ Test(cm_wire, bytes_stay_what_they_are)
 		12, 0, 1, 'x',
 		13, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		14, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
-		15, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
-		16, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0,
-		17, 0, 4, 0, 0, 0, 0,
-		18, 0, 4, 0, 0, 0, 0,
-		22, 0, 4, 0x11, 0x12, 0x13, 0x14,
-		23, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8,
+		15, 0, 4, 0, 0, 0, 0,
+		17, 0, 4, 0x11, 0x12, 0x13, 0x14,
+		18, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8,
 	};
 	struct dofi_cm_msg msg = { .kind = DOFI_CM_WAKEUP };
 
@@ -321,8 +308,8 @@ Test(cm_wire, other_versions_are_distinguished)
 	raw(DOFI_CM_WAKEUP, NULL, 0);
 	for (v = 0; v < 256; v++) {
 		buf[4] = (unsigned char)v;
-		is(buf, 5, v >> 4 == 2 ? 0 : -EPROTONOSUPPORT, "a version");
-		is(buf, 8, v >> 4 == 2 ? 8 : -EPROTONOSUPPORT, "a version");
+		is(buf, 5, v >> 4 == 3 ? 0 : -EPROTONOSUPPORT, "a version");
+		is(buf, 8, v >> 4 == 3 ? 8 : -EPROTONOSUPPORT, "a version");
 	}
 	/* whatever the rest is, because another version may define it */
 	memset(buf + 4, 0xff, sizeof(buf) - 4);
@@ -381,7 +368,7 @@ static size_t add_field(size_t len, unsigned tag, const void *value, size_t n)
 
 Test(cm_wire, what_a_kind_must_have_is_asked_for)
 {
-	static const unsigned must[KINDS] = { 13, 12, 0, 1, 0, 0, 1, 13, 12 };
+	static const unsigned must[KINDS] = { 10, 9, 0, 1, 0, 0, 1, 10, 9 };
 	size_t i, len;
 	unsigned tag, n;
 
@@ -456,11 +443,11 @@ Test(cm_wire, a_field_of_another_kind_is_refused)
 	static const unsigned char number[8] = { 0, 0, 0, 0, 0, 0, 0, 100 };
 
 	is(buf, with_field(DOFI_CM_WAKEUP, 4, number, 4), -EPROTO, "a window in a wakeup");
-	is(buf, with_field(DOFI_CM_READY, 21, number, 4), -EPROTO, "data when ready");
+	is(buf, with_field(DOFI_CM_READY, 16, number, 4), -EPROTO, "data when ready");
 	is(buf, with_field(DOFI_CM_ACCEPT, 1, number, 8), -EPROTO, "an acceptance's qualifier");
 	is(buf, with_field(DOFI_CM_REJECT, 8, number + 7, 1), -EPROTO, "a consumer's reason");
-	is(buf, with_field(DOFI_CM_REQUEST, 22, number + 4, 4), -EPROTO, "an EP's number");
-	is(buf, with_field(DOFI_CM_ACCEPT, 23, number, 8), -EPROTO, "a PZ's key");
+	is(buf, with_field(DOFI_CM_REQUEST, 17, number + 4, 4), -EPROTO, "an EP's number");
+	is(buf, with_field(DOFI_CM_ACCEPT, 18, number, 8), -EPROTO, "a PZ's key");
 	is(buf, with_field(DOFI_CM_DATAGRAM_REQUEST, 2, number, 8), -EPROTO, "a connection's id");
 	is(buf, with_field(DOFI_CM_DATAGRAM_ACCEPT, 1, number, 8), -EPROTO, "a qualifier");
 }
@@ -470,14 +457,14 @@ Test(cm_wire, fields_that_are_not_known_are_a_newer_peers)
 	unsigned tag;
 	size_t len;
 
-	for (tag = 24; tag < 256; tag++) {
+	for (tag = 19; tag < 256; tag++) {
 		len = with_field(DOFI_CM_REQUEST, tag, address, tag);
 		is(buf, len, -EPROTO, "an unknown field");
-		buf[4] = 0x21;
+		buf[4] = 0x31;
 		is(buf, len, (ssize_t)len, "a newer field");
 	}
 	len = with_field(DOFI_CM_REQUEST, 0, payload, 4);
-	buf[4] = 0x21;
+	buf[4] = 0x31;
 	is(buf, len, -EPROTO, "no field at all");
 }
 
@@ -485,7 +472,7 @@ Test(cm_wire, a_newer_peers_fields_are_within_its_message)
 {
 	size_t len = with_field(DOFI_CM_READY, 40, payload, 5), cut;
 
-	buf[4] = 0x21;
+	buf[4] = 0x31;
 	for (cut = 1; cut < FIELD_HEADER + 5; cut++) {
 		set_body(len - DOFI_CM_HEADER - cut);
 		is(buf, len, -EPROTO, "beyond the end");
@@ -504,15 +491,14 @@ Test(cm_wire, a_field_has_its_length)
 	} sizes[] = {
 		{ 1, 8, 8 }, { 2, 8, 8 }, { 3, 4, 4 }, { 4, 4, 4 }, { 5, 4, 4 }, { 7, 1, 1 },
 		{ 9, 8, 8 }, { 10, 4, 4 }, { 11, 1, DOFI_CM_MAX_ADDR },
-		{ 12, 1, DOFI_CM_NAME - 1 }, { 13, 16, 16 }, { 14, 8, 8 }, { 15, 8, 8 },
-		{ 16, 8, 8 }, { 17, 4, 4 }, { 18, 4, 4 }, { 19, 1, DOFI_CM_NAME - 1 },
-		{ 20, 16, 16 }, { 21, 1, DOFI_CM_MAX_DATA }, { 22, 4, 4 }, { 23, 8, 8 },
+		{ 12, 1, DOFI_CM_NAME - 1 }, { 13, 16, 16 }, { 14, 8, 8 }, { 15, 4, 4 },
+		{ 16, 1, DOFI_CM_MAX_DATA }, { 17, 4, 4 }, { 18, 8, 8 },
 	};
 	size_t i, n;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (n = 0; n <= 300; n++) {
-			const struct dofi_cm_msg msg = least(sizes[i].tag < 22 ? DOFI_CM_REQUEST :
+			const struct dofi_cm_msg msg = least(sizes[i].tag < 17 ? DOFI_CM_REQUEST :
 								 DOFI_CM_DATAGRAM_ACCEPT);
 			bool good = n >= sizes[i].from && n <= sizes[i].to;
 			size_t len = cut_field(dofi_cm_pack(buf, &msg), sizes[i].tag);
@@ -550,32 +536,29 @@ Test(cm_wire, values_are_within_their_limits)
 	value_is(&refuse, 8, 255, true);
 	value_is(&refuse, 8, 0, false);
 	value_is(&datagram, 5, DOFI_CM_MIN_FRAME - 1, false);
-	value_is(&datagram, 22, 1, true);
-	value_is(&datagram, 22, 0, false);
-	value_is(&datagram, 23, 1, true);
-	value_is(&datagram, 23, 0, false);
+	value_is(&datagram, 17, 1, true);
+	value_is(&datagram, 17, 0, false);
+	value_is(&datagram, 18, 1, true);
+	value_is(&datagram, 18, 0, false);
 }
 
-/* The names become parts of paths and are logged. */
+/* The name of a fabric is logged. */
 Test(cm_wire, names_are_harmless)
 {
-	static const unsigned tags[] = { 12, 19 };
 	const struct dofi_cm_msg msg = full(DOFI_CM_REQUEST);
 	unsigned c;
-	size_t i;
 
-	for (i = 0; i < 2; i++)
-		for (c = 0; c < 256; c++) {
-			bool good = c > ' ' && c <= '~' && c != '/';
-			unsigned char *f;
-			size_t len;
+	for (c = 0; c < 256; c++) {
+		bool good = c > ' ' && c <= '~' && c != '/';
+		unsigned char *f;
+		size_t len;
 
-			value_is(&msg, tags[i], c, good);
-			len = dofi_cm_pack(buf, &msg);
-			f = find(tags[i]);
-			f[FIELD_HEADER] = (unsigned char)c;
-			is(buf, len, good && c != '.' ? (ssize_t)len : -EPROTO, "a first letter");
-		}
+		value_is(&msg, 12, c, good);
+		len = dofi_cm_pack(buf, &msg);
+		f = find(12);
+		f[FIELD_HEADER] = (unsigned char)c;
+		is(buf, len, good && c != '.' ? (ssize_t)len : -EPROTO, "a first letter");
+	}
 }
 
 Test(cm_wire, what_follows_a_message_is_left)

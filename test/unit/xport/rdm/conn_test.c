@@ -47,7 +47,10 @@ Test(rdm_conn_passive, with_an_address_that_is_none)
 
 	msg.addr = "fi_shm://../x";
 	msg.addr_len = 14;
-	refused_with(&msg, DOFI_CM_NO_PATH);
+	accept_with(request_sent(&msg), "");
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_REFUSE);
+	cr_expect_eq(peer.received.reason, DOFI_CM_NO_PATH);
+	accept_fails();
 }
 
 Test(rdm_conn_passive, that_leaves_before_it_sends_a_frame)

@@ -92,35 +92,55 @@ Test(rdm_endpoint, an_unused_one_is_closed_when_another_is_opened)
 	pair_works(pair[0], pair[1]);
 }
 
-Test(rdm_endpoint, many_repairs_wear_it_out)
-{
-	struct dofi_robust *robust = &rdm_ia_of(ia)->shm.robust;
+/* Probes */
 
-	robust->repairs += 63;
-	pair_make();
-	cr_expect_eq(endpoints(), 1);
-	pair_free();
-	robust->repairs++;
-	pair_make();
-	cr_expect_eq(endpoints(), 2);
-	pair_free();
-	pair_make();
-	cr_expect_eq(endpoints(), 2, "the new one is not worn");
-	is_heard();
+/* @arg sends no probe, and awaits one. */
+static void probe_lose(void *arg)
+{
+	struct rdm_endpoint *e = arg;
+
+	e->probe_sent = true;
+	e->probe_ticks = 0;
+	atomic_store(&e->answered, false);
 }
 
-/* The robust lock reports memory that it cannot repair. */
+static void suspect(void *arg)
+{
+	rdm_endpoint_suspect(arg);
+}
+
+static void on_thread(void (*fn)(void *arg))
+{
+	dofi_progress_call(&((struct dofi_ia *)ia)->progress, fn, newest());
+}
+
+static void is_answered(const struct rdm_endpoint *e)
+{
+	while (!atomic_load(&e->answered))
+		dofi_progress_wake(&((struct dofi_ia *)ia)->progress);
+}
+
+Test(rdm_endpoint, a_probe_arrives_while_it_works)
+{
+	struct rdm_endpoint *first = newest();
+
+	on_thread(suspect);
+	is_answered(first);
+	cr_expect(!first->damaged);
+	is_heard();
+	pair_make();
+	pair_works(pair[0], pair[1]);
+	cr_expect_eq(newest(), first);
+}
+
 static void damage(void)
 {
-	struct dofi_robust *robust = &rdm_ia_of(ia)->shm.robust;
-
-	while (!dofi_robust_try(robust))
-		;
-	atomic_store(&robust->disabled, true);
-	rdm_endpoints_damaged(robust);
+	on_thread(suspect);
+	is_answered(newest());
+	on_thread(probe_lose);
 }
 
-Test(rdm_endpoint, damaged_memory_ends_its_connections_and_is_replaced)
+Test(rdm_endpoint, without_its_probe_its_connections_end_and_it_is_replaced)
 {
 	damage();
 	ends_with(DAT_CONNECTION_EVENT_BROKEN);
@@ -132,30 +152,10 @@ Test(rdm_endpoint, damaged_memory_ends_its_connections_and_is_replaced)
 	cr_expect_eq(newest()->conns, 2);
 }
 
-Test(rdm_endpoint, damaged_memory_ends_a_request_without_an_answer, .init = talk_init)
+Test(rdm_endpoint, without_its_probe_a_request_ends, .init = talk_init)
 {
 	is_asked();
 	damage();
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
-}
-
-Test(rdm_endpoint, damaged_memory_ends_the_connections_of_all_pzs)
-{
-	DAT_PZ_HANDLE other_pz;
-	DAT_EP_HANDLE other;
-	int i;
-
-	succeed(dofi_pz_create(ia, &other_pz));
-	succeed(dofi_ep_create(ia, other_pz, evd, evd, evd, NULL, &other));
-	pair[0] = ep_make();
-	pair_connect(other, pair[0]);
-	damage();
-	for (i = 0; i < 3; i++)
-		event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
-	cr_expect(event_none(evd));
-	succeed(dofi_ep_reset(other));
-	succeed(dofi_ep_reset(pair[0]));
-	pair_connect(pair[0], other);
-	cr_expect_eq(endpoints(), 1);
 }

@@ -353,66 +353,6 @@ Test(rdm_frame, with_an_unknown_result_is_none)
 	cr_expect_eq(unpack(buf, len), -EPROTO);
 }
 
-/* Bare frames */
-
-static void bare_is_as_packed(enum rdm_frame_kind kind, uint32_t sequence)
-{
-	struct rdm_frame f = {
-		.conn = 0xf1f2f3f40005f6f7,
-		.sequence = sequence,
-		.credits = RDM_BARE_CREDITS,
-		.kind = kind,
-		.length = kind == RDM_FRAME_FIRST ? RDM_BARE_LENGTH : DATA,
-	};
-	const uint64_t bits = rdm_bare_pack(&f);
-
-	cr_assert(rdm_bare_fits(&f));
-	cr_expect_eq(rdm_bare_slot(bits), 0x5f6f7);
-	cr_expect(rdm_bare_is_for(bits, f.conn));
-	cr_expect(!rdm_bare_is_for(bits, f.conn + 1));
-	cr_expect(!rdm_bare_is_for(bits, f.conn + (1ull << 32)));
-	cr_expect_eq(rdm_bare_unpack(bits, data, DATA, f.conn, sequence - 1, &got), 0);
-	cr_expect_eq(got.conn, f.conn);
-	cr_expect_eq(got.kind, kind);
-	cr_expect_eq(got.credits, f.credits);
-	cr_expect_eq(got.sequence, sequence);
-	cr_expect_eq(got.length, f.length);
-	cr_expect_eq(got.data_size, DATA);
-	cr_expect_eq(got.cq_data, 0);
-	cr_expect_eq(got.data, data);
-	cr_expect_eq(rdm_bare_unpack(bits, data, DATA, f.conn, sequence, &got), 0);
-	cr_expect(got.sequence != sequence + 1, "it is not the number of the next frame");
-}
-
-Test(rdm_frame, a_bare_frame_is_parsed_as_it_was_packed)
-{
-	const uint8_t kinds[] = { RDM_FRAME_SEND, RDM_FRAME_FIRST, RDM_FRAME_MORE };
-	const uint32_t numbers[] = { 1,		 RDM_BARE_SEQUENCE, RDM_BARE_SEQUENCE + 1,
-				     0xd1d2d3d4, UINT32_MAX,	    0 };
-	size_t i, j;
-
-	for (i = 0; i < sizeof(kinds); i++)
-		for (j = 0; j < sizeof(numbers) / sizeof(numbers[0]); j++)
-			bare_is_as_packed(kinds[i], numbers[j]);
-}
-
-Test(rdm_frame, what_has_no_bits_in_a_bare_frame_does_not_fit_it)
-{
-	struct rdm_frame f = { .kind = RDM_FRAME_SEND, .conn = RDM_BARE_SLOT };
-
-	cr_expect(rdm_bare_fits(&f));
-	f.conn++;
-	cr_expect(!rdm_bare_fits(&f), "place");
-	f = (struct rdm_frame){ .kind = RDM_FRAME_SEND, .cq_data = 1 };
-	cr_expect(!rdm_bare_fits(&f), "what goes with it");
-	f = (struct rdm_frame){ .kind = RDM_FRAME_SEND, .credits = RDM_BARE_CREDITS + 1 };
-	cr_expect(!rdm_bare_fits(&f), "credits");
-	f = (struct rdm_frame){ .kind = RDM_FRAME_FIRST, .length = RDM_BARE_LENGTH + 1 };
-	cr_expect(!rdm_bare_fits(&f), "length");
-	f = (struct rdm_frame){ .kind = RDM_FRAME_WRITE };
-	cr_expect(!rdm_bare_fits(&f), "kind");
-}
-
 /* The header of a message, packed at once */
 
 Test(rdm_frame, a_message_is_packed_at_once_as_field_by_field)

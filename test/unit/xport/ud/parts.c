@@ -227,20 +227,16 @@ void ud_send(const struct ud_side *from, struct ud_peer *ah, const struct ud_sid
 	succeed(dofi_ep_post_send_ud(from->ep, &p));
 }
 
-/* On shm a send needs the robust lock of the peer's page, and does not wake the peer. */
+/* On shm a send does not wake the peer. */
 void ud_send_bytes(const struct ud_side *from, const struct ud_peer *ah, const void *bytes,
 		   size_t len)
 {
 	struct ud_pz *upz = ud_part(from);
-	struct dofi_robust *robust = ah->page ? &ah->page->robust : NULL;
 	ssize_t ret = -FI_EAGAIN;
 
 	while (ret == -FI_EAGAIN) {
 		dofi_mutex_lock(&upz->lock);
-		if (dofi_robust_try(robust)) {
-			ret = fi_inject(upz->rdm.fid, bytes, len, ah->to);
-			dofi_robust_unlock(robust);
-		}
+		ret = fi_inject(upz->rdm.fid, bytes, len, ah->to);
 		dofi_mutex_unlock(&upz->lock);
 		dofi_progress_wake(&ia->progress);
 		if (ret == -FI_EAGAIN)

@@ -42,10 +42,7 @@ Test(xport_ud_peer, is_introduced_by_what_its_peers_need)
 	cr_expect_eq(msg.addr_format, upz->rdm.address_format);
 	cr_expect_eq(msg.addr_len, upz->rdm.address_len);
 	cr_expect_str_eq(msg.fabric, "shm");
-	cr_expect_str_eq(msg.page, rdm_ia_of(ia)->shm.name);
-	cr_expect(!memcmp(msg.page_cookie, rdm_ia_of(ia)->shm.page->cookie,
-			  sizeof(msg.page_cookie)));
-	cr_expect(dofi_host_shares_memory(&msg.host, &msg.host));
+	cr_expect(dofi_host_shares_pids(&msg.host, &ud_ia_of(ia)->host));
 }
 
 static bool is_taken(const struct dofi_cm_msg *msg)
@@ -229,23 +226,17 @@ Test(xport_ud_peer, of_another_host_is_not_reached)
 	is_not_reached(&intro, -EHOSTUNREACH);
 }
 
-Test(xport_ud_peer, without_its_page_is_not_reached)
+Test(xport_ud_peer, of_another_pid_space_is_not_reached)
 {
 	struct ud_intro intro = ud_intro_of(&ud_far);
 	struct ud_peer *peer;
 
-	intro.page[strlen(intro.page) - 1] ^= 1;
-	cr_expect(ud_get(&ud_near, &intro, &peer) < 0);
-	intro = ud_intro_of(&ud_far);
-	intro.page[0] = 0;
-	cr_expect(ud_get(&ud_near, &intro, &peer) < 0);
-	intro = ud_intro_of(&ud_far);
-	intro.page_cookie[3] ^= 1;
+	intro.host.pid_space++;
 	cr_expect(ud_get(&ud_near, &intro, &peer) < 0);
 	cr_expect_eq(in_table(), 0);
 }
 
-/* An address that is not one of the page's endpoints could name any file. */
+/* An address of another kind could name any file. */
 Test(xport_ud_peer, with_an_address_of_no_endpoint_is_not_reached)
 {
 	static const char *const wrong[] = {

@@ -6,7 +6,6 @@
 #include "nomem.h"
 #include "xport/rdm/endpoint.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 
 TestSuite(xport_ud_pz, .init = ud_init, .fini = ud_fini, .timeout = 60);
@@ -53,31 +52,6 @@ Test(xport_ud_pz, has_no_key_once_it_is_closed)
 	cr_expect(!atomic_load(&of->datagram_key));
 }
 
-/* Of the IA, in /dev/shm. */
-static int files(void)
-{
-	DIR *folder = opendir(DOFI_SHM_FOLDER);
-	const struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
-	const struct dirent *e;
-	int n = 0;
-
-	while ((e = readdir(folder)))
-		n += !strncmp(e->d_name, shm->name, strlen(shm->name));
-	closedir(folder);
-	return n;
-}
-
-Test(xport_ud_pz, leaves_no_file)
-{
-	const int before = files();
-
-	ud_side_open(&ud_third);
-	cr_expect_eq(files(), before + 1);
-	ud_works(&ud_near, ud_meet(&ud_near, &ud_third), &ud_third, 10);
-	ud_side_close(&ud_third);
-	cr_expect_eq(files(), before);
-}
-
 Test(xport_ud_pz, may_lack_memory)
 {
 	DAT_RETURN ret = DAT_INTERNAL_ERROR;
@@ -98,38 +72,6 @@ Test(xport_ud_pz, may_lack_memory)
 	ud_send(&ud_near, ud_meet(&ud_near, &ud_third), &ud_third, 0, 10, 1);
 	ud_sent_one(&ud_near, 1);
 	ud_counts(&ud_third, &ia->count.dropped_no_receive, 1);
-}
-
-static void damage(void *arg)
-{
-	struct dofi_robust *robust = &((struct rdm_ia *)arg)->shm.robust;
-
-	atomic_store(&robust->disabled, true);
-	rdm_endpoints_damaged(robust);
-}
-
-/* Other PZs of the IA are damaged as well, as the lock is the IA's. */
-Test(xport_ud_pz, of_damaged_memory_breaks_its_eps)
-{
-	DAT_EP_HANDLE ep;
-	struct ud_peer *ah = ud_meet(&ud_near, &ud_far);
-	DAT_PZ_HANDLE fresh;
-
-	ud_works(&ud_near, ah, &ud_far, 1);
-	dofi_progress_call(&ia->progress, damage, rdm_ia_of(ia));
-	settle();
-	cr_expect(!ud_part(&ud_near)->rdm.fid && !ud_part(&ud_far)->rdm.fid);
-	cr_expect_eq(ia->count.async_error, 2);
-	cr_expect(!atomic_load(&rdm_ia_of(ia)->shm.robust.disabled));
-	/* a send goes nowhere, and the EP is to be freed */
-	ud_send(&ud_near, ah, &ud_far, 0, 1, 1);
-	ud_sent_one(&ud_near, 1);
-	cr_expect_eq(ia->count.dropped_sends, 1);
-	expect_type(ud_ep_try(ud_near.pz, ud_near.evd, &ep), DAT_INSUFFICIENT_RESOURCES);
-	succeed(dofi_pz_create(ia, &fresh));
-	succeed(ud_ep_try(fresh, ud_near.evd, &ep));
-	succeed(dofi_ep_free(ep));
-	succeed(dofi_pz_free(fresh));
 }
 
 /* A program may free all as soon as its sends are complete. */
@@ -235,8 +177,6 @@ Test(xport_ud_pz_udp, has_a_domain_beside_that_of_connections)
 	cr_expect_eq(ud_part(&ud_near)->domain, &of->datagram);
 	cr_expect(ud_part(&ud_near)->domain != &of->domain);
 	cr_expect_str_eq(ud_ia_of(ia)->fabric->info->fabric_attr->prov_name, "udp");
-	cr_expect(!ud_ia_of(ia)->shm);
-	cr_expect_eq(ud_ia_of(ia)->bell.fd, -1);
 }
 
 Test(xport_ud_pz_udp, carries_any_size)

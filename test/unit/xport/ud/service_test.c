@@ -13,7 +13,6 @@ Test(xport_ud_service, has_datagrams_of_a_frame_less_the_header)
 {
 	cr_expect_eq(ia->datagram_size, ia->fabric.frame_size - UD_FRAME_HEADER);
 	cr_expect_eq(ud_ia_of(ia)->fabric, &ia->fabric);
-	cr_expect_eq(ud_ia_of(ia)->shm, &rdm_ia_of(ia)->shm);
 }
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,

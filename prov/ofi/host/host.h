@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What distinguishes hosts and namespaces: whether two processes can share memory. */
-#ifndef DOFI_SHM_HOST_H
-#define DOFI_SHM_HOST_H
+/* What distinguishes hosts and PID namespaces. */
+#ifndef DOFI_HOST_HOST_H
+#define DOFI_HOST_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,9 +9,7 @@
 /* Numbers as Linux assigns them; random where they are unknown, so that they equal no other's. */
 struct dofi_host {
 	uint8_t boot[16];		/* boot_id of the kernel */
-	uint64_t shm_device, shm_inode;	/* of /dev/shm */
 	uint64_t pid_space;		/* inode of the PID namespace */
-	uint32_t uid;
 	uint32_t pid;			/* in its namespace */
 };
 
@@ -19,12 +17,9 @@ struct dofi_host {
 int dofi_host_read(struct dofi_host *host);
 
 /*
- * Returns whether the two processes can share memory. They also need one PID namespace to read each
- * other's memory by process number.
+ * Returns whether the two processes are in one PID namespace of one host: they can read each
+ * other's memory by process number, if the system permits it.
  */
-bool dofi_host_shares_memory(const struct dofi_host *a, const struct dofi_host *b);
-
-/* Returns whether the two processes are in one PID namespace of one host. */
 bool dofi_host_shares_pids(const struct dofi_host *a, const struct dofi_host *b);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What distinguishes hosts and namespaces: whether two processes can share memory. */
+/* What distinguishes hosts and PID namespaces. */
 
-#include "xport/rdm/shm/host.h"
-
-#include "xport/rdm/shm/files.h"
+#include "host/host.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,13 +33,8 @@ int dofi_host_read(struct dofi_host *host)
 	if (getrandom(&h, sizeof(h), 0) != sizeof(h))
 		return -EIO;
 	boot_read(h.boot);
-	if (!stat(DOFI_SHM_FOLDER, &st)) {
-		h.shm_device = st.st_dev;
-		h.shm_inode = st.st_ino;
-	}
 	if (!stat("/proc/self/ns/pid", &st))
 		h.pid_space = st.st_ino;
-	h.uid = geteuid();
 	h.pid = (uint32_t)getpid();
 	*host = h;
 	return 0;
@@ -50,10 +43,4 @@ int dofi_host_read(struct dofi_host *host)
 bool dofi_host_shares_pids(const struct dofi_host *a, const struct dofi_host *b)
 {
 	return !memcmp(a->boot, b->boot, sizeof(a->boot)) && a->pid_space == b->pid_space;
-}
-
-bool dofi_host_shares_memory(const struct dofi_host *a, const struct dofi_host *b)
-{
-	return dofi_host_shares_pids(a, b) && a->shm_device == b->shm_device &&
-	       a->shm_inode == b->shm_inode && a->uid == b->uid;
 }

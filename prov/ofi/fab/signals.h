@@ -7,8 +7,8 @@
  * ignores is no longer ignored then. And a forked child that is ended by such a signal removes the
  * files of its parent, which new peers then cannot reach.
  */
-#ifndef DOFI_SHM_SIGNALS_H
-#define DOFI_SHM_SIGNALS_H
+#ifndef DOFI_FAB_SIGNALS_H
+#define DOFI_FAB_SIGNALS_H
 
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads the memory of another process, and checks in one call that it is still permitted. */
 
-#include "xport/rdm/shm/peer_mem.h"
+#include "host/peer_mem.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reservations of an endpoint's entries for peers; reservations with equal keys share an entry. */
 
-#include "xport/rdm/shm/reserve.h"
+#include "xport/rdm/reserve.h"
 
 #include <string.h>
 

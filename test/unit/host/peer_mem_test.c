@@ -4,7 +4,7 @@
  * changed.
  */
 
-#include "xport/rdm/shm/peer_mem.h"
+#include "host/peer_mem.h"
 
 #include "child.h"
 

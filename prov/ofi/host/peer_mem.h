@@ -7,8 +7,8 @@
  * word has its value, the data were read while the grant stood. That also proves that the process
  * number is the peer's.
  */
-#ifndef DOFI_SHM_PEER_MEM_H
-#define DOFI_SHM_PEER_MEM_H
+#ifndef DOFI_HOST_PEER_MEM_H
+#define DOFI_HOST_PEER_MEM_H
 
 #include <stddef.h>
 #include <stdint.h>

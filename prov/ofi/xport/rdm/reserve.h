@@ -6,8 +6,8 @@
  * to the fabric. So an entry for it is reserved before. Reservations with equal keys share an
  * entry.
  */
-#ifndef DOFI_SHM_RESERVE_H
-#define DOFI_SHM_RESERVE_H
+#ifndef DOFI_XPORT_RDM_RESERVE_H
+#define DOFI_XPORT_RDM_RESERVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reservations of an endpoint's entries for peers. */
 
-#include "xport/rdm/shm/reserve.h"
+#include "xport/rdm/reserve.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Which host and namespaces a process is in, and what two processes need in common to share memory.
- */
+/* Which host and PID namespace a process is in. */
 
-#include "xport/rdm/shm/host.h"
+#include "host/host.h"
 
 #include "child.h"
 
@@ -22,12 +20,6 @@ static void say_host(int fd)
 static void send_from_namespace(int fd)
 {
 	child_enter_pid_space();
-	say_host(fd);
-}
-
-static void send_from_other_host(int fd)
-{
-	child_enter_dev_shm();
 	say_host(fd);
 }
 
@@ -50,7 +42,7 @@ Test(host, a_process_knows_where_it_is)
 	cr_assert_eq(dofi_host_read(&here), 0);
 	cr_expect_eq(here.pid, (uint32_t)getpid());
 	cr_assert(host_of_child(say_host, &there, &pid));
-	cr_expect(dofi_host_shares_memory(&here, &there));
+	cr_expect(dofi_host_shares_pids(&here, &there));
 	cr_expect_eq(here.pid_space, there.pid_space);
 	cr_expect_eq(there.pid, (uint32_t)pid);
 }
@@ -63,21 +55,9 @@ Test(host, another_pid_space_is_far)
 	cr_assert_eq(dofi_host_read(&here), 0);
 	if (!host_of_child(send_from_namespace, &there, &pid))
 		return;
-	cr_expect(!dofi_host_shares_memory(&here, &there));
+	cr_expect(!dofi_host_shares_pids(&here, &there));
 	cr_expect(here.pid_space != there.pid_space);
 	cr_expect_eq(there.pid, 1);
-}
-
-Test(host, another_dev_shm_is_far)
-{
-	struct dofi_host here, there;
-	pid_t pid;
-
-	cr_assert_eq(dofi_host_read(&here), 0);
-	if (!host_of_child(send_from_other_host, &there, &pid))
-		return;
-	cr_expect(!dofi_host_shares_memory(&here, &there));
-	cr_expect(!memcmp(here.boot, there.boot, sizeof(here.boot)));
 }
 
 Test(host, all_of_it_counts)
@@ -87,17 +67,8 @@ Test(host, all_of_it_counts)
 	cr_assert_eq(dofi_host_read(&here), 0);
 	there = here;
 	there.boot[15] ^= 1;
-	cr_expect(!dofi_host_shares_memory(&here, &there));
-	there = here;
-	there.shm_device++;
-	cr_expect(!dofi_host_shares_memory(&here, &there));
-	there = here;
-	there.shm_inode++;
-	cr_expect(!dofi_host_shares_memory(&here, &there));
+	cr_expect(!dofi_host_shares_pids(&here, &there));
 	there = here;
 	there.pid_space++;
-	cr_expect(!dofi_host_shares_memory(&here, &there));
-	there = here;
-	there.uid++;
-	cr_expect(!dofi_host_shares_memory(&here, &there));
+	cr_expect(!dofi_host_shares_pids(&here, &there));
 }

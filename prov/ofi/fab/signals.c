@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Restores the signal handlers that libfabric's shm replaces. */
 
-#include "xport/rdm/shm/signals.h"
+#include "fab/signals.h"
 
 #include "base/mutex.h"
 
