@@ -99,6 +99,8 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	LIST_INIT(&cq->sweepers);
 	cq->left = 0;
 	cq->most = 1;
+	/* an EVD may still poll the CQ, as part of the memory's former PZ */
+	cq->polls_checked = cq->polls;
 	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	dofi_cq_route(cq);
 	dofi_lead_open(cq);

@@ -399,7 +399,6 @@ void dofi_cq_serve_begin(struct dofi_cq *cq)
 	atomic_store(&cq->posted, false);
 	cq->pause_us = dofi_settings.probe_us;
 	cq->silent = 0;
-	cq->polls_checked = cq->polls;
 	cq->checked_at = 0;
 	cq->served = WAKEUPS_FIRST;
 	cq->poller.fired = true;	/* arms it in the next round */
