@@ -204,7 +204,10 @@ static enum check_state check_peer_memory(char *text, size_t len)
 
 /* --- /dev/shm ------------------------------------------------------------- */
 
-/* libfabric reserves one region for each processor, of about this size (1.17). */
+/*
+ * Only libfabric's shm needs it, the IA ofi-shm-rdm: libfabric reserves one region for each
+ * processor, of about this size (1.17).
+ */
 #define SHM_REGION (4ULL << 20)
 
 enum check_state check_shm(char *text, size_t len)
@@ -219,12 +222,12 @@ enum check_state check_shm(char *text, size_t len)
 
 	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
 		snprintf(text, len, "missing; \"mkdir /dev/shm; mount -t tmpfs tmpfs /dev/shm\"");
-		return CHECK_BAD;
+		return CHECK_NOTE;
 	}
 	if (statvfs(path, &fs) || fs.f_flag & ST_RDONLY || access(path, W_OK)) {
 		snprintf(text, len,
 			 "cannot be written; \"mount -o remount,rw,mode=1777 /dev/shm\"");
-		return CHECK_BAD;
+		return CHECK_NOTE;
 	}
 	available = (unsigned long long)fs.f_bavail * fs.f_frsize;
 	bytes_text(available, have, sizeof(have));
@@ -234,7 +237,7 @@ enum check_state check_shm(char *text, size_t len)
 				    "-o remount,size=1g /dev/shm\"" :
 				    "%s free",
 		 have, least);
-	return available < need ? CHECK_BAD : CHECK_OK;
+	return available < need ? CHECK_NOTE : CHECK_OK;
 }
 
 /* --- ports ---------------------------------------------------------------- */

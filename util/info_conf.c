@@ -85,19 +85,21 @@ int conf_render(FILE *out, const char *libdir, const char *fabrics, const char *
 {
 	char word[NAME_MAX_LEN], name[NAME_MAX_LEN + 8], params[NAME_MAX_LEN + 32];
 	const char *rest = fabrics;
-	int n = 1;
+	int n = 2;
 
 	fputs("# name api thread-safety default library version ia-params "
 	      "platform-params\n",
 	      out);
 	entries(out, libdir, "ofi", "");
+	entries(out, libdir, "ofi-shm", "provider=shm");
 	for (; next_word(&rest, word); n++) {
 		snprintf(name, sizeof(name), "ofi-%s", word);
 		snprintf(params, sizeof(params), "provider=%s", word);
 		entries(out, libdir, name, params);
 	}
 	for (; next_word(&rdm, word); n++) {
-		bool both = contains(fabrics, word);
+		/* ofi-shm is the provider's own shared memory, which is no fabric of libfabric */
+		bool both = contains(fabrics, word) || !strcmp(word, "shm");
 
 		rdm_name(name, sizeof(name), word, both);
 		snprintf(params, sizeof(params), "provider=%s%s", word,

@@ -52,6 +52,11 @@ static void fabric_record(struct perf_dat *dat, const DAT_PROVIDER_ATTR *attr)
 	snprintf(dat->fabric.provider, sizeof(dat->fabric.provider), "%s",
 		 provider ? provider : "");
 	snprintf(dat->fabric.domain, sizeof(dat->fabric.domain), "%s", domain ? domain : "");
+	/* the provider's own shared memory is compared with libfabric's */
+	if (!strcmp(dat->fabric.provider, "rings")) {
+		strcpy(dat->fabric.provider, "shm");
+		dat->fabric.domain[0] = '\0';
+	}
 	dat->fabric.rdm = endpoint && !strcmp(endpoint, "rdm");
 	if (addr && addr->sa_family == AF_INET)
 		len = sizeof(struct sockaddr_in);

@@ -21,6 +21,7 @@ FABRICS = (
     Fabric("ofi", bare=("--provider", "shm", "--endpoint", "rdm"), ucx="posix,cma", local=True, quick=True,
            many=True),
     Fabric("ofi-shm", ucx="posix,cma", local=True, quick=True, many=True),
+    Fabric("ofi-shm-rdm", ucx="posix,cma", local=True),
     Fabric("ofi-tcp", ucx="tcp", quick=True, many=True),
     Fabric("ofi-net"),
     Fabric("ofi-rxm"),

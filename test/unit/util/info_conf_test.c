@@ -36,7 +36,7 @@ Test(conf, default_name_is_there_for_both_apis_and_kinds_of_program)
 	int n;
 	char *text = render("", &n);
 
-	cr_assert_eq(n, 1);
+	cr_assert_eq(n, 2);
 	cr_assert_eq(count(text, "\nofi "), 4);
 	cr_assert(strstr(text, "\nofi u2.0 nonthreadsafe default "
 			       "/lib/libdaplofi.so.2 dapl.2.0 \"\" \"\"\n"));
@@ -62,7 +62,7 @@ Test(conf, each_fabric_has_a_name_of_its_own)
 	int n;
 	char *text = render("tcp  sockets\tverbs ", &n);
 
-	cr_assert_eq(n, 4);
+	cr_assert_eq(n, 5);
 	cr_assert_eq(count(text, "\nofi-tcp "), 4);
 	cr_assert_eq(count(text, "\nofi-sockets "), 4);
 	cr_assert_eq(count(text, "\nofi-verbs "), 4);
@@ -92,11 +92,11 @@ Test(conf, names_that_would_break_the_grammar_are_left_out)
 	int n;
 
 	free(render("a\"b x#y back\\slash tcp", &n));
-	cr_assert_eq(n, 2);
+	cr_assert_eq(n, 3);
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	free(render(name, &n));
-	cr_assert_eq(n, 1);
+	cr_assert_eq(n, 2);
 }
 
 Test(conf, connectionless_fabrics_have_names_of_their_own)
@@ -108,6 +108,7 @@ Test(conf, connectionless_fabrics_have_names_of_their_own)
 		{ "ofi-tcp-rdm", "provider=tcp endpoint=rdm" },
 		{ "ofi-sockets-rdm", "provider=sockets endpoint=rdm" },
 		{ "ofi-shm", "provider=shm" },
+		{ "ofi-shm-rdm", "provider=shm endpoint=rdm" },
 		{ "ofi-efa", "provider=efa" },
 		{ "ofi-rxm", "provider=tcp;ofi_rxm" },
 		{ "ofi-verbs-rxm", "provider=verbs;ofi_rxm" },
@@ -117,7 +118,7 @@ Test(conf, connectionless_fabrics_have_names_of_their_own)
 	int n;
 
 	text = render_both("tcp sockets", "tcp sockets shm\tefa tcp;ofi_rxm verbs;ofi_rxm", &n);
-	cr_assert_eq(n, 9);
+	cr_assert_eq(n, 10);
 	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		snprintf(line, sizeof(line), "\n%s ", lines[i].name);
 		cr_expect_eq(count(text, line), 4, "%s", line);

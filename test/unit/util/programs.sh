@@ -120,7 +120,7 @@ info()
 	has out '^    RDMA executed by  *fabric$'
 	run 0 "$prog" --capabilities ofi-shm
 	has out '^    endpoints: msg, or connectionless rdm  *rdm$'
-	has out '^    largest frame in bytes  *4096$'
+	has out '^    largest frame in bytes  *8320$'
 	has out '^    RDMA executed by  *target$'
 	has out '^    sends ordered after RDMA writes  *TRUE$'
 	has out '^    max_message_size  *[0-9]*  *fi_info.ep_attr.max_msg_size$'
@@ -145,6 +145,7 @@ info()
 	has out '^ofi u2.0 nonthreadsafe default [^ ]*libdaplofi.so.2 dapl.2.0 "" ""$'
 	has out '^ofi-tcp u1.2 .* "provider=tcp" ""$'
 	has out '^ofi-shm u2.0 .* "provider=shm" ""$'
+	has out '^ofi-shm-rdm u2.0 .* "provider=shm endpoint=rdm" ""$'
 	has out '^ofi-sockets-rdm u2.0 .* "provider=sockets endpoint=rdm" ""$'
 	DAT_OVERRIDE=/dev/null run 0 "$prog" --explain 0x4003
 	has out '^0x04003  *event of .*'"$2"'$'
