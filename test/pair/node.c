@@ -96,9 +96,12 @@ bool node_is_on_verbs(const struct node *n)
 	return strstr(n->attr.vendor_name, "verbs");
 }
 
-bool node_has_no_network(const struct node *n)
+void node_needs_tcp(const struct node *n)
 {
-	return strstr(n->attr.vendor_name, "rings");
+	if (node_is_on_verbs(n))
+		pair_skip("verbs does not connect by TCP");
+	if (strstr(n->attr.vendor_name, "rings"))
+		pair_skip("shared memory alone has no ports");
 }
 
 const char *named_attr(const struct node *n, const char *name)

@@ -155,8 +155,8 @@ void node_ep_attr(struct node *n, DAT_EP_ATTR *attr);
 
 /* Whether the IA runs on RDMA hardware, whatever its name. */
 bool node_is_on_verbs(const struct node *n);
-/* Whether the IA has shared memory alone: it has no ports, and reaches no other host. */
-bool node_has_no_network(const struct node *n);
+/* Skips the case if peers of the IA do not connect to a TCP port. */
+void node_needs_tcp(const struct node *n);
 
 /* The value of a named attribute of the provider, or NULL. */
 const char *named_attr(const struct node *n, const char *name);

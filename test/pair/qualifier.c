@@ -435,14 +435,7 @@ static void foreign_behave(int fd, enum foreign how)
 		shutdown(fd, SHUT_RDWR);
 }
 
-/* foreign.c has the foreign programs of other fabrics. */
-static void needs_tcp(const struct node *n)
-{
-	if (node_is_on_verbs(n))
-		pair_skip("verbs does not connect by TCP");
-	if (node_has_no_network(n))
-		pair_skip("shared memory has no ports");
-}
+/* Foreign programs; foreign.c has those of other fabrics */
 
 /* A TCP server without DAT. */
 static void foreign_listener_server(struct pair *p)
@@ -480,7 +473,7 @@ static void foreign_listener_client(struct pair *p)
 	int i;
 
 	node_open(&n);
-	needs_tcp(&n);
+	node_needs_tcp(&n);
 	pair_send_listener(p, &n, 0);
 	pair_recv_listener(p, &listener);
 	ep = node_ep(&n, NULL);
@@ -551,7 +544,7 @@ static void foreign_clients_server(struct pair *p)
 	unsigned i;
 
 	node_open(&n);
-	needs_tcp(&n);
+	node_needs_tcp(&n);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
 	for (i = 0; i < N_FOREIGN_CLIENTS; i++) {
@@ -575,7 +568,7 @@ static void foreign_clients_client(struct pair *p)
 	unsigned i;
 
 	node_open(&n);
-	needs_tcp(&n);
+	node_needs_tcp(&n);
 	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_FOREIGN_CLIENTS; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);

@@ -169,8 +169,7 @@ static void crowd_server(struct pair *p)
 
 	need_fds(crowd_size() + 1000);
 	node_open(&n);
-	if (node_is_on_verbs(&n))
-		pair_skip("verbs does not connect by TCP");
+	node_needs_tcp(&n);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
 	clients_serve(&n);
@@ -270,8 +269,7 @@ static void no_fds_server(struct pair *p)
 
 	need_own_descriptors();
 	node_open(&n);
-	if (node_is_on_verbs(&n))
-		pair_skip("verbs does not connect by TCP");
+	node_needs_tcp(&n);
 	psp = node_listen(&n, &qual);
 	ep = node_ep(&n, NULL);
 	pair_send_listener(p, &n, qual);

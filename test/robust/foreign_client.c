@@ -175,8 +175,7 @@ static DAT_EP_HANDLE begin(struct node *n, struct listener *listener)
 	DAT_EP_HANDLE ep;
 
 	node_open(n);
-	if (node_is_on_verbs(n))
-		pair_skip("verbs does not connect by TCP");
+	node_needs_tcp(n);
 	memset(listener, 0, sizeof(*listener));
 	listener->address = n->address;
 	ep = node_ep(n, NULL);
