@@ -79,23 +79,19 @@ static struct fi_cq_data_entry *take_from_few(struct dofi_rings *rings,
 	return entry;
 }
 
-bool dofi_rings_find(struct dofi_rings *rings, struct dofi_link **link)
+static struct dofi_link *find_in_few(struct dofi_rings *rings)
 {
 	uint32_t i, slot = rings->turn;
 
-	*link = NULL;
-	if (__builtin_expect(rings->marks, 0))
-		return false;
 	for (i = 0; i < rings->n_slots; i++, slot++) {
 		if (slot >= rings->n_slots)
 			slot = 0;
 		if (!rings->link[slot] || !dofi_ring_has(&rings->link[slot]->in))
 			continue;
 		rings->turn = slot + 1;
-		*link = rings->link[slot];
-		break;
+		return rings->link[slot];
 	}
-	return true;
+	return NULL;
 }
 
 /* Marks */
@@ -174,21 +170,58 @@ static uint32_t due_next(const struct dofi_rings *rings)
 	return i * 64 + __builtin_ctzll(rings->due[i]);
 }
 
+/* Collects the marks of all rings that the next read, or search, has to cover. */
+static void due_collect(struct dofi_rings *rings)
+{
+	marks_take(rings);
+	all_set(rings);
+	probe(rings);
+}
+
+/* Returns a ring with @mark that has a record, or NULL. */
+static struct dofi_link *find_with(const struct dofi_rings *rings, uint32_t mark)
+{
+	uint32_t slot;
+
+	for (slot = mark; slot < rings->n_slots; slot += DOFI_DOORBELL_MARKS)
+		if (rings->link[slot] && dofi_ring_has(&rings->link[slot]->in))
+			return rings->link[slot];
+	return NULL;
+}
+
+/* The mark of the ring stays due, as the ring may have more records. */
+static struct dofi_link *find_in_many(struct dofi_rings *rings)
+{
+	struct dofi_link *link = NULL;
+	uint32_t mark;
+
+	due_collect(rings);
+	while (!link && rings->due_words) {
+		mark = due_next(rings);
+		link = find_with(rings, mark);
+		if (!link)
+			due_clear(rings, mark);
+		rings->turn = mark + 1;
+	}
+	return link;
+}
+
+struct dofi_link *dofi_rings_find(struct dofi_rings *rings)
+{
+	return __builtin_expect(rings->marks, 0) ? find_in_many(rings) : find_in_few(rings);
+}
+
 /* Takes frames of all rings with @mark. The mark stays due if a ring may have more. */
 static struct fi_cq_data_entry *take_marked(struct dofi_rings *rings, uint32_t mark,
 					    struct fi_cq_data_entry *entry,
 					    const struct fi_cq_data_entry *end)
 {
-	bool more = false;
 	uint32_t slot;
 
-	for (slot = mark; slot < rings->n_slots; slot += DOFI_DOORBELL_MARKS) {
-		if (!rings->link[slot])
-			continue;
-		entry = take(rings->link[slot], entry, end);
-		more |= dofi_ring_has(&rings->link[slot]->in);
-	}
-	if (!more)
+	for (slot = mark; slot < rings->n_slots; slot += DOFI_DOORBELL_MARKS)
+		if (rings->link[slot])
+			entry = take(rings->link[slot], entry, end);
+	if (!find_with(rings, mark))
 		due_clear(rings, mark);
 	rings->turn = mark + 1;
 	return entry;
@@ -198,9 +231,7 @@ static struct fi_cq_data_entry *take_from_many(struct dofi_rings *rings,
 					       struct fi_cq_data_entry *entry,
 					       const struct fi_cq_data_entry *end)
 {
-	marks_take(rings);
-	all_set(rings);
-	probe(rings);
+	due_collect(rings);
 	while (rings->due_words && entry < end)
 		entry = take_marked(rings, due_next(rings), entry, end);
 	return entry;

@@ -70,11 +70,8 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
 	dofi_ring_release(&((struct dofi_link *)entry->op_context)->in, entry->data);
 }
 
-/*
- * Finds a ring that has a record, in turn, and sets *@link to it, or to NULL if all are empty.
- * Returns false if the set has so many rings that only a read finds out. CQ lock held.
- */
-bool dofi_rings_find(struct dofi_rings *rings, struct dofi_link **link);
+/* Returns a ring that has a record, each in turn; NULL if none is found. CQ lock held. */
+struct dofi_link *dofi_rings_find(struct dofi_rings *rings);
 
 /*
  * The progress thread is about to sleep: from now on a peer that sends wakes it. Call this, read

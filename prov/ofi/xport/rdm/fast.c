@@ -124,13 +124,11 @@ static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
 bool rdm_fast_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct dofi_ring_record record;
-	struct dofi_link *link;
+	struct dofi_link *link = dofi_rings_find(dofi_rings_of(cq));
 	struct rdm_conn *conn;
 	bool taken;
 
 	dofi_mutex_assert_held(&cq->lock);
-	if (!dofi_rings_find(dofi_rings_of(cq), &link))
-		return false;
 	if (!link)
 		return true;
 	conn = link->owner;

@@ -372,6 +372,55 @@ Test(rdm_link, a_poll_completes_the_oldest_receive)
 	cr_expect_eq(take_frame().credits, RDM_WINDOW / 2);
 }
 
+#define OTHERS 8			/* with one more ring, peers mark their rings */
+
+/* Adds rings of peers that send nothing, and reads the CQ, which covers all rings once. */
+static void others_add(struct dofi_link *others[])
+{
+	struct dofi_cq *cq = ((struct dofi_ep *)ep)->cq;
+	int i;
+
+	dofi_mutex_lock(&cq->lock);
+	for (i = 0; i < OTHERS; i++) {
+		cr_assert_eq(dofi_link_make(&others[i]), 0);
+		cr_assert_eq(dofi_rings_add(dofi_rings_of(cq), others[i]), 0);
+	}
+	dofi_mutex_unlock(&cq->lock);
+	dofi_cq_drain(cq);
+}
+
+static void others_remove(struct dofi_link *others[])
+{
+	struct dofi_cq *cq = ((struct dofi_ep *)ep)->cq;
+	int i;
+
+	dofi_mutex_lock(&cq->lock);
+	for (i = 0; i < OTHERS; i++) {
+		dofi_rings_remove(dofi_rings_of(cq), others[i]);
+		dofi_link_free(others[i]);
+	}
+	dofi_mutex_unlock(&cq->lock);
+}
+
+Test(rdm_link, a_poll_completes_a_receive_from_one_of_many_rings)
+{
+	struct dofi_link *others[OTHERS];
+	struct rdm_frame f;
+	int i;
+
+	couple();
+	others_add(others);
+	for (i = 0; i < 10; i++) {
+		receive();
+		f = frame(RDM_FRAME_SEND);
+		cr_expect(sent_and_polled(&f, "hello", 5));
+		cr_expect(!sink.evd);
+		cr_expect(!memcmp(memory, "hello", 5));
+		memory[0] = 0;
+	}
+	others_remove(others);
+}
+
 Test(rdm_link, a_poll_finds_nothing)
 {
 	struct dofi_cq *cq;
