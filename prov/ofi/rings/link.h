@@ -95,14 +95,19 @@ static inline void dofi_link_send(struct dofi_link *link, size_t len)
 bool dofi_link_notify_slow(struct dofi_link *link);
 
 /*
- * Call after dofi_link_send(). Returns whether the caller has to wake the peer. Either this load
- * sees what the peer wants, or the peer, which reads its rings after it stored that, finds the
+ * Returns whether dofi_link_notify() has something to do. Call after dofi_link_send(). Either this
+ * load sees what the peer wants, or the peer, which reads its rings after it stored that, finds the
  * frame: the four accesses are sequentially consistent.
  */
+static inline bool dofi_link_wants(const struct dofi_link *link)
+{
+	return !link->doorbell || atomic_load(&link->doorbell->wants);
+}
+
+/* Call after dofi_link_send(). Returns whether the caller has to wake the peer. */
 static inline bool dofi_link_notify(struct dofi_link *link)
 {
-	return !link->doorbell ||
-	       (atomic_load(&link->doorbell->wants) && dofi_link_notify_slow(link));
+	return dofi_link_wants(link) && (!link->doorbell || dofi_link_notify_slow(link));
 }
 
 #endif

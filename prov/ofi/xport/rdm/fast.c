@@ -15,8 +15,8 @@
 
 /* Sending; called with fast.lock held. */
 
-static ssize_t send_frame(struct rdm_conn *conn, const void *buf, size_t len)
-	DOFI_NEEDS(conn->ep->lock)
+static __attribute__((noinline)) ssize_t send_frame(struct rdm_conn *conn, const void *buf,
+						     size_t len) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct rdm_frame f;
@@ -53,7 +53,8 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 	dofi_link_send(conn->ring, RDM_FRAME_HEADER + len);
 	conn->credits--;
 	conn->credits_owed = 0;
-	rdm_wake(conn);
+	if (__builtin_expect(dofi_link_wants(conn->ring), 0))
+		rdm_wake(conn);
 	return DOFI_DONE;
 }
 

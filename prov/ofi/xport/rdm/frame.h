@@ -158,11 +158,12 @@ static inline uint64_t rdm_frame_send_word(uint16_t credits, uint32_t sequence)
 static inline void rdm_frame_pack_send(unsigned char *buf, uint64_t conn, uint16_t credits,
 				       uint32_t sequence)
 {
-	const uint64_t head[3] = {
-		htobe64(conn), htobe64(rdm_frame_send_word(credits, sequence)), 0,
-	};
+	const uint64_t to = htobe64(conn), word = htobe64(rdm_frame_send_word(credits, sequence));
 
-	memcpy(buf, head, sizeof(head));
+	/* one by one: from an array, compilers load two words at once, which stalls */
+	memcpy(buf, &to, sizeof(to));
+	memcpy(buf + 8, &word, sizeof(word));
+	memset(buf + 16, 0, 8);
 }
 
 /*
@@ -172,13 +173,14 @@ static inline void rdm_frame_pack_send(unsigned char *buf, uint64_t conn, uint16
 static inline bool rdm_frame_is_send(const unsigned char *buf, uint64_t conn, uint32_t sequence,
 				     uint16_t *credits)
 {
-	uint64_t head[3], word;
+	uint64_t to, word, cq_data;
 
-	memcpy(head, buf, sizeof(head));
-	word = be64toh(head[1]);
+	memcpy(&to, buf, sizeof(to));
+	memcpy(&word, buf + 8, sizeof(word));
+	memcpy(&cq_data, buf + 16, sizeof(cq_data));
+	word = be64toh(word);
 	*credits = (uint16_t)(word >> 32);
-	return head[0] == htobe64(conn) && word == rdm_frame_send_word(*credits, sequence) &&
-	       !head[2];
+	return to == htobe64(conn) && word == rdm_frame_send_word(*credits, sequence) && !cq_data;
 }
 
 /* Packs all but the data. Returns the size of the header. */
