@@ -165,6 +165,9 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 /* Queues @event. If the queue is full returns -ENOSPC, which counts as no overflow. Any thread. */
 int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event) DOFI_NEEDS_NOT(evd->lock);
 
+/* The queue is full, or the EVD has ended: an event is lost. */
+void dofi_evd_lost(struct dofi_evd *evd) DOFI_NEEDS_NOT(evd->lock);
+
 /* How many events are queued. A thread without the lock may read an older number. */
 static inline uint32_t dofi_evd_pending(const struct dofi_evd *evd)
 {
@@ -198,6 +201,40 @@ static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI
 			      memory_order_relaxed);
 	/* releases what is written to the queue */
 	atomic_store_explicit(&evd->count, count, memory_order_release);
+}
+
+/* Returns slot @i of the queue, counted from the oldest event. Needs the lock. */
+static inline struct dofi_event *dofi_evd_slot(const struct dofi_evd *evd, uint32_t i)
+	DOFI_NEEDS(evd->lock)
+{
+	return &evd->ring[(evd->head + i) & (evd->capacity - 1)];
+}
+
+/*
+ * Returns the slot for the next event, which dofi_evd_append() queues; NULL if the queue is full or
+ * the EVD has ended. Needs the lock.
+ */
+static inline struct dofi_event *dofi_evd_reserve(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
+{
+	const uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed);
+
+	if (__builtin_expect((DAT_COUNT)count >= evd->qlen || evd->dying, 0))
+		return NULL;
+	return dofi_evd_slot(evd, count);
+}
+
+/* Wakes the waiter, or triggers the CNO, when @count events are queued. Needs the lock. */
+void dofi_evd_notify(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock);
+
+/* Queues the event in the reserved slot; @notify as for dofi_evd_push(). Needs the lock. */
+static inline void dofi_evd_append(struct dofi_evd *evd, bool notify) DOFI_NEEDS(evd->lock)
+{
+	const uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed) + 1;
+
+	dofi_evd_set_count(evd, count);
+	if (__builtin_expect(evd->waiting || evd->cno, 0) &&
+	    (notify || (evd->waiting && evd->threshold > 1)))
+		dofi_evd_notify(evd, count);
 }
 
 /* Queues an asynchronous event of @ia about @handle; dofi_async_error() also logs it. */

@@ -30,11 +30,6 @@ static uint32_t ring_capacity(DAT_COUNT qlen)
 	return qlen < 2 ? 2 : 1u << (32 - __builtin_clz(qlen - 1));
 }
 
-static struct dofi_event *ring_slot(struct dofi_evd *evd, uint32_t i)
-{
-	return &evd->ring[(evd->head + i) & (evd->capacity - 1)];
-}
-
 /* Queueing events */
 
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
@@ -96,54 +91,47 @@ static void count_event(struct dofi_evd *evd, const struct dofi_event *e)
 		dofi_count(&evd->count_of.completion);
 }
 
-/*
- * Returns -ENOSPC without side effects if the queue is full, -ENOENT if the EVD has ended. Needs
- * the lock.
- */
-static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
-	DOFI_NEEDS(evd->lock)
+static int offer(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+	DOFI_NEEDS_NOT(evd->lock)
 {
-	uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed);
-
-	if (__builtin_expect((DAT_COUNT)count >= evd->qlen, 0))
-		return -ENOSPC;
-	if (__builtin_expect(evd->dying, 0))
-		return -ENOENT;
-	*ring_slot(evd, count) = *event;
-	count_event(evd, event);
-	/* pairs with the acquire of a thread that reads the count before it locks */
-	dofi_evd_set_count(evd, count + 1);
-	if (wake || (evd->waiting && evd->threshold > 1))
-		dofi_evd_notify(evd, count + 1);
-	return 0;
-}
-
-int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
-{
-	bool first_loss = false;
-	int ret;
+	struct dofi_event *slot;
 
 	dofi_mutex_lock(&evd->lock);
-	ret = append(evd, event, wake);
-	if (__builtin_expect(ret == -ENOSPC, 0)) {
-		first_loss = !evd->overflowed;
-		evd->overflowed = true;
+	slot = dofi_evd_reserve(evd);
+	if (slot) {
+		*slot = *event;
+		count_event(evd, event);
+		dofi_evd_append(evd, notify);
 	}
 	dofi_mutex_unlock(&evd->lock);
-	if (__builtin_expect(first_loss, 0))
+	return slot ? 0 : -ENOSPC;
+}
+
+void dofi_evd_lost(struct dofi_evd *evd)
+{
+	bool first;
+
+	dofi_mutex_lock(&evd->lock);
+	first = !evd->overflowed && !evd->dying;
+	evd->overflowed = true;
+	dofi_mutex_unlock(&evd->lock);
+	if (first)
 		dofi_async_error(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd,
 				 DAT_EVD_OVERFLOW_ERROR);
+}
+
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+{
+	const int ret = offer(evd, event, notify);
+
+	if (ret)
+		dofi_evd_lost(evd);
 	return ret;
 }
 
 int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event)
 {
-	int ret;
-
-	dofi_mutex_lock(&evd->lock);
-	ret = append(evd, event, true);
-	dofi_mutex_unlock(&evd->lock);
-	return ret;
+	return offer(evd, event, true);
 }
 
 DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
@@ -166,7 +154,7 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 		/* the caller gets the error, so no event is lost unseen */
 		ret = DOFI_RET(DAT_QUEUE_FULL, 0);
 	} else {
-		*ring_slot(evd, count) = (struct dofi_event){
+		*dofi_evd_slot(evd, count) = (struct dofi_event){
 			.number = event->event_number, .data = event->event_data,
 		};
 		dofi_evd_set_count(evd, count + 1);
@@ -210,9 +198,19 @@ void dofi_extension_fill(DAT_EVENT *event, uint32_t immed)
 }
 #endif
 
+static inline void feeds_taken(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
+{
+	struct dofi_cq *only = atomic_load_explicit(&evd->only_feed, memory_order_relaxed);
+
+	if (only)
+		dofi_cq_taken(only);
+	else
+		dofi_evd_each_feed(evd, dofi_cq_taken);
+}
+
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 {
-	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
+	const struct dofi_event *e = dofi_evd_slot(evd, 0);
 	uint32_t left = dofi_evd_pending(evd) - 1;
 
 	dofi_mutex_assert_held(&evd->lock);
@@ -224,7 +222,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 	/* an empty queue begins at its first slot again: memory is used for events, not length */
 	evd->head = left ? evd->head + 1 : 0;
 	evd->overflowed = false;
-	dofi_evd_each_feed(evd, dofi_cq_taken);
+	feeds_taken(evd);
 	dofi_evd_set_count(evd, left);
 	if (__builtin_expect(evd->cno != NULL, 0))
 		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
@@ -242,8 +240,8 @@ void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
 	dofi_mutex_lock(&evd->lock);
 	count = atomic_load(&evd->count);
 	for (i = 0; i < count; i++)
-		if (!is_connection_event_of(ring_slot(evd, i), ep))
-			*ring_slot(evd, kept++) = *ring_slot(evd, i);
+		if (!is_connection_event_of(dofi_evd_slot(evd, i), ep))
+			*dofi_evd_slot(evd, kept++) = *dofi_evd_slot(evd, i);
 	dofi_evd_set_count(evd, kept);
 	if (evd->cno && !kept)
 		dofi_cno_update(evd->cno, &evd->at_cno, false);
@@ -312,7 +310,7 @@ DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen)
 	if (!ring)
 		return DOFI_NO_RESOURCE(MEMORY);
 	for (i = 0; i < count; i++)
-		ring[i] = *ring_slot(evd, i);
+		ring[i] = *dofi_evd_slot(evd, i);
 	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
 	evd->ring = ring;
 	evd->capacity = capacity;
@@ -330,7 +328,7 @@ static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
-		const struct dofi_event *event = ring_slot(evd, i);
+		const struct dofi_event *event = dofi_evd_slot(evd, i);
 		struct dofi_obj *cr;
 
 		if (!is_request(event))
@@ -347,7 +345,7 @@ static void forget_completions(struct dofi_evd *evd, uint32_t count)
 	uint32_t i;
 
 	for (i = 0; i < count; i++)
-		dofi_event_read(ring_slot(evd, i));
+		dofi_event_read(dofi_evd_slot(evd, i));
 }
 
 void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count)

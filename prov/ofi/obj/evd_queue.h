@@ -15,7 +15,4 @@ DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEED
  */
 void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS_NOT(evd->lock);
 
-/* Wakes the waiter, or triggers the CNO, when @count events are queued. Needs the lock. */
-void dofi_evd_notify(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock);
-
 #endif

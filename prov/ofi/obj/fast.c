@@ -122,6 +122,16 @@ static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
 	return fabric_submit(ep, kind, memory, lmr->desc, dto, remote, context);
 }
 
+/* Counts the plain operation @dto. */
+static DOFI_INTO_CALLER void fast_count(struct dofi_ep *ep, uint8_t kind,
+					const struct dofi_dto *dto)
+{
+	dofi_tally_add(&ep->posted[kind], dto->length);
+	/* a program that posts receives is going to poll for them */
+	if (kind != DOFI_DTO_RECV)
+		dofi_cq_posted(ep->cq);
+}
+
 /* The plain operation @dto is at the fabric. */
 static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 					  const struct dofi_dto *dto)
@@ -132,18 +142,21 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 	dofi_queue_advance(q);
 	if (kind == DOFI_DTO_READ)
 		ep->reads++;
-	dofi_tally_add(&ep->posted[kind], dto->length);
-	/* a program that posts receives is going to poll for them */
-	if (kind != DOFI_DTO_RECV)
-		dofi_cq_posted(ep->cq);
+	fast_count(ep, kind, dto);
 }
 
-/* The plain operation @dto is done, and no completion comes. */
-static __attribute__((noinline)) bool fast_done(struct dofi_ep *ep, uint8_t kind,
-						 struct dofi_dto *dto) DOFI_UNCHECKED_LOCKS
+/* The plain request @dto is done, and no completion comes. */
+static DOFI_INTO_CALLER bool fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
+	DOFI_UNCHECKED_LOCKS
 {
-	fast_posted(ep, kind, dto);
-	dofi_dto_end(ep, dto, 0, NULL);
+	if (__builtin_expect(dto->kind == DOFI_DTO_SEND && dofi_queue_empty(&ep->sq), 1)) {
+		fast_count(ep, DOFI_DTO_SEND, dto);
+		dto->at_fabric = false;
+		dofi_send_done(ep, dto);
+	} else {
+		fast_posted(ep, dto->kind, dto);
+		dofi_dto_end(ep, dto, 0, NULL);
+	}
 	return true;
 }
 
@@ -164,7 +177,7 @@ static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const D
 	dto = dofi_queue_at(q, q->tail);
 	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
 	if (__builtin_expect(ret, 0))
-		return ret == DOFI_DONE && fast_done(ep, kind, dto);
+		return ret == DOFI_DONE && fast_done(ep, dto);
 	fast_posted(ep, kind, dto);
 	return true;
 }
@@ -201,13 +214,15 @@ static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, st
 							  ssize_t ret) DOFI_UNCHECKED_LOCKS
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
-	struct dofi_mutex *lock = ep->fast.lock_when_free;
 	const uint8_t kind = dto->kind;
 
-	if (ret == DOFI_DONE)
-		fast_done(ep, kind, dto);
-	dofi_mutex_unlock(lock);
-	return ret == DOFI_DONE ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
+	if (__builtin_expect(ret == DOFI_DONE, 1)) {
+		fast_done(ep, dto);
+		dofi_mutex_unlock(ep->fast.lock_when_free);
+		return DAT_SUCCESS;
+	}
+	dofi_mutex_unlock(ep->fast.lock_when_free);
+	return dofi_ep_post_any(ep, kind, s, remote, cookie);
 }
 
 /*
@@ -541,7 +556,7 @@ static bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
 	dofi_polled *poll;
 	bool polled;
 
-	if (!cq || dofi_evd_pending(evd) || !dofi_cq_try(cq))
+	if (!cq || !dofi_cq_try(cq))
 		return false;
 	poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
 	polled = poll && poll(cq, &sink);
@@ -564,7 +579,7 @@ bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 	bool taken;
 
 	if (!cq)
-		return poll_by_transport(evd, event, &taken) && taken;
+		return !dofi_evd_pending(evd) && poll_by_transport(evd, event, &taken) && taken;
 	return cq->serial ? poll_only(evd, event, cq, true) : poll_only(evd, event, cq, false);
 }
 
@@ -597,6 +612,8 @@ static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *e
 {
 	bool taken;
 
+	if (dofi_evd_pending(evd))
+		return dofi_evd_dequeue_locked(evd, event);
 	if (!poll_by_transport(evd, event, &taken))
 		return dofi_evd_dequeue_any(evd, event);
 	return dequeued(evd, event, taken);

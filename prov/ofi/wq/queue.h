@@ -93,14 +93,21 @@ static inline bool dofi_queue_full(const struct dofi_queue *q)
 	return q->tail - q->head >= q->depth;
 }
 
+/* How many operations may be outstanding beside the events that are not dequeued. */
+static inline uint32_t dofi_queue_places(const struct dofi_queue *q)
+{
+	const uint32_t unread = dofi_unread_count(q->unread);
+
+	return unread < q->limit ? q->limit - unread : 0;
+}
+
 /*
  * Sets depth: as many operations may be outstanding as events leave room for, and as there are
  * slots.
  */
 static inline void dofi_queue_widen(struct dofi_queue *q)
 {
-	const uint32_t unread = dofi_unread_count(q->unread);
-	const uint32_t places = unread < q->limit ? q->limit - unread : 0;
+	const uint32_t places = dofi_queue_places(q);
 
 	q->depth = places <= q->mask ? places : q->mask + 1;
 }
@@ -115,11 +122,10 @@ int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep);
 /* An event was queued: lowers depth. A watermark that is lower stays. */
 static inline void dofi_queue_narrow(struct dofi_queue *q)
 {
-	const uint32_t depth = q->depth;
+	const uint32_t places = dofi_queue_places(q);
 
-	dofi_queue_widen(q);
-	if (depth < q->depth)
-		q->depth = depth;
+	if (places < q->depth)
+		q->depth = places;
 }
 
 /* The slot for the next operation, or NULL if dofi_queue_full(). */

@@ -264,3 +264,76 @@ Test(fast, nor_is_a_receive_kept_waiting)
 	cr_expect_eq(transport.n, 2, "its completion makes room for the receive");
 	take(2, DAT_DTO_SUCCESS);
 }
+
+/* Sends that are done with their post */
+
+static DAT_RETURN send_done(uint64_t n)
+{
+	DAT_RETURN ret;
+
+	transport.fail = DOFI_DONE;
+	ret = post_send(n);
+	transport.fail = 0;
+	return ret;
+}
+
+Test(fast, a_send_that_is_done_with_its_post_takes_no_slot)
+{
+	const uint32_t tail = inside()->sq.tail;
+	uint64_t n;
+
+	for (n = 0; n < 10; n++) {
+		succeed(send_done(n));
+		cr_expect_eq(inside()->sq.tail, tail);
+		cr_expect_eq(take(n, DAT_DTO_SUCCESS).transfered_length, 8);
+	}
+	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].ops, 10);
+	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].bytes, 80);
+}
+
+Test(fast, it_does_not_overtake_a_request_in_flight)
+{
+	succeed(post_write(1, 8, 8));
+	succeed(send_done(2));
+	cr_expect(event_none(evd));
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect(dofi_queue_empty(&inside()->sq));
+}
+
+Test(fast, its_event_counts_until_it_is_dequeued)
+{
+	DAT_EP_ATTR attr = attr_of_depth(4);
+	uint64_t n;
+
+	make_with(evd, evd, &attr);
+	for (n = 0; n < 4; n++)
+		succeed(send_done(n));
+	expect_type(send_done(4), DAT_INSUFFICIENT_RESOURCES);
+	take(0, DAT_DTO_SUCCESS);
+	succeed(send_done(4));
+	for (n = 1; n < 5; n++)
+		take(n, DAT_DTO_SUCCESS);
+}
+
+Test(fast, its_event_may_find_no_room)
+{
+	DAT_EVD_HANDLE small = evd_make(1, DAT_EVD_DTO_FLAG);
+	DAT_EP_ATTR attr = attr_of_depth(4);
+	uint64_t n;
+
+	make_with(small, small, &attr);
+	for (n = 0; n < 8; n++)
+		succeed(send_done(n));
+	event_take(small, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(event_none(small));
+}
+
+Test(fast, without_an_event_queue_it_has_no_event)
+{
+	make_with(NULL, NULL, NULL);
+	succeed(send_done(1));
+	cr_expect(event_none(evd));
+	cr_expect(dofi_queue_empty(&inside()->sq));
+}
