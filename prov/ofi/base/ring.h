@@ -51,10 +51,12 @@ struct dofi_ring_out {
 	uint64_t at;			/* the line where the reserved record begins */
 };
 
-/* The consumer's end, in its private memory. */
+/* The consumer's end, in its private memory; begins with dofi_ring_seek() to line 0. */
 struct dofi_ring_in {
 	struct dofi_ring *ring;
+	/* dofi_ring_seek() writes these two */
 	uint64_t next;			/* how many lines were taken */
+	_Atomic uint64_t *word;		/* of the next record */
 	/* the producer wrote an impossible record: nothing is taken any more */
 	bool broken;
 };
@@ -149,11 +151,20 @@ static inline void dofi_ring_publish(struct dofi_ring_out *out, size_t len)
 	out->tail = end;
 }
 
-/* Returns whether there may be a record. */
+/* The next record is at @line. */
+static inline void dofi_ring_seek(struct dofi_ring_in *in, uint64_t line)
+{
+	in->next = line;
+	in->word = dofi_ring_word(in->ring, line);
+}
+
+/*
+ * Returns whether there may be a record. Sequentially consistent: a consumer that clears the mark of
+ * the ring, and then finds the ring empty here, misses no record.
+ */
 static inline bool dofi_ring_has(const struct dofi_ring_in *in)
 {
-	return !in->broken &&
-	       atomic_load_explicit(dofi_ring_word(in->ring, in->next), memory_order_relaxed);
+	return atomic_load(in->word) && !in->broken;	/* publish */
 }
 
 /*
@@ -173,7 +184,7 @@ static inline bool dofi_ring_fits(uint64_t word, uint64_t at)
 static inline bool dofi_ring_take(struct dofi_ring_in *in, struct dofi_ring_record *record)
 {
 	uint64_t at = in->next;
-	uint64_t word = atomic_load(dofi_ring_word(in->ring, at));	/* publish */
+	uint64_t word = atomic_load(in->word);	/* publish */
 
 	if (!word || in->broken)
 		return false;
@@ -187,7 +198,8 @@ static inline bool dofi_ring_take(struct dofi_ring_in *in, struct dofi_ring_reco
 	}
 	record->data = (const unsigned char *)(dofi_ring_word(in->ring, at) + 1);
 	record->len = word - 1;
-	record->end = in->next = at + dofi_ring_lines(record->len);
+	record->end = at + dofi_ring_lines(record->len);
+	dofi_ring_seek(in, record->end);
 	return true;
 }
 
@@ -198,11 +210,11 @@ static inline bool dofi_ring_take(struct dofi_ring_in *in, struct dofi_ring_reco
 static inline bool dofi_ring_peek(const struct dofi_ring_in *in, struct dofi_ring_record *record)
 {
 	const uint64_t at = in->next;
-	const uint64_t word = atomic_load(dofi_ring_word(in->ring, at));	/* publish */
+	const uint64_t word = atomic_load(in->word);	/* publish */
 
 	if (in->broken || !dofi_ring_fits(word, at))
 		return false;
-	record->data = (const unsigned char *)(dofi_ring_word(in->ring, at) + 1);
+	record->data = (const unsigned char *)(in->word + 1);
 	record->len = word - 1;
 	record->end = at + dofi_ring_lines(record->len);
 	return true;
@@ -219,7 +231,7 @@ static inline void dofi_ring_release(struct dofi_ring_in *in, uint64_t end)
 /* Takes @record, which dofi_ring_peek() described, and releases its lines. */
 static inline void dofi_ring_consume(struct dofi_ring_in *in, const struct dofi_ring_record *record)
 {
-	in->next = record->end;
+	dofi_ring_seek(in, record->end);
 	dofi_ring_release(in, record->end);
 }
 

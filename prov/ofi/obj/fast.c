@@ -543,16 +543,32 @@ static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd) DOFI_UNCH
 }
 
 /*
+ * The transport's poll left a completion to a read (@polled is false), or a sweep is wanted. Called
+ * with the CQ lock held, and releases it.
+ */
+static __attribute__((noinline)) void poll_by_read(struct dofi_cq *cq, bool polled,
+						    struct dofi_sink *sink)
+	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
+{
+	ssize_t n = -FI_EAGAIN;
+
+	dofi_cq_enter(cq);
+	if (!polled)
+		n = dofi_cq_read(cq);
+	dofi_cq_exit(cq);
+	dofi_cq_go_on(cq, n, sink);
+}
+
+/*
  * Polls the CQ that alone feeds @evd, where its transport does that: the EVD has no straight feed
  * then. Returns false if nothing was polled. Sets *@taken if @event was written; if not, an event
  * may be queued now.
  */
-static bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
-			      bool *taken) DOFI_UNCHECKED_LOCKS
+static DOFI_INTO_CALLER bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
+					       bool *taken) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->only_feed, memory_order_relaxed);
 	struct dofi_sink sink = { .evd = evd, .event = event };
-	ssize_t n = -FI_EAGAIN;
 	dofi_polled *poll;
 	bool polled;
 
@@ -560,15 +576,10 @@ static bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
 		return false;
 	poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
 	polled = poll && poll(cq, &sink);
-	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1)) {
+	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1))
 		dofi_cq_leave(cq);
-	} else {
-		dofi_cq_enter(cq);
-		if (!polled)
-			n = dofi_cq_read(cq);
-		dofi_cq_exit(cq);
-		dofi_cq_go_on(cq, n, &sink);
-	}
+	else
+		poll_by_read(cq, polled, &sink);
 	*taken = !sink.evd;
 	return true;
 }

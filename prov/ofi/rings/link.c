@@ -30,6 +30,7 @@ static struct dofi_link *link_new(struct dofi_link_memory *memory, bool made, in
 	link->made = made;
 	link->fd = fd;
 	link->in.ring = &memory->ring[made ? 0 : 1];
+	dofi_ring_seek(&link->in, 0);
 	link->out.ring = &memory->ring[made ? 1 : 0];
 	return link;
 }

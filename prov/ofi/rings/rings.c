@@ -34,6 +34,11 @@ struct dofi_rings {
 	struct dofi_lead_word lead;	/* DOFI_DOORBELL_LEADER of the doorbell */
 };
 
+static struct dofi_rings *rings_of(struct fid_cq *cq)
+{
+	return DOFI_CONTAINER_OF(cq, struct dofi_rings, cq);
+}
+
 /* Frames */
 
 static struct fi_cq_data_entry *broken(struct dofi_link *link, struct fi_cq_data_entry *entry)
@@ -79,19 +84,27 @@ static struct fi_cq_data_entry *take_from_few(struct dofi_rings *rings,
 	return entry;
 }
 
-static struct dofi_link *find_in_few(struct dofi_rings *rings)
+/* Returns the first ring in the slots from @from to before @to that has a record, or NULL. */
+static inline struct dofi_link *find_from(struct dofi_rings *rings, uint32_t from, uint32_t to)
 {
-	uint32_t i, slot = rings->turn;
+	struct dofi_link **links = rings->link, *link;
+	uint32_t slot;
 
-	for (i = 0; i < rings->n_slots; i++, slot++) {
-		if (slot >= rings->n_slots)
-			slot = 0;
-		if (!rings->link[slot] || !dofi_ring_has(&rings->link[slot]->in))
-			continue;
-		rings->turn = slot + 1;
-		return rings->link[slot];
+	for (slot = from; slot < to; slot++) {
+		link = links[slot];
+		if (link && dofi_ring_has(&link->in)) {
+			rings->turn = slot + 1 < rings->n_slots ? slot + 1 : 0;
+			return link;
+		}
 	}
 	return NULL;
+}
+
+static struct dofi_link *find_in_few(struct dofi_rings *rings)
+{
+	struct dofi_link *link = find_from(rings, rings->turn, rings->n_slots);
+
+	return link ? link : find_from(rings, 0, rings->turn);
 }
 
 /* Marks */
@@ -206,8 +219,10 @@ static struct dofi_link *find_in_many(struct dofi_rings *rings)
 	return link;
 }
 
-struct dofi_link *dofi_rings_find(struct dofi_rings *rings)
+struct dofi_link *dofi_rings_find(const struct dofi_cq *cq)
 {
+	struct dofi_rings *rings = rings_of(cq->fid);
+
 	return __builtin_expect(rings->marks, 0) ? find_in_many(rings) : find_in_few(rings);
 }
 
@@ -238,11 +253,6 @@ static struct fi_cq_data_entry *take_from_many(struct dofi_rings *rings,
 }
 
 /* The completion queue */
-
-static struct dofi_rings *rings_of(struct fid_cq *cq)
-{
-	return DOFI_CONTAINER_OF(cq, struct dofi_rings, cq);
-}
 
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
@@ -404,6 +414,8 @@ void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link)
 	rings->link[link->slot] = NULL;
 	while (rings->n_slots && !rings->link[rings->n_slots - 1])
 		rings->n_slots--;
+	if (rings->turn > rings->n_slots)
+		rings->turn = 0;
 }
 
 void dofi_rings_sleep_begin(struct dofi_rings *rings)

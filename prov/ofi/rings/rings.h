@@ -70,8 +70,8 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
 	dofi_ring_release(&((struct dofi_link *)entry->op_context)->in, entry->data);
 }
 
-/* Returns a ring that has a record, each in turn; NULL if none is found. CQ lock held. */
-struct dofi_link *dofi_rings_find(struct dofi_rings *rings);
+/* Returns a ring of @cq that has a record, each in turn; NULL if none is found. CQ lock held. */
+struct dofi_link *dofi_rings_find(const struct dofi_cq *cq);
 
 /*
  * The progress thread is about to sleep: from now on a peer that sends wakes it. Call this, read

@@ -93,7 +93,7 @@ static inline bool dofi_queue_full(const struct dofi_queue *q)
 	return q->tail - q->head >= q->depth;
 }
 
-/* How many operations may be outstanding beside the events that are not dequeued. */
+/* How many operations may be outstanding, given the events that are not dequeued. */
 static inline uint32_t dofi_queue_places(const struct dofi_queue *q)
 {
 	const uint32_t unread = dofi_unread_count(q->unread);

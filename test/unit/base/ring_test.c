@@ -22,6 +22,7 @@ static void init(void)
 	cr_assert(ring != MAP_FAILED);
 	out = (struct dofi_ring_out){ .ring = ring };
 	in = (struct dofi_ring_in){ .ring = ring };
+	dofi_ring_seek(&in, 0);
 }
 
 static void fini(void)
@@ -249,7 +250,7 @@ Test(ring, a_word_of_no_meaning_breaks_it)
 
 Test(ring, a_record_beyond_the_end_breaks_it)
 {
-	in.next = DOFI_RING_LINES - 1;
+	dofi_ring_seek(&in, DOFI_RING_LINES - 1);
 	word_set(in.next, 58);
 	expect_broken();
 }
@@ -262,14 +263,14 @@ Test(ring, a_skip_at_the_first_line_breaks_it)
 
 Test(ring, a_skip_to_nothing_breaks_it)
 {
-	in.next = 5;
+	dofi_ring_seek(&in, 5);
 	word_set(5, DOFI_RING_SKIP);
 	expect_broken();
 }
 
 Test(ring, a_skip_to_a_skip_breaks_it)
 {
-	in.next = 5;
+	dofi_ring_seek(&in, 5);
 	word_set(5, DOFI_RING_SKIP);
 	word_set(0, DOFI_RING_SKIP);
 	expect_broken();
@@ -303,7 +304,8 @@ Test(ring, any_bytes_are_records_within_it_or_break_it)
 	uint64_t line;
 
 	for (i = 0; i < 2000; i++) {
-		in = (struct dofi_ring_in){ .ring = ring, .next = (unsigned)rand_r(&seed) };
+		in = (struct dofi_ring_in){ .ring = ring };
+		dofi_ring_seek(&in, (unsigned)rand_r(&seed));
 		for (line = 0; line < DOFI_RING_LINES; line++)
 			word_set(line, some_word(&seed));
 		for (n = 0; n < 100 && dofi_ring_take(&in, &record); n++)

@@ -209,7 +209,7 @@ Test(rings, of_many_each_has_its_turn)
 
 static int found(void)
 {
-	const struct dofi_link *link = dofi_rings_find(rings);
+	const struct dofi_link *link = dofi_rings_find(&cq);
 	int i;
 
 	if (!link)
