@@ -4,7 +4,7 @@
  * the progress thread for events that the program polls for.
  *
  * syscalls.sh traces a case of this program for system calls of the steady state, and
- * instructions.sh counts the instructions of a send in another one.
+ * instructions.sh counts the instructions of operations in others.
  *
  * DAT_TEST_IDLE: duration of a measured wait, in seconds (default 2), multiplied by
  * DAT_TEST_SCALE. DAT_TEST_TURNS: number of messages in each direction (default 1000).
@@ -277,54 +277,133 @@ static void traced(struct pair *p)
 	player_close(p, &x);
 }
 
-/* Instructions */
+/* Instructions: instructions.sh finds the counted functions by their names. */
 
 #define COUNTED_BATCH 32
 #define COUNTED_SIZE 8
 
 static unsigned empty_polls;
 
-/* instructions.sh finds this function by its name and counts the instructions in it. */
-__attribute__((noinline)) void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment);
-void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment)
+/* The progress thread may hold the queue, and a checker runs one thread at a time. */
+static inline void counted_dequeue(DAT_EVD_HANDLE evd)
 {
-	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 	DAT_EVENT event;
 
-	if (dat_ep_post_send(x->ep, 1, (DAT_LMR_TRIPLET *)segment, cookie,
-			     DAT_COMPLETION_DEFAULT_FLAG))
-		return;
-	/* the progress thread may hold the queue, and a checker runs one thread at a time */
-	while (dat_evd_dequeue(x->n.req, &event)) {
+	while (dat_evd_dequeue(evd, &event)) {
 		empty_polls++;
 		sched_yield();
 	}
 }
 
-/* Measures sends to a peer that already waits for them. */
-static void counted(struct pair *p)
+__attribute__((noinline)) void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment);
+void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+	if (!dat_ep_post_send(x->ep, 1, (DAT_LMR_TRIPLET *)segment, cookie,
+			      DAT_COMPLETION_DEFAULT_FLAG))
+		counted_dequeue(x->n.req);
+}
+
+__attribute__((noinline)) void counted_recv_post(struct player *x, const DAT_LMR_TRIPLET *segment);
+void counted_recv_post(struct player *x, const DAT_LMR_TRIPLET *segment)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+	dat_ep_post_recv(x->ep, 1, (DAT_LMR_TRIPLET *)segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+__attribute__((noinline)) void counted_recv_end(struct player *x);
+void counted_recv_end(struct player *x)
+{
+	counted_dequeue(x->n.recv);
+}
+
+__attribute__((noinline)) DAT_RETURN counted_poll(struct player *x);
+DAT_RETURN counted_poll(struct player *x)
+{
+	DAT_EVENT event;
+
+	return dat_evd_dequeue(x->n.recv, &event);
+}
+
+/*
+ * The client sends in batches to receives that are posted. The server takes each batch once all of
+ * it is there.
+ */
+static unsigned counted_play(struct pair *p, struct player *x)
 {
 	const unsigned sends = 4 * turns() / COUNTED_BATCH * COUNTED_BATCH;
-	DAT_LMR_TRIPLET segment;
-	struct player x;
+	const DAT_LMR_TRIPLET out = mem_segment(&x->m, 0, COUNTED_SIZE),
+			      in = mem_segment(&x->m, SIZE, COUNTED_SIZE);
 	unsigned i, j;
 
-	player_open(p, &x);
-	segment = mem_segment(&x.m, 0, COUNTED_SIZE);
 	for (i = 0; i < sends; i += COUNTED_BATCH) {
 		for (j = 0; p->server && j < COUNTED_BATCH; j++)
-			post_recv(x.ep, &x.m, SIZE, COUNTED_SIZE, 1);
+			counted_recv_post(x, &in);
 		pair_sync(p);
-		for (j = 0; j < COUNTED_BATCH; j++)
-			if (p->server)
-				expect_dto(x.n.recv, 1, DAT_DTO_SUCCESS, COUNTED_SIZE);
-			else
-				counted_send(&x, &segment);
+		for (j = 0; !p->server && j < COUNTED_BATCH; j++)
+			counted_send(x, &out);
 		pair_sync(p);
+		for (j = 0; p->server && j < COUNTED_BATCH; j++)
+			counted_recv_end(x);
 	}
+	pair_sync(p);
+	return sends;
+}
+
+/* Of sends to a peer that already has receives for them: as many as sends of the client. */
+static void counted_sends(struct pair *p)
+{
+	struct player x;
+	unsigned n;
+
+	player_open(p, &x);
+	n = counted_play(p, &x);
 	if (!p->server)
-		pair_note("sends: %u, empty polls: %u", sends, empty_polls);
+		pair_note("counted: %u, empty polls: %u", n, empty_polls);
 	player_close(p, &x);
+}
+
+static void counted_recvs(struct pair *p)
+{
+	struct player x;
+	unsigned n;
+
+	player_open(p, &x);
+	n = counted_play(p, &x);
+	if (p->server)
+		pair_note("counted: %u, empty polls: %u", n, empty_polls);
+	player_close(p, &x);
+}
+
+/* Of polls that find nothing, with DAT_TEST_EPS connections (default 1). */
+static void counted_polls(struct pair *p)
+{
+	const unsigned eps = env_count("DAT_TEST_EPS", 1), polls = 4 * turns();
+	DAT_EP_HANDLE *more = calloc(eps, sizeof(*more));
+	struct player x;
+	unsigned i;
+
+	player_open(p, &x);
+	for (i = 1; i < eps; i++) {
+		more[i] = node_ep(&x.n, NULL);
+		pair_link(p, &x.n, more[i]);
+	}
+	settle(&x.n);
+	/* the program polls from now on */
+	play(&x, turns() / 10);
+	pair_sync(p);
+	for (i = 0; !p->server && i < polls; i++)
+		SAME(counted_poll(&x), DAT_QUEUE_EMPTY);
+	if (!p->server)
+		pair_note("counted: %u, empty polls: 0", polls);
+	for (i = 1; i < eps; i++) {
+		pair_unlink(p, &x.n, more[i]);
+		OK(dat_ep_free(more[i]));
+	}
+	player_close(p, &x);
+	free(more);
 }
 
 /* Waiting */
@@ -522,7 +601,12 @@ static struct pair_case cases[] = {
 	{ .name = "polling_wakes_no_thread", .server = polled, .client = polled },
 	{ .name = "a_message_wakes_a_waiter", .server = wakes, .client = wakes,
 	  .not_sockets = "its threads wake late" },
-	{ .name = "counted_sends", .server = counted, .client = counted, .seconds = 120 },
+	{ .name = "counted_sends", .server = counted_sends, .client = counted_sends,
+	  .seconds = 120 },
+	{ .name = "counted_recvs", .server = counted_recvs, .client = counted_recvs,
+	  .seconds = 120 },
+	{ .name = "counted_polls", .server = counted_polls, .client = counted_polls,
+	  .seconds = 120 },
 	{ .name = "steady_state", .server = traced, .client = traced },
 };
 
