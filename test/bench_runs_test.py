@@ -122,9 +122,9 @@ class FakeBuild:
 class Sessions(unittest.TestCase):
     LIB = argparse.Namespace(version="1.17")
 
-    def session(self, build, before=None, names=("tcp",), ucx=None, **more):
+    def session(self, build, before=None, names=("tcp",), ucx=None, tcp=None, **more):
         usual = {"repeat": 2, "time": 1, "minutes": 1, "instructions": False, "verbs": False}
-        session = plan.Session(argparse.Namespace(**{**usual, **more}), build, before, ucx)
+        session = plan.Session(argparse.Namespace(**{**usual, **more}), build, before, ucx, tcp)
         session.log = lambda text: None
         fabrics = plan.select_fabrics(list(names), False)
         with mock.patch.object(machine, "spin", return_value=0.001):
@@ -159,6 +159,24 @@ class Sessions(unittest.TestCase):
             alone = [r["run"] for r in session.runs if r["run"].startswith("dat1 ")]
             self.assertEqual(len(alone), 2 * runs)
             self.assertNotIn("--rotate", " ".join(alone))
+
+    def test_messages_of_mpi_are_compared_with_a_tcp_connection(self):
+        tcp = mock.Mock()
+        tcp.latency.side_effect = lambda size, time_ms: 5 + size / 1000
+        session = self.session(FakeBuild(), tcp=tcp)
+        runs = [r for r in session.runs if r["run"] == "qperf tcp_lat"]
+        self.assertEqual(len(runs), 2)
+        self.assertEqual({(s["side"], s["metric"], s["test"]) for s in runs[0]["samples"]},
+                         {("tcp", "latency", "mpi")})
+        self.assertEqual([s["size"] for s in runs[0]["samples"]], [8, 4096, 65536, 1 << 20])
+        self.assertEqual(runs[0]["samples"][0]["value"], 5.008)
+        other = self.session(FakeBuild(), names=("shm",), tcp=tcp)
+        self.assertFalse([r for r in other.runs if r["run"].startswith("qperf")])
+
+    def test_output_of_qperf(self):
+        self.assertAlmostEqual(programs.qperf_us("tcp_lat:\n    latency  =  7687 ns\n"), 7.687)
+        self.assertAlmostEqual(programs.qperf_us("tcp_lat:\n    latency  =  1,234 us\n"), 1234)
+        self.assertRaises(programs.Failed, programs.qperf_us, "tcp_lat:\n")
 
     def test_one_queue_where_there_is_none(self):
         build = FakeBuild("none")

@@ -11,9 +11,10 @@ from .programs import Failed
 from .stats import sample
 
 # bare: None if datperf --raw finds the fabric below the IA, else arguments of --raw-only. ucx: the
-# corresponding transports of UCX. many: whether many connections are measured.
-Fabric = collections.namedtuple("Fabric", "name bare ucx local quick many",
-                                defaults=(None, None, False, False, False))
+# corresponding transports of UCX. many: whether many connections are measured. tcp: whether messages
+# are compared with those of a TCP connection.
+Fabric = collections.namedtuple("Fabric", "name bare ucx local quick many tcp",
+                                defaults=(None, None, False, False, False, False))
 
 FABRICS = (
     # Between processes of one host ofi uses shared memory instead of the fabric that it is opened
@@ -22,7 +23,7 @@ FABRICS = (
            many=True),
     Fabric("ofi-shm", ucx="posix,cma", local=True, quick=True, many=True),
     Fabric("ofi-shm-rdm", ucx="posix,cma", local=True),
-    Fabric("ofi-tcp", ucx="tcp", quick=True, many=True),
+    Fabric("ofi-tcp", ucx="tcp", quick=True, many=True, tcp=True),
     Fabric("ofi-net"),
     Fabric("ofi-rxm"),
     Fabric("ofi-net-rdm"),
@@ -154,6 +155,12 @@ def samples_of_ucx(lines):
     return samples
 
 
+def samples_of_tcp(tcp, time_ms):
+    """Returns the samples of messages over a TCP connection, for the rows of MPI messages."""
+    return [sample("tcp", "latency", "mpi", size, tcp.latency(size, time_ms))
+            for size in LATENCY_SIZES if size != 4000]
+
+
 def samples_of_figures(lines):
     """Returns the samples of the output of figures.sh: dapltest -T P in the guest, on two providers."""
     samples = []
@@ -176,10 +183,11 @@ def samples_of_figures(lines):
 class Session:
     """All runs of one call of contrib/bench."""
 
-    def __init__(self, options, build, before, ucx):
+    def __init__(self, options, build, before, ucx, tcp):
         self.options = options
         self.builds = [("dat", build)] + ([("before", before)] if before else [])
         self.ucx = ucx
+        self.tcp = tcp
         self.runs, self.failures, self.skipped = [], [], []
         self.deadline = time.monotonic() + options.minutes * 60
 
@@ -247,6 +255,9 @@ class Session:
             steps.append(lambda rnd: self.record(
                 lib, fabric, rnd, f"ucx {fabric.ucx}",
                 lambda: samples_of_ucx(self.ucx.perf(fabric.ucx, batch))))
+        if self.tcp and fabric.tcp:
+            steps.append(lambda rnd: self.record(lib, fabric, rnd, "qperf tcp_lat",
+                                                 lambda: samples_of_tcp(self.tcp, self.options.time)))
         return steps
 
     def probe(self, lib, fabric):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Runs the programs that measure: datperf, ucx_perftest, the instruction counter, and the guest."""
+"""Runs the programs that measure: datperf, ucx_perftest, qperf, the instruction counter, the guest."""
 import contextlib
 import json
 import os
@@ -198,6 +198,38 @@ def ucx_lines(out):
         yield line[0], {name: float(value) for name, value in zip(head[1:], line[1:])}
 
 
+# --- TCP -----------------------------------------------------------------------------------
+
+class Tcp:
+    """qperf, which sends over a TCP connection and nothing above it."""
+
+    def __init__(self):
+        self.program = shutil.which("qperf")
+
+    def latency(self, size, time_ms):
+        """Returns half a round trip in us. qperf measures for whole seconds."""
+        port = free_port()
+        first, last = machine.cpus()
+        common = [self.program, "-lp", str(port)]
+        with subprocess.Popen([*common, "-ca", str(last)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              stdin=subprocess.DEVNULL) as server:
+            try:
+                wait_for_listener(port, server)
+                out = run([*common, "-la", str(first), "-ra", str(last), "-t", str(max(1, time_ms // 1000)),
+                           "-m", str(size), "-uu", "127.0.0.1", "tcp_lat"], os.environ)
+            finally:
+                server.kill()
+        return qperf_us(out)
+
+
+def qperf_us(out):
+    """Returns the latency in the output of qperf, which has no unit smaller than ns with -uu."""
+    found = re.search(r"latency += +([\d,.]+) (ns|us|ms|sec)", out)
+    if not found:
+        raise Failed("qperf printed no latency")
+    return float(found.group(1).replace(",", "")) * {"ns": 1e-3, "us": 1, "ms": 1e3, "sec": 1e6}[found.group(2)]
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -214,4 +246,4 @@ def wait_for_listener(port, server):
         if server.poll() is not None:
             break
         time.sleep(0.02)
-    raise Failed("the server of ucx_perftest does not listen")
+    raise Failed("the server does not listen")

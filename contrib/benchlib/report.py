@@ -18,7 +18,7 @@ TITLES = {
 # The columns of a row: title, name of the figure or None, name of the ratio or None.
 COLUMNS = (
     ("before", "before", None), ("", None, "dat/before"),
-    ("DAT, one buffer", "dat1", None), ("UCX", "ucx", None), ("", None, "dat/ucx"),
+    ("DAT, one buffer", "dat1", None), ("UCX", "ucx", None), ("", None, "dat/ucx"), ("TCP", "tcp", None), ("", None, "dat/tcp"),
     ("OFED", "ofed", None), ("", None, "dat/ofed"),
 )
 TESTS = ("send", "write", "read", "mpi")
@@ -111,7 +111,8 @@ def table(rows):
     columns = used(rows)
     size = "connections" if rows[0]["metric"] in CONNECTION_METRICS else "size"
     head = ["fabric", "test", size, "bare libfabric", "DAT", "DAT/bare"]
-    head += [title or divided.replace("dat", "DAT").replace("ucx", "UCX").replace("ofed", "OFED")
+    head += [title or divided.replace("dat", "DAT").replace("ucx", "UCX").replace("tcp", "TCP")
+             .replace("ofed", "OFED")
              for title, _, divided in columns]
     lines = [head, ["---"] * 3 + ["---:"] * (len(head) - 3)]
     return lines_of(lines + [cells(r, columns) for r in rows])
@@ -137,8 +138,8 @@ NOTES = """\
 Medians; ± is half the interquartile range. Latencies are half a round trip, of reads the whole. For bare
 libfabric the better of its two kinds of completion queue is shown; (fd) is the kind with a descriptor. A
 ratio is the median of the ratios of the runs or rounds. Messages rotate through buffers. UCX uses one
-buffer, so DAT/UCX divides the column "DAT, one buffer". `~`: the bare figure is unsteady, or other work
-disturbed the runs."""
+buffer, so DAT/UCX divides the column "DAT, one buffer". TCP is half a round trip of a TCP connection.
+`~`: the bare figure is unsteady, or other work disturbed the runs."""
 
 
 def verdict_line(verdict):

@@ -123,7 +123,7 @@ def row(key, samples_of):
         doubtful = doubtful or some
     best = floor(sides, METRICS[key[2]][1])
     result = dict(zip(KEY, key))
-    for name in ("dat", "dat1", "before", "ucx", "ofed"):
+    for name in ("dat", "dat1", "before", "ucx", "tcp", "ofed"):
         if name in sides:
             result[name] = figure(sides[name])
     if best:
@@ -132,7 +132,8 @@ def row(key, samples_of):
     # UCX uses one buffer; earlier documents have no such figure of DAT
     one = "dat1" if "dat1" in sides else "dat"
     for name, ours, other in (("dat/bare", "dat", best), ("dat/before", "dat", "before"),
-                              ("dat/ucx", one, "ucx"), ("dat/ofed", "dat", "ofed")):
+                              ("dat/ucx", one, "ucx"), ("dat/tcp", "dat", "tcp"),
+                              ("dat/ofed", "dat", "ofed")):
         if ours in sides and other in sides:
             result[name] = ratio(sides[ours], sides[other])
     result["unsteady"] = doubtful
