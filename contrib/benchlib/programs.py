@@ -211,11 +211,11 @@ class Tcp:
         port = free_port()
         first, last = machine.cpus()
         common = [self.program, "-lp", str(port)]
-        with subprocess.Popen([*common, "-ca", str(last)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        with subprocess.Popen(common, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               stdin=subprocess.DEVNULL) as server:
             try:
                 wait_for_listener(port, server)
-                out = run([*common, "-la", str(first), "-ra", str(last), "-t", str(max(1, time_ms // 1000)),
+                out = run([*common, "-lca", str(first), "-rca", str(last), "-t", str(max(1, time_ms // 1000)),
                            "-m", str(size), "-uu", "127.0.0.1", "tcp_lat"], os.environ)
             finally:
                 server.kill()

@@ -53,7 +53,7 @@ Test(conf, no_directory_leaves_the_search_to_the_linker)
 
 	conf_render(out, "", "", "");
 	fclose(out);
-	cr_assert_eq(count(text, " default libdaplofi.so."), 4);
+	cr_assert_eq(count(text, " default libdaplofi.so."), 8);
 	free(text);
 }
 
