@@ -151,3 +151,8 @@ int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choic
 		dofi_fabric_release(choice);
 	return ret;
 }
+
+bool dofi_is_rings(const struct dofi_fabric_choice *choice)
+{
+	return choice->quirk == &quirk;
+}

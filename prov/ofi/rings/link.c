@@ -12,11 +12,15 @@
 #define MAGIC 0x646174206f666972ull
 #define VERSION 1
 
+/* Values of dofi_link_memory.use. */
+enum { OFFERED, CLAIMED, ENDED, SHUT };
+
 struct dofi_link_memory {
 	uint64_t magic;
 	uint32_t version;
 	/* of each ring, written by its receiver: the slot in the receiver's set */
 	_Atomic uint32_t slot[2];
+	_Atomic uint32_t use;		/* of a link in one direction: OFFERED, ... */
 	struct dofi_ring ring[2];	/* 0: to the end that created the memory; 1: from it */
 };
 
@@ -120,6 +124,48 @@ void dofi_link_show_slot(struct dofi_link *link)
 {
 	atomic_store(&link->memory->slot[link->made ? 0 : 1], link->slot);
 }
+
+/* Links in one direction */
+
+static bool use_change(struct dofi_link *link, uint32_t to)
+{
+	uint32_t from = OFFERED;
+
+	return atomic_compare_exchange_strong(&link->memory->use, &from, to);
+}
+
+bool dofi_link_claim(struct dofi_link *link)
+{
+	return use_change(link, CLAIMED);
+}
+
+bool dofi_link_withdraw(struct dofi_link *link)
+{
+	return use_change(link, SHUT);
+}
+
+void dofi_link_end(struct dofi_link *link)
+{
+	atomic_store(&link->memory->use, ENDED);
+	atomic_store(&link->doorbell->ended, true);
+}
+
+void dofi_link_shut(struct dofi_link *link)
+{
+	atomic_store(&link->memory->use, SHUT);
+}
+
+bool dofi_link_has_ended(const struct dofi_link *link)
+{
+	return atomic_load(&link->memory->use) == ENDED;
+}
+
+bool dofi_link_is_shut(const struct dofi_link *link)
+{
+	return atomic_load(&link->memory->use) == SHUT;
+}
+
+/* Wakeups */
 
 /* Sets the mark before the bit of its word: the owner clears the bit first. */
 static void mark(struct dofi_doorbell *doorbell, uint32_t n)

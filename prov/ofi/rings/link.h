@@ -33,6 +33,8 @@ enum {
  */
 struct dofi_doorbell {
 	_Alignas(DOFI_RING_LINE) _Atomic uint32_t wants;
+	/* a peer has ended a link that it had claimed: dofi_link_end() */
+	_Atomic bool ended;
 	/* a bit for each word of @mark that is not 0; set after the word */
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t marked;
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t mark[DOFI_DOORBELL_WORDS];
@@ -76,6 +78,25 @@ void dofi_link_free(struct dofi_link *link);
  * Stores the slot of the incoming ring in our set for the peer, which derives its mark from that.
  */
 void dofi_link_show_slot(struct dofi_link *link);
+
+/*
+ * A link that carries frames in one direction alone, to the end that made it. Its maker may offer
+ * it to a peer that has no use for it. Exactly one of dofi_link_claim() and dofi_link_withdraw()
+ * succeeds.
+ */
+
+/* The sender will use the link. Returns false if the maker has withdrawn it. */
+bool dofi_link_claim(struct dofi_link *link);
+/* The sender sends no more; it still has to wake the maker. */
+void dofi_link_end(struct dofi_link *link);
+/* The maker withdraws its offer. Returns false if the sender has claimed the link. */
+bool dofi_link_withdraw(struct dofi_link *link);
+/* The maker reads no more, claimed or not. */
+void dofi_link_shut(struct dofi_link *link);
+/* For the maker: whether the sender has ended the link; all its frames are in the ring then. */
+bool dofi_link_has_ended(const struct dofi_link *link);
+/* For the sender: whether the maker reads no more. */
+bool dofi_link_is_shut(const struct dofi_link *link);
 
 /*
  * Reserves a frame of up to @len bytes, at most DOFI_LINK_FRAME, in the ring to the peer, like

@@ -418,6 +418,12 @@ void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link)
 		rings->turn = 0;
 }
 
+bool dofi_rings_took_end(struct dofi_rings *rings)
+{
+	return atomic_load(&rings->doorbell->ended) &&
+	       atomic_exchange(&rings->doorbell->ended, false);
+}
+
 void dofi_rings_sleep_begin(struct dofi_rings *rings)
 {
 	atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_WAKE);

@@ -40,6 +40,9 @@ int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choic
 /* Like dofi_rings_choose(), for an IA with another fabric for other hosts. Nothing is logged. */
 int dofi_rings_choose_beside(struct dofi_fabric_choice *choice);
 
+/* Whether @choice is of this fabric. */
+bool dofi_is_rings(const struct dofi_fabric_choice *choice);
+
 /*
  * The set of rings behind a completion queue. A completion has the link as op_context, the frame in
  * the ring as buf and len, and data for dofi_rings_release(), which has to be called in their
@@ -72,6 +75,9 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
 
 /* Returns a ring of @cq that has a record, each in turn; NULL if none is found. CQ lock held. */
 struct dofi_link *dofi_rings_find(const struct dofi_cq *cq);
+
+/* Returns whether a peer has ended a link since the last call: dofi_link_has_ended(). Any thread. */
+bool dofi_rings_took_end(struct dofi_rings *rings);
 
 /*
  * The progress thread is about to sleep: from now on a peer that sends wakes it. Call this, read

@@ -60,6 +60,8 @@ Test(rings_info, it_promises_what_the_provider_does_itself)
 	cr_expect(choice.rdm && choice.target_rdma && choice.write_ordered);
 	cr_expect(!choice.shared_memory);
 	cr_expect_eq(choice.frame_size, DOFI_LINK_FRAME);
+	cr_expect(dofi_is_rings(&choice));
+	cr_expect(!dofi_is_rings(&(struct dofi_fabric_choice){ .rdm = true }));
 	cr_expect(dofi_fabric_has_immed(&choice) && dofi_fabric_has_atomics(&choice));
 	dofi_info_limits(&choice, 0, &limits);
 	cr_expect_eq(limits.max_iov, 8);

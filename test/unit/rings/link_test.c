@@ -214,3 +214,50 @@ Test(link, memory_may_run_out)
 	cr_expect_eq(dofi_link_join(asker->fd, doorbell_fd[0], &link), -ENOMEM);
 	cr_expect(!link);
 }
+
+/* Links in one direction: asker made the link, and asked sends. */
+
+static void offer(void)
+{
+	cr_assert_eq(dofi_link_join(asker->fd, doorbell_fd[0], &asked), 0);
+}
+
+Test(link, an_offer_is_claimed_once)
+{
+	offer();
+	cr_expect(dofi_link_claim(asked));
+	cr_expect(!dofi_link_claim(asked));
+	cr_expect(!dofi_link_withdraw(asker));
+	send_to(asked, asker, 1);
+	cr_expect(!dofi_link_has_ended(asker));
+	cr_expect(!dofi_link_is_shut(asked));
+}
+
+Test(link, an_offer_that_was_withdrawn_is_not_claimed)
+{
+	offer();
+	cr_expect(dofi_link_withdraw(asker));
+	cr_expect(!dofi_link_claim(asked));
+	cr_expect(dofi_link_is_shut(asked));
+}
+
+Test(link, the_end_is_shown_in_the_doorbell_of_the_maker)
+{
+	offer();
+	dofi_link_claim(asked);
+	dofi_link_end(asked);
+	cr_expect(dofi_link_has_ended(asker));
+	cr_expect(atomic_load(&doorbell[0]->ended));
+	cr_expect(!atomic_load(&doorbell[1]->ended));
+	cr_expect(!dofi_link_withdraw(asker));
+}
+
+Test(link, the_sender_learns_that_the_maker_has_gone)
+{
+	offer();
+	dofi_link_claim(asked);
+	dofi_link_shut(asker);
+	cr_expect(dofi_link_is_shut(asked));
+	dofi_link_end(asked);
+	cr_expect(dofi_link_has_ended(asker));
+}

@@ -461,3 +461,13 @@ Test(rings, descriptors_may_run_out)
 	cr_expect_eq(ret, -EMFILE);
 	cr_expect_eq(cq.fid, own);
 }
+
+Test(rings, the_end_of_a_link_is_reported_once)
+{
+	add(2);
+	cr_expect(!dofi_rings_took_end(rings));
+	dofi_link_end(there[0]);
+	dofi_link_end(there[1]);
+	cr_expect(dofi_rings_took_end(rings));
+	cr_expect(!dofi_rings_took_end(rings));
+}
