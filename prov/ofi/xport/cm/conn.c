@@ -162,7 +162,7 @@ static void conn_end(struct dofi_cm_conn *s, int err)
 /* Descriptors arrive before the last byte of their message, perhaps with an earlier message. */
 static void message_take(struct dofi_cm_conn *s, struct dofi_cm_msg *msg)
 {
-	const bool takes = msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT;
+	const bool takes = dofi_cm_is_request(msg->kind) || dofi_cm_is_acceptance(msg->kind);
 	const bool may_request = s->may_request;
 
 	s->may_request = false;

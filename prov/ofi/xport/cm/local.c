@@ -11,35 +11,41 @@
 #include <stdio.h>
 #include <sys/un.h>
 
-static void listener_name(struct sockaddr_un *name, uint64_t conn_qual)
+static void listener_name(struct sockaddr_un *name, enum dofi_local_service service,
+			  uint64_t conn_qual)
 {
+	static const char *const services[] = {
+		[DOFI_LOCAL_CONNECTIONS] = "side", [DOFI_LOCAL_DATAGRAMS] = "datagrams",
+	};
+
 	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64,
-		 conn_qual);
+	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/%s/%" PRIu64,
+		 services[service], conn_qual);
 }
 
-int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
-		      const struct dofi_cm_ops *ops, void *owner,
+int dofi_local_listen(struct dofi_progress *progress, enum dofi_local_service service,
+		      uint64_t conn_qual, const struct dofi_cm_ops *ops, void *owner,
 		      struct dofi_cm_listener **listener)
 {
 	struct sockaddr_un name;
 	int ret;
 
-	listener_name(&name, conn_qual);
+	listener_name(&name, service, conn_qual);
 	ret = dofi_cm_listen(progress, (struct sockaddr *)&name, ops, owner, listener);
 	if (ret == -EADDRINUSE)
 		dofi_log(DOFI_INFO, DOFI_CM, "@%s is taken, see ss -xlp", name.sun_path + 1);
 	return ret;
 }
 
-int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
-		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,
-		       void *owner, const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
+int dofi_local_connect(struct dofi_progress *progress, enum dofi_local_service service,
+		       uint64_t conn_qual, const struct sockaddr_storage *to,
+		       const struct dofi_cm_ops *ops, void *owner,
+		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
 {
 	struct sockaddr_un name;
 	int fd;
 
-	listener_name(&name, conn_qual);
+	listener_name(&name, service, conn_qual);
 	fd = dofi_cm_socket((struct sockaddr *)&name);
 	if (fd < 0)
 		return fd;

@@ -11,20 +11,24 @@
 
 #include "xport/cm/listen.h"
 
+/* What a listener serves for its qualifier; each has names of its own. */
+enum dofi_local_service { DOFI_LOCAL_CONNECTIONS, DOFI_LOCAL_DATAGRAMS };
+
 /*
  * Like dofi_cm_listen(), for @conn_qual. -EADDRINUSE, which is logged, if a process on this host
  * has the name.
  */
-int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
-		      const struct dofi_cm_ops *ops, void *owner,
+int dofi_local_listen(struct dofi_progress *progress, enum dofi_local_service service,
+		      uint64_t conn_qual, const struct dofi_cm_ops *ops, void *owner,
 		      struct dofi_cm_listener **listener);
 
 /*
  * Like dofi_cm_connect(), to the listener for @conn_qual. @to is the address that the program
  * passed. ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
  */
-int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
-		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,
-		       void *owner, const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
+int dofi_local_connect(struct dofi_progress *progress, enum dofi_local_service service,
+		       uint64_t conn_qual, const struct sockaddr_storage *to,
+		       const struct dofi_cm_ops *ops, void *owner,
+		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 
 #endif

@@ -80,7 +80,8 @@ static int cm_connect(struct dofi_ep *ep, struct rdm_peer *peer, const struct do
 	if (dofi_port_address_of_none(&r->peer))
 		return -ENETUNREACH;
 	if (rdm_has_rings(ep->obj.ia))
-		return dofi_local_connect(p, r->conn_qual, &r->peer, &cm_ops, peer, msg, &peer->cm);
+		return dofi_local_connect(p, DOFI_LOCAL_CONNECTIONS, r->conn_qual, &r->peer,
+					  &cm_ops, peer, msg, &peer->cm);
 	dofi_port_address(&address, &r->peer, false, dofi_wire_port(r->conn_qual, ep->attempt));
 	return dofi_cm_connect(p, (struct sockaddr *)&address, &cm_ops, peer, msg, &peer->cm);
 }
@@ -233,10 +234,10 @@ static int name_listen(struct dofi_sp *sp, struct rdm_listener *l)
 	int ret, i;
 
 	if (qual)
-		return dofi_local_listen(p, qual, &cm_ops, l, &l->cm);
+		return dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm);
 	for (i = 0, ret = -EADDRINUSE; i < NAME_TRIES && ret == -EADDRINUSE; i++) {
 		qual = 0x8000 | (dofi_random() & 0x7fff);
-		ret = dofi_local_listen(p, qual, &cm_ops, l, &l->cm);
+		ret = dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm);
 	}
 	if (!ret)
 		sp->conn_qual = qual;

@@ -114,10 +114,11 @@ static void expect_taken(unsigned n)
 	fds_close(taken, n_taken);
 }
 
-static void exchange_fds(void)
+static void exchange_fds(enum dofi_cm_kind request, enum dofi_cm_kind answer)
 {
-	struct dofi_cm_msg msg = cm_msg(DOFI_CM_REQUEST);
+	struct dofi_cm_msg msg = cm_msg(request);
 
+	cm.first = request;
 	cr_assert_eq(pipe2(pipe_fd, O_CLOEXEC), 0);
 	cm.on_request = cm.on_message = take_fds;
 	cr_assert_eq(cm_listen(AF_UNIX), 0);
@@ -128,7 +129,7 @@ static void exchange_fds(void)
 	cm_await(1);
 	cm_settle();
 	expect_taken(2);
-	msg.kind = DOFI_CM_ACCEPT;
+	msg.kind = answer;
 	msg.n_fds = 1;
 	cm_send(cm.passive, &msg);
 	cm_await(1);
@@ -145,13 +146,18 @@ static void exchange_fds(void)
 
 Test(cm, descriptors_go_with_their_message)
 {
-	exchange_fds();
+	exchange_fds(DOFI_CM_REQUEST, DOFI_CM_ACCEPT);
+}
+
+Test(cm, descriptors_go_with_addresses_of_datagram_eps)
+{
+	exchange_fds(DOFI_CM_DATAGRAM_REQUEST, DOFI_CM_DATAGRAM_ACCEPT);
 }
 
 Test(cm, descriptors_go_with_the_first_bytes_that_the_socket_takes)
 {
 	cm_fault.send_most = 7;
-	exchange_fds();
+	exchange_fds(DOFI_CM_REQUEST, DOFI_CM_ACCEPT);
 }
 
 static void put_with_fds(int fd, const void *bytes, size_t len, const int *fds, unsigned n)

@@ -55,6 +55,7 @@ static const struct dofi_cm_ops ops = { .request = requested, .message = heard, 
 /* The calls, on the progress thread */
 
 struct call {
+	enum dofi_local_service service;
 	uint64_t conn_qual;
 	struct dofi_cm_listener *listener;
 	struct dofi_cm_conn *conn;
@@ -65,7 +66,7 @@ static void do_listen(void *arg)
 {
 	struct call *c = arg;
 
-	c->ret = dofi_local_listen(&cm.progress, c->conn_qual, &ops, &cm, &c->listener);
+	c->ret = dofi_local_listen(&cm.progress, c->service, c->conn_qual, &ops, &cm, &c->listener);
 }
 
 static struct call listen_for(uint64_t conn_qual)
@@ -94,7 +95,7 @@ static void do_connect(void *arg)
 
 	memcpy(&address, &to, sizeof(to));
 	msg.conn_qual = c->conn_qual;
-	c->ret = dofi_local_connect(&cm.progress, c->conn_qual, &address, &ops, &cm, &msg,
+	c->ret = dofi_local_connect(&cm.progress, c->service, c->conn_qual, &address, &ops, &cm, &msg,
 				    &c->conn);
 }
 
@@ -202,4 +203,25 @@ Test(cm_local, a_name_is_free_again_when_its_listener_is_closed)
 	l = listen_for(own_qual(1));
 	cr_expect_eq(l.ret, 0);
 	cm_do(do_unlisten, l.listener);
+}
+
+Test(cm_local, services_of_a_qualifier_have_names_of_their_own)
+{
+	struct call l = listen_for(own_qual(1)), other = {
+		.service = DOFI_LOCAL_DATAGRAMS, .conn_qual = own_qual(1),
+	}, c = other;
+
+	cr_assert_eq(l.ret, 0);
+	cm_do(do_connect, &c);
+	cm_await(1);
+	cr_expect_eq(cm.active_err, -ECONNREFUSED);
+	cm_close(c.conn);
+	cm_do(do_listen, &other);
+	cr_assert_eq(other.ret, 0);
+	cm_do(do_unlisten, l.listener);
+	cm_do(do_connect, &c);
+	cm_await(1);
+	cr_expect_eq(requested_qual, own_qual(1));
+	close_both(&c);
+	cm_do(do_unlisten, other.listener);
 }
