@@ -76,7 +76,7 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
 /* Returns a ring of @cq that has a record, each in turn; NULL if none is found. CQ lock held. */
 struct dofi_link *dofi_rings_find(const struct dofi_cq *cq);
 
-/* Returns whether a peer has ended a link since the last call: dofi_link_has_ended(). Any thread. */
+/* Returns whether a peer has ended a link since the last call, see dofi_link_end(). Any thread. */
 bool dofi_rings_took_end(struct dofi_rings *rings);
 
 /*

@@ -95,8 +95,8 @@ static void do_connect(void *arg)
 
 	memcpy(&address, &to, sizeof(to));
 	msg.conn_qual = c->conn_qual;
-	c->ret = dofi_local_connect(&cm.progress, c->service, c->conn_qual, &address, &ops, &cm, &msg,
-				    &c->conn);
+	c->ret = dofi_local_connect(&cm.progress, c->service, c->conn_qual, &address, &ops, &cm,
+				    &msg, &c->conn);
 }
 
 static struct call connect_to(uint64_t conn_qual)
