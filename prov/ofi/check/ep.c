@@ -148,7 +148,8 @@ static bool is_cq_of(const struct dofi_pz *pz, const struct dofi_cq *cq)
 	for (i = 0; i < pz->domain.n_more; i++)
 		if (pz->domain.more[i] == cq)
 			return true;
-	return cq == &pz->domain.cq || cq == &pz->local.cq || cq == &pz->datagram.cq;
+	return cq == &pz->domain.cq || cq == &pz->local.cq || cq == &pz->datagram.cq ||
+	       cq == &pz->datagram_rings.cq;
 }
 
 static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)

@@ -16,7 +16,7 @@ static int feeders(struct dofi_ia *ia, const struct dofi_evd *evd, const struct 
 	{
 		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
 
-		if (ep->cq == cq)
+		if (ep->cq == cq || ep->second_cq == cq)
 			n += (ep->recv_evd == evd) + (ep->request_evd == evd);
 	}
 	return n;

@@ -114,6 +114,8 @@ static void pz_check(struct dofi_ia *ia, struct dofi_pz *pz, FILE *set)
 		cq_check(&ia->progress, &pz->local.cq, set);
 	if (pz->datagram.fid)
 		cq_check(&ia->progress, &pz->datagram.cq, set);
+	if (pz->datagram_rings.fid)
+		cq_check(&ia->progress, &pz->datagram_rings.cq, set);
 }
 
 /* The program changes these lists only in calls, so that they stay while no lock is held. */

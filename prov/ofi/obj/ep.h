@@ -61,6 +61,8 @@ struct dofi_ep {
 	const struct dofi_xport *xport;
 	/* where its operations complete; the PZ's CQ without a peer */
 	struct dofi_cq *cq;
+	/* of a datagram EP: another CQ where its datagrams arrive, or NULL */
+	struct dofi_cq *second_cq;
 	/* of the CQ; NULL unless the EP has an endpoint of its own open */
 	struct dofi_shard *shard;
 	/* the fabric endpoint, its own or its PZ's; NULL unless open */

@@ -212,6 +212,16 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 	ep->cq = cq;
 }
 
+void dofi_ep_set_second_cq(struct dofi_ep *ep, struct dofi_cq *cq)
+{
+	const struct dofi_ep_parts parts = parts_of(ep);
+
+	dofi_ep_assert_locked(ep);
+	feeds(&parts, ep->second_cq, dofi_evd_feed_put);
+	feeds(&parts, cq, dofi_evd_feed_get);
+	ep->second_cq = cq;
+}
+
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 {
 	const struct dofi_ep_parts old = parts_of(ep);

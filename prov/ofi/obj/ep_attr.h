@@ -36,6 +36,10 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOF
  */
 void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
 /*
+ * Sets the second CQ of a datagram EP, which its EVDs poll as well; NULL: none. EP lock held.
+ */
+void dofi_ep_set_second_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
+/*
  * Compares the receives that the EP holds with its watermarks, reports those that are passed, and
  * sets the queue's depth to the next one, so that a post below it tests the depth alone. Called
  * after each change of the receives, the watermarks, or the state. EP lock held.

@@ -81,7 +81,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->datagrams = datagrams;
 	ep->xport = datagrams ? ep->obj.ia->datagrams->xport : ep->obj.ia->xport;
 	exchanges_init(ep);
-	ep->cq = NULL;
+	ep->cq = ep->second_cq = NULL;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
 	ep->shard = NULL;
