@@ -156,8 +156,10 @@ dofi_api_sources = \
 
 # Datagrams, which 1.2 does not have.
 dofi_datagram_sources = \
+	prov/ofi/xport/ud/bell.c \
 	prov/ofi/xport/ud/call.c \
 	prov/ofi/xport/ud/frame.c \
+	prov/ofi/xport/ud/inbox.c \
 	prov/ofi/xport/ud/peer.c \
 	prov/ofi/xport/ud/pz.c \
 	prov/ofi/xport/ud/recv.c \
@@ -327,8 +329,10 @@ noinst_HEADERS += \
 	prov/ofi/xport/cm/listen.h \
 	prov/ofi/xport/cm/local.h \
 	prov/ofi/xport/cm/wire.h \
+	prov/ofi/xport/ud/bell.h \
 	prov/ofi/xport/ud/call.h \
 	prov/ofi/xport/ud/frame.h \
+	prov/ofi/xport/ud/inbox.h \
 	prov/ofi/xport/ud/peer.h \
 	prov/ofi/xport/ud/pz.h \
 	prov/ofi/xport/ud/recv.h \

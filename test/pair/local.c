@@ -8,6 +8,9 @@
  */
 
 #include "cable.h"
+#if DAT_VERSION_MAJOR >= 2
+#include "datagram.h"
+#endif
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -40,9 +43,12 @@ struct setup {
 	bool shared;
 };
 
-/* Connections over TCP */
+/* Sockets of the network */
 
-static bool is_established(const char *table, unsigned long inode)
+#define ESTABLISHED 1u			/* states in the kernel's tables */
+#define UNCONNECTED 7u
+
+static bool is_listed(const char *table, unsigned wanted, unsigned long inode)
 {
 	unsigned long found;
 	bool is = false;
@@ -55,12 +61,13 @@ static bool is_established(const char *table, unsigned long inode)
 	while (!is && fgets(line, sizeof(line), f))
 		is = sscanf(line, " %*d: %*s %*s %x %*s %*s %*s %*d %*d %lu", &state, &found) ==
 			     2 &&
-		     state == 1 && found == inode;
+		     state == wanted && found == inode;
 	fclose(f);
 	return is;
 }
 
-static unsigned tcp_connections(void)
+/* How many sockets of the process are in @table, or in @table6 of IPv6, in @state. */
+static unsigned sockets(const char *table, const char *table6, unsigned state)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *e;
@@ -78,11 +85,15 @@ static unsigned tcp_connections(void)
 			continue;
 		target[len] = 0;
 		if (sscanf(target, "socket:[%lu]", &inode) == 1)
-			n += is_established("/proc/self/net/tcp", inode) ||
-			     is_established("/proc/self/net/tcp6", inode);
+			n += is_listed(table, state, inode) || is_listed(table6, state, inode);
 	}
 	closedir(dir);
 	return n;
+}
+
+static unsigned tcp_connections(void)
+{
+	return sockets("/proc/self/net/tcp", "/proc/self/net/tcp6", ESTABLISHED);
 }
 
 /* Checks the counter itself: it must see a connection that is there. */
@@ -143,6 +154,34 @@ static void run_setup(struct pair *p)
 		CHECK(tcp_connections(), "no TCP connection");
 	link_close(p, &l);
 }
+
+#if DAT_VERSION_MAJOR >= 2
+static unsigned udp_sockets(void)
+{
+	return sockets("/proc/self/net/udp", "/proc/self/net/udp6", UNCONNECTED);
+}
+
+/* Datagrams from the client to the server and back, over rings or over UDP. */
+static void run_datagrams(struct pair *p)
+{
+	const struct setup *setup = pair_arg();
+	void (*prepare)(void) = p->server ? setup->server : setup->client;
+	struct ud u;
+
+	if (prepare)
+		prepare();
+	ud_open(p, &u);
+	post_recv(u.ep, &u.m, 0, GRH + 1000, 1);
+	pair_sync(p);
+	ud_send(&u, &u.to, UD_HALF, 1000, 2);
+	ud_done(u.n.recv, u.ep, 1, DAT_IB_DTO_RECV_UD, GRH + 1000);
+	if (setup->shared)
+		SAME(udp_sockets(), 0);
+	else
+		SAME(udp_sockets(), 1);
+	ud_close(p, &u);
+}
+#endif
 
 static void shm_works(struct pair *p)
 {
@@ -504,6 +543,16 @@ static const struct pair_case cases[] = {
 		  .arg = &pids),
 	PAIR_CASE("different IPC namespaces, only shared memory", shm_works, shm_works,
 		  .arg = &ipc),
+#if DAT_VERSION_MAJOR >= 2
+	PAIR_CASE("datagrams by shared memory", run_datagrams, run_datagrams, .arg = &shared),
+	PAIR_CASE("datagrams, shared memory disabled in the server", run_datagrams, run_datagrams,
+		  .arg = &server_disabled),
+	PAIR_CASE("datagrams, shared memory disabled in the client", run_datagrams, run_datagrams,
+		  .arg = &client_disabled),
+	PAIR_CASE("datagrams, different users", run_datagrams, run_datagrams, .arg = &users),
+	PAIR_CASE("datagrams, different PID namespaces", run_datagrams, run_datagrams,
+		  .arg = &pids),
+#endif
 	PAIR_CASE("another user holds the socket name", squatted_server, squatted_client,
 		  .arg = ""),
 	PAIR_CASE("another program holds the socket name", squatted_server, squatted_client,

@@ -172,6 +172,7 @@ test_robust_attacker_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /n
 
 SLOW_TESTS += \
 	test/robust/crowd-both.sh \
+	test/robust/datagrams-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
 	test/robust/hosts.sh \
@@ -187,6 +188,7 @@ SLOW_TESTS += \
 
 LIBFABRIC_TESTS += \
 	test/robust/crowd-both.sh \
+	test/robust/datagrams-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
 	test/robust/privileged.sh \
@@ -197,6 +199,7 @@ LIBFABRIC_TESTS += \
 
 EXTRA_DIST += \
 	test/robust/crowd-both.sh \
+	test/robust/datagrams-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
 	test/robust/deaths.sh \

@@ -82,11 +82,18 @@ struct rdm_pending;
  */
 extern const struct dofi_xport dofi_rdm_xport, dofi_rings_xport;
 
+/* A set of rings in addition to those of connections, of which peers wake the progress thread. */
+struct rdm_ring_guest {
+	struct dofi_rings *rings;
+	LIST_ENTRY(rdm_ring_guest) link;
+};
+
 /* The transport's part of an IA. */
 struct rdm_ia {
 	struct dofi_ports ports;
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
+	LIST_HEAD(, rdm_ring_guest) ring_guests; /* used by the progress thread alone */
 	struct dofi_progress *progress;
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
 	bool rings;			/* connections are rings, not endpoints of a fabric */

@@ -58,16 +58,22 @@ void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
 
 void rdm_rings_rest(struct rdm_ia *ria)
 {
+	struct rdm_ring_guest *guest;
 	struct rdm_pz *rpz;
 
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		dofi_rings_sleep_begin(rpz->rings);
+	LIST_FOREACH(guest, &ria->ring_guests, link)
+		dofi_rings_sleep_begin(guest->rings);
 }
 
 void rdm_rings_rise(struct rdm_ia *ria)
 {
+	struct rdm_ring_guest *guest;
 	struct rdm_pz *rpz;
 
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		dofi_rings_sleep_end(rpz->rings);
+	LIST_FOREACH(guest, &ria->ring_guests, link)
+		dofi_rings_sleep_end(guest->rings);
 }

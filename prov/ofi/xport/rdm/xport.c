@@ -42,9 +42,10 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	}
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->pzs);
+	LIST_INIT(&ria->ring_guests);
 	ria->progress = &ia->progress;
 	ria->ring_ops = &ring_progress_ops;
-	ria->rings = choice->info->fabric_attr->fabric == &dofi_rings_fabric;
+	ria->rings = dofi_is_rings(choice);
 	ria->arrived = buffer_arrived;
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
 	return 0;

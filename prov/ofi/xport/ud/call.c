@@ -5,14 +5,19 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "xport/cm/conn.h"
+#include "xport/cm/address.h"
+#include "xport/cm/local.h"
 #include "xport/ports.h"
+#include "xport/ud/inbox.h"
 #include "xport/ud/peer.h"
+#include "xport/ud/pz.h"
 #include "xport/wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * Most exchanges that this end has begun and that are not answered: each has a descriptor. The
@@ -32,6 +37,9 @@ struct ud_call {
 	struct dofi_exchange *x;
 	struct ud_ep *uep;
 	struct dofi_cm_conn *cm;	/* NULL while it is delayed */
+	bool here;			/* to an address of this host, where the IA has rings */
+	bool near;			/* the attempt is to the local socket of the qualifier */
+	struct ud_inbox *inbox;		/* offered by that attempt, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	bool begun;
 	bool foreign;			/* a port had a peer of another fabric */
@@ -52,6 +60,15 @@ static struct dofi_progress *progress_of(const struct ud_call *call)
 	return &uia_of(call)->ia->progress;
 }
 
+/* @bell is that of the peer, or NULL. */
+static void attempt_close(struct ud_call *call, const char *bell)
+{
+	dofi_cm_close(call->cm);
+	call->cm = NULL;
+	ud_inbox_settle(call->inbox, bell);
+	call->inbox = NULL;
+}
+
 /* Frees @call; another exchange may begin. */
 static void call_free(struct ud_call *call)
 {
@@ -59,7 +76,7 @@ static void call_free(struct ud_call *call)
 
 	dofi_timer_stop(&uia->ia->progress, &call->timer);
 	dofi_timer_stop(&uia->ia->progress, &call->repeat);
-	dofi_cm_close(call->cm);
+	attempt_close(call, NULL);
 	LIST_REMOVE(call, link);
 	if (call->begun)
 		uia->n_calls--;
@@ -108,17 +125,19 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 		.data_size = msg->data_size,
 	};
 	struct ud_peer *peer;
-	struct ud_intro intro;
-	int ret = ud_intro_take(&intro, msg) ? 0 : -EPROTO;
+	struct ud_intro intro = { .link = NULL };
+	int ret = (call->near ? ud_intro_take_near : ud_intro_take)(&intro, msg) ? 0 : -EPROTO;
 
 	if (!ret)
 		ret = ud_peer_get(call->uep->upz, &intro, &peer);
+	ud_intro_drop(&intro);
 	if (ret) {
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
 		return;
 	}
 	how.ah = peer;
 	dofi_cm_send(call->cm, &ready);
+	attempt_close(call, intro.bell);
 	call_end(call, &how);
 }
 
@@ -133,6 +152,7 @@ static void rejected(struct ud_call *call, const struct dofi_cm_msg *msg)
 }
 
 static void attempt_next(struct ud_call *call, const char *why);
+static void round_again(struct ud_call *call);
 
 /* Another program may have the port, or another IA of this qualifier. */
 static void refused(struct ud_call *call, uint8_t reason)
@@ -142,7 +162,7 @@ static void refused(struct ud_call *call, uint8_t reason)
 		attempt_next(call, DOFI_NO_LISTENER);
 		break;
 	case DOFI_CM_NO_PATH:
-		call->foreign = true;
+		call->foreign |= !call->near;
 		attempt_next(call, NULL);
 		break;
 	default:
@@ -180,13 +200,66 @@ static void on_failure(struct dofi_cm_conn *cm, int err)
 {
 	struct ud_call *call = dofi_cm_owner(cm);
 
-	if (is_absence(err))
+	if (call->near && err == -EAGAIN)
+		round_again(call);	/* the peer's queue of connections is full */
+	else if (call->near || is_absence(err))
 		attempt_next(call, "no datagram endpoint of the peer listens there");
 	else
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-err));
 }
 
 static const struct dofi_cm_ops active_ops = { .message = on_answer, .ended = on_failure };
+
+/*
+ * Descriptors of an exchange within the host: those of its socket and its inbox, and two that come
+ * with the answer.
+ */
+#define NEAR_FDS 4
+
+/* Returns 0 if as many descriptors as an exchange needs are free, or else -EMFILE or -ENFILE. */
+static int descriptors_check(const struct ud_call *call)
+{
+	const int any = dofi_rings_doorbell(call->uep->upz->rings);
+	int fd[NEAR_FDS], n, ret = 0;
+
+	for (n = 0; n < NEAR_FDS && !ret; n++) {
+		fd[n] = fcntl(any, F_DUPFD_CLOEXEC, 0);
+		ret = fd[n] < 0 ? -errno : 0;
+	}
+	n -= ret != 0;
+	while (n)
+		close(fd[--n]);
+	return ret;
+}
+
+static int attempt_near(struct ud_call *call, struct dofi_cm_msg *msg)
+{
+	const struct dofi_request *r = &call->x->request;
+	int ret = descriptors_check(call);
+
+	if (!ret)
+		ret = ud_inbox_open(call->uep->upz, &call->inbox);
+	if (ret)
+		return ret;
+	ud_introduce_near(call->uep, call->inbox, msg);
+	return dofi_local_connect(progress_of(call), DOFI_LOCAL_DATAGRAMS, r->conn_qual, &r->peer,
+				  &active_ops, call, msg, &call->cm);
+}
+
+static int attempt_net(struct ud_call *call, struct dofi_cm_msg *msg)
+{
+	const struct dofi_request *r = &call->x->request;
+	struct sockaddr_storage address;
+	int ret = ud_pz_open_net(call->uep->upz);
+
+	if (ret)
+		return ret;
+	ud_introduce(call->uep, msg);
+	dofi_port_address(&address, &r->peer, false,
+			  dofi_wire_datagram_port(r->conn_qual, call->attempt));
+	return dofi_cm_connect(progress_of(call), (struct sockaddr *)&address, &active_ops, call,
+			       msg, &call->cm);
+}
 
 static int attempt(struct ud_call *call)
 {
@@ -195,15 +268,12 @@ static int attempt(struct ud_call *call)
 		.kind = DOFI_CM_DATAGRAM_REQUEST, .conn_qual = r->conn_qual, .data = r->data,
 		.data_size = (uint16_t)r->data_size,
 	};
-	struct sockaddr_storage address;
 
 	if (dofi_port_address_of_none(&r->peer))
 		return -ENETUNREACH;
-	ud_introduce(call->uep, &msg);
-	dofi_port_address(&address, &r->peer, false,
-			  dofi_wire_datagram_port(r->conn_qual, call->attempt));
-	return dofi_cm_connect(progress_of(call), (struct sockaddr *)&address, &active_ops, call,
-			       &msg, &call->cm);
+	if (!call->near && !uia_of(call)->fabric)
+		return -EHOSTUNREACH;
+	return call->near ? attempt_near(call, &msg) : attempt_net(call, &msg);
 }
 
 static void repeat_later(struct ud_call *call)
@@ -223,17 +293,31 @@ static void attempt_again(struct ud_call *call)
 	const int ret = attempt(call);
 
 	if (is_to_wait(call, ret))
-		repeat_later(call);
+		round_again(call);
+	else if (ret && call->near && uia_of(call)->fabric)
+		attempt_next(call, NULL);
 	else if (ret)
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
 }
 
-static void on_repeat(struct dofi_timer *timer)
+/* Begins with the best way to the peer. */
+static void round_begin(struct ud_call *call)
 {
-	struct ud_call *call = DOFI_CONTAINER_OF(timer, struct ud_call, repeat);
-
+	call->near = call->here;
 	call->attempt = 0;
 	attempt_again(call);
+}
+
+static void on_repeat(struct dofi_timer *timer)
+{
+	round_begin(DOFI_CONTAINER_OF(timer, struct ud_call, repeat));
+}
+
+/* Ends the attempt, and tries all again a little later. */
+static void round_again(struct ud_call *call)
+{
+	attempt_close(call, NULL);
+	repeat_later(call);
 }
 
 /* No port has the peer: @why, unless one had a peer of another fabric. */
@@ -245,12 +329,20 @@ static void attempts_fail(struct ud_call *call, const char *why)
 		call_fail(call, DAT_IB_UD_CONNECTION_REJECT_EVENT, why);
 }
 
-/* Tries the next of the qualifier's ports, and all of them again a little later. */
+/* Whether another attempt is left in this round: over the net, or at its next port. */
+static bool attempt_advance(struct ud_call *call)
+{
+	if (!call->near)
+		return ++call->attempt < DOFI_WIRE_DATAGRAM_PORTS;
+	call->near = false;
+	return uia_of(call)->fabric;
+}
+
+/* Tries the next way or port to the peer, and all of them again a little later. */
 static void attempt_next(struct ud_call *call, const char *why)
 {
-	dofi_cm_close(call->cm);
-	call->cm = NULL;
-	if (++call->attempt < DOFI_WIRE_DATAGRAM_PORTS)
+	attempt_close(call, NULL);
+	if (attempt_advance(call))
 		attempt_again(call);
 	else if (dofi_now() < call->repeat_until)
 		repeat_later(call);
@@ -262,9 +354,10 @@ static void call_begin(struct ud_ia *uia, struct ud_call *call)
 {
 	TAILQ_REMOVE(&uia->delayed, call, delay);
 	call->begun = true;
+	call->here = uia->rings && dofi_cm_is_here(&call->x->request.peer);
 	call->repeat_until = dofi_now() + REPEAT_NS;
 	uia->n_calls++;
-	attempt_again(call);
+	round_begin(call);
 }
 
 static void calls_begin(struct ud_ia *uia)

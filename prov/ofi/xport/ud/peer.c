@@ -25,27 +25,61 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg)
 		.frame_size = msg->frame_size, .addr_len = msg->addr_len,
 	};
 	memcpy(intro->fabric, msg->fabric, sizeof(intro->fabric));
+	memcpy(intro->bell, msg->bell, sizeof(intro->bell));
 	memcpy(intro->addr, msg->addr, msg->addr_len);
 	return true;
 }
 
+/* Descriptors of a message between peers on one host. */
+enum { INBOX_FD, DOORBELL_FD, FDS };
+
+bool ud_intro_take_near(struct ud_intro *intro, const struct dofi_cm_msg *msg)
+{
+	return ud_intro_take(intro, msg) && msg->n_fds == FDS && msg->bell[0] &&
+	       msg->addr_len == sizeof(UD_LAYOUT) &&
+	       !memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) &&
+	       !dofi_link_join(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], &intro->link);
+}
+
+void ud_intro_drop(struct ud_intro *intro)
+{
+	dofi_link_free(intro->link);
+	intro->link = NULL;
+}
+
 bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro)
 {
-	return !strcmp(intro->fabric, uia->fabric->info->fabric_attr->prov_name) &&
+	if (intro->link)
+		return uia->rings;
+	return uia->fabric && !strcmp(intro->fabric, uia->fabric->info->fabric_attr->prov_name) &&
 	       (!uia->fabric->shared_memory || dofi_host_shares_pids(&uia->host, &intro->host));
+}
+
+static void introduce_ep(const struct ud_ep *uep, struct dofi_cm_msg *msg)
+{
+	const struct ud_pz *upz = uep->upz;
+
+	msg->number = uep->number;
+	msg->key = upz->key;
+	msg->frame_size = (uint32_t)upz->uia->frame_size;
+	msg->host = upz->uia->host;
+}
+
+void ud_introduce_near(const struct ud_ep *uep, const struct ud_inbox *inbox,
+		       struct dofi_cm_msg *msg)
+{
+	introduce_ep(uep, msg);
+	ud_inbox_show(inbox, msg);
 }
 
 void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg)
 {
 	const struct ud_pz *upz = uep->upz;
 
-	msg->number = uep->number;
-	msg->key = upz->key;
-	msg->frame_size = (uint32_t)upz->rdm.frame_size;
+	introduce_ep(uep, msg);
 	msg->addr_format = upz->rdm.address_format;
 	msg->addr_len = (uint16_t)upz->rdm.address_len;
 	msg->addr = upz->rdm.address;
-	msg->host = upz->uia->host;
 	strncpy(msg->fabric, upz->uia->fabric->info->fabric_attr->prov_name,
 		sizeof(msg->fabric) - 1);
 }
@@ -112,18 +146,38 @@ static struct ud_peer *find(const struct ud_pz *upz, const struct ud_intro *intr
 	return NULL;
 }
 
-static int reach(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer *peer)
+/* Takes over the peer's inbox. */
+static int claim(struct ud_intro *intro, struct ud_peer *peer)
+{
+	if (!dofi_link_claim(intro->link))
+		return -ECONNRESET;
+	peer->link = intro->link;
+	intro->link = NULL;
+	memcpy(peer->bell, intro->bell, sizeof(peer->bell));
+	return 0;
+}
+
+static int reach(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer *peer)
 {
 	int ret;
 
 	if (!ud_intro_suits(upz->uia, intro))
 		return -EHOSTUNREACH;
+	if (intro->link)
+		return claim(intro, peer);
 	if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid())
 		peer->here = here_find(intro->key);
 	dofi_mutex_lock(&upz->lock);
 	ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
 	dofi_mutex_unlock(&upz->lock);
 	return ret;
+}
+
+static void inbox_leave(struct ud_peer *peer)
+{
+	dofi_link_end(peer->link);
+	ud_bell_ring(&peer->upz->uia->bell, peer->bell);
+	dofi_link_free(peer->link);
 }
 
 /*
@@ -134,6 +188,10 @@ static void leave(struct ud_peer *peer)
 {
 	struct ud_pz *upz = peer->upz;
 
+	if (peer->link) {
+		inbox_leave(peer);
+		return;
+	}
 	dofi_mutex_lock(&upz->lock);
 	dofi_rdm_peer_remove(&upz->rdm, peer->to, peer->taken && !peer->here);
 	dofi_mutex_unlock(&upz->lock);
@@ -142,6 +200,8 @@ static void leave(struct ud_peer *peer)
 static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_intro *intro)
 {
 	peer->upz = upz;
+	peer->link = NULL;
+	peer->gone = false;
 	peer->key = intro->key;
 	peer->frame_size = intro->frame_size;
 	peer->here = NULL;
@@ -153,7 +213,7 @@ static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_i
 	memcpy(peer->addr, intro->addr, intro->addr_len);
 }
 
-static int peer_new(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer **out)
+static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **out)
 {
 	struct ud_peer *peer = dofi_pool_get(&peers);
 	int ret;
@@ -187,7 +247,7 @@ static void log_unreached(const struct ud_intro *intro, int ret)
 }
 
 /* A peer that waits for its removal becomes valid again. */
-int ud_peer_get(struct ud_pz *upz, const struct ud_intro *intro, struct ud_peer **out)
+int ud_peer_get(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **out)
 {
 	struct ud_peer *peer = find(upz, intro);
 	int ret = peer ? 0 : peer_new(upz, intro, &peer);
@@ -218,6 +278,12 @@ static void peer_remove(struct ud_peer *peer)
 	dofi_table_remove(&peer->upz->table, &peer->in_table);
 	leave(peer);
 	dofi_pool_put(&peers, peer);
+}
+
+bool ud_peer_has_ended(const struct ud_peer *peer)
+{
+	return dofi_link_is_shut(peer->link) ||
+	       !ud_bell_ring(&peer->upz->uia->bell, peer->bell);
 }
 
 void ud_peer_put(struct ud_peer *peer)

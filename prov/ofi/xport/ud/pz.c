@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The endpoint of a PZ, and its EPs by number. */
+/* The ways of a PZ, and its EPs by number. */
 
 #include "xport/ud/pz.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "obj/ep_attr.h"
 #include "xport/rdm/pz.h"
+#include "xport/ud/inbox.h"
 #include "xport/ud/peer.h"
 #include "xport/ud/recv.h"
 #include "xport/ud/send.h"
@@ -37,27 +39,31 @@ static uint64_t key_new(void)
 	return high && low ? high << 32 | low : 0;
 }
 
+/* The net */
+
 /* Opens a domain of its own, or uses that of the PZ, with its guard. */
-static int domain_open(struct ud_pz *upz)
+static int net_domain_open(struct ud_pz *upz)
 {
 	struct ud_ia *uia = upz->uia;
 	struct rdm_pz *rpz;
 	int ret;
 
-	upz->domain = &upz->pz->datagram;
-	if (uia->own.info)
-		return dofi_domain_open_on(upz->domain, &uia->ia->progress, uia->fid, &uia->own_ops,
-					   &uia->own);
+	if (uia->own.info) {
+		ret = dofi_domain_open_on(&upz->pz->datagram, &uia->ia->progress, uia->fid,
+					  &uia->own_ops, &uia->own);
+		upz->net.domain = ret ? NULL : &upz->pz->datagram;
+		return ret;
+	}
 	ret = rdm_pz_open(upz->pz, &rpz);
-	if (!ret)
-		upz->domain = rpz->domain;
+	upz->net.domain = ret ? NULL : rpz->domain;
 	return ret;
 }
 
-static void domain_close(struct ud_pz *upz)
+static void net_domain_close(struct ud_pz *upz)
 {
-	if (upz->domain == &upz->pz->datagram)
-		dofi_domain_close(upz->domain);
+	if (upz->net.domain == &upz->pz->datagram)
+		dofi_domain_close(upz->net.domain);
+	upz->net.domain = NULL;
 }
 
 static int endpoint_open(struct ud_pz *upz)
@@ -67,7 +73,7 @@ static int endpoint_open(struct ud_pz *upz)
 		.n_buffers = buffers_of(uia->fabric), .arrived = ud_arrived,
 	};
 
-	return dofi_rdm_open(&upz->rdm, upz->domain, uia->fabric, &options);
+	return dofi_rdm_open(&upz->rdm, upz->net.domain, uia->fabric, &options);
 }
 
 static size_t inject_of(const struct dofi_fabric_choice *fabric)
@@ -77,32 +83,118 @@ static size_t inject_of(const struct dofi_fabric_choice *fabric)
 	return inject < UD_INJECT_MAX ? inject : UD_INJECT_MAX;
 }
 
-static void sweeper_add(struct ud_pz *upz)
+static void sweeper_add(struct ud_way *way)
 {
-	upz->sweeper.swept = ud_swept;
-	dofi_mutex_lock(&upz->domain->cq.lock);
-	dofi_cq_add_sweeper(&upz->domain->cq, &upz->sweeper);
-	dofi_mutex_unlock(&upz->domain->cq.lock);
+	struct dofi_cq *cq = &way->domain->cq;
+
+	way->sweeper.swept = ud_swept;
+	dofi_mutex_lock(&cq->lock);
+	dofi_cq_add_sweeper(cq, &way->sweeper);
+	dofi_mutex_unlock(&cq->lock);
 }
 
-static void sweeper_remove(struct ud_pz *upz)
+static void sweeper_remove(struct ud_way *way)
 {
-	dofi_mutex_lock(&upz->domain->cq.lock);
-	dofi_cq_remove_sweeper(&upz->domain->cq, &upz->sweeper);
-	dofi_mutex_unlock(&upz->domain->cq.lock);
+	struct dofi_cq *cq = &way->domain->cq;
+
+	dofi_mutex_lock(&cq->lock);
+	dofi_cq_remove_sweeper(cq, &way->sweeper);
+	dofi_mutex_unlock(&cq->lock);
 }
+
+static int net_open(struct ud_pz *upz)
+{
+	int ret = net_domain_open(upz);
+
+	if (ret)
+		return ret;
+	ret = endpoint_open(upz);
+	if (ret)
+		goto close_domain;
+	upz->inject = inject_of(upz->uia->fabric);
+	ret = ud_sends_register(upz);
+	if (ret)
+		goto close_endpoint;
+	sweeper_add(&upz->net);
+	return 0;
+
+close_endpoint:
+	dofi_rdm_close(&upz->rdm);
+close_domain:
+	net_domain_close(upz);
+	return ret;
+}
+
+static void net_shut(struct ud_pz *upz)
+{
+	if (!upz->net.domain)
+		return;
+	sweeper_remove(&upz->net);
+	dofi_rdm_shut(&upz->rdm);
+	dofi_cq_drain(&upz->net.domain->cq);
+}
+
+static void net_close(struct ud_pz *upz)
+{
+	if (!upz->net.domain)
+		return;
+	dofi_rdm_close(&upz->rdm);
+	ud_sends_unregister(upz);
+	net_domain_close(upz);
+	free(upz->net.ep);
+	upz->net.ep = NULL;
+	upz->net.n_eps = 0;
+}
+
+/* Rings */
+
+static int rings_open(struct ud_pz *upz)
+{
+	static const struct dofi_progress_ops ops = {
+		.completed = ud_ring_completed, .mixed = true, .failed = dofi_async_ia_failed,
+	};
+	struct ud_ia *uia = upz->uia;
+	struct dofi_domain *domain = &upz->pz->datagram_rings;
+	int ret = dofi_domain_open_on(domain, &uia->ia->progress, &dofi_rings_fabric, &ops,
+				      uia->rings);
+
+	if (ret)
+		return ret;
+	upz->near.domain = domain;
+	upz->rings = upz->ring_guest.rings = dofi_rings_of(&domain->cq);
+	dofi_lead_set_word(&domain->cq, dofi_rings_lead(upz->rings));
+	LIST_INSERT_HEAD(&rdm_ia_of(uia->ia)->ring_guests, &upz->ring_guest, link);
+	sweeper_add(&upz->near);
+	return 0;
+}
+
+static void rings_close(struct ud_pz *upz)
+{
+	if (!upz->rings)
+		return;
+	ud_inboxes_close(upz);
+	sweeper_remove(&upz->near);
+	LIST_REMOVE(&upz->ring_guest, link);
+	dofi_domain_close(upz->near.domain);
+	free(upz->near.ep);
+}
+
+/* Both */
 
 static void upz_init(struct ud_pz *upz, struct dofi_pz *pz)
 {
 	upz->pz = pz;
 	upz->uia = ud_ia_of(pz->obj.ia);
+	upz->net.upz = upz->near.upz = upz;
 	upz->reaping.run = ud_peers_reap;
 	dofi_mutex_init(&upz->lock);
+	TAILQ_INIT(&upz->inboxes);
 	TAILQ_INIT(&upz->waiting);
 	TAILQ_INIT(&upz->stalled);
 	STAILQ_INIT(&upz->free);
 }
 
+/* With rings the net is opened when it is needed: each poll would read its socket. */
 static int upz_open(struct ud_pz *upz)
 {
 	int ret;
@@ -110,25 +202,22 @@ static int upz_open(struct ud_pz *upz)
 	upz->key = key_new();
 	if (!upz->key)
 		return -EIO;
-	ret = domain_open(upz);
-	if (ret)
-		return ret;
-	ret = endpoint_open(upz);
-	if (ret)
-		goto close_domain;
-	upz->inject = inject_of(upz->uia->fabric);
 	ret = ud_sends_open(upz);
 	if (ret)
-		goto close_endpoint;
-	sweeper_add(upz);
+		return ret;
+	ret = upz->uia->rings ? rings_open(upz) : net_open(upz);
+	if (ret) {
+		ud_sends_close(upz);
+		return ret;
+	}
 	ud_peers_here_enter(upz);
+	LIST_INSERT_HEAD(&upz->uia->pzs, upz, link);
 	return 0;
+}
 
-close_endpoint:
-	dofi_rdm_close(&upz->rdm);
-close_domain:
-	domain_close(upz);
-	return ret;
+static void log_no_endpoint(int err)
+{
+	dofi_log(DOFI_WARN, DOFI_FAB, "no endpoint for datagrams: %s", fi_strerror(-err));
 }
 
 int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
@@ -138,7 +227,7 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 
 	if (upz) {
 		*out = upz;
-		return upz->rdm.fid ? 0 : -ENODEV;
+		return upz->rings || upz->rdm.fid ? 0 : -ENODEV;
 	}
 	upz = calloc(1, sizeof(*upz));
 	if (!upz)
@@ -146,7 +235,7 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 	upz_init(upz, pz);
 	ret = upz_open(upz);
 	if (ret) {
-		dofi_log(DOFI_WARN, DOFI_FAB, "no endpoint for datagrams: %s", fi_strerror(-ret));
+		log_no_endpoint(ret);
 		free(upz);
 		return ret;
 	}
@@ -158,12 +247,13 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 /* A program may end as soon as its sends are complete, before the fabric has the last copies. */
 static void settle(struct ud_pz *upz)
 {
-	struct dofi_cq *cq = &upz->domain->cq;
-	struct pollfd p = { .fd = cq->fd, .events = POLLIN };
+	struct dofi_cq *cq = &ud_first_way(upz)->domain->cq;
+	struct dofi_cq *net = upz->net.domain ? &upz->net.domain->cq : cq;
+	struct pollfd p = { .fd = net->fd, .events = POLLIN };
 	const int64_t until = dofi_now() + UD_PATIENCE_NS;
 
 	while (ud_sends_wait(upz) && dofi_now() < until)
-		if (!dofi_cq_drain(cq))
+		if (!dofi_cq_drain(cq) && (net == cq || !dofi_cq_drain(net)))
 			poll(&p, 1, 1);
 }
 
@@ -174,43 +264,56 @@ void ud_pz_close(struct dofi_pz *pz)
 	if (!upz)
 		return;
 	settle(upz);
+	LIST_REMOVE(upz, link);
 	ud_peers_here_leave(upz);
-	sweeper_remove(upz);
-	dofi_rdm_shut(&upz->rdm);
-	dofi_cq_drain(&upz->domain->cq);
+	net_shut(upz);
 	dofi_progress_withdraw(&upz->uia->ia->progress, &upz->reaping);
 	ud_peers_close(upz);
-	dofi_rdm_close(&upz->rdm);
+	net_close(upz);
+	rings_close(upz);
 	ud_sends_close(upz);
-	domain_close(upz);
-	free(upz->ep);
 	free(upz);
 	pz->datagrams_pz = NULL;
 }
 
 /* Numbers */
 
-/* Returns a free slot. CQ lock held. */
-static int slot_find(struct ud_pz *upz, uint32_t *slot)
+/* Enters @uep, which may be NULL, into the table of @way, which is open. 0 or -ENOMEM. */
+static int slot_set(struct ud_way *way, uint32_t slot, struct ud_ep *uep)
 {
-	uint32_t n = upz->n_eps ? 2 * upz->n_eps : 16, i;
+	struct dofi_mutex *lock = &way->domain->cq.lock;
 	struct ud_ep **more;
+	uint32_t n;
+	int ret = 0;
 
-	for (i = 0; i < upz->n_eps; i++)
-		if (!upz->ep[i])
-			break;
-	if (i == UD_EP_SLOTS)
-		return -ENOSPC;
-	if (i == upz->n_eps) {
-		more = realloc(upz->ep, n * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		memset(more + i, 0, (n - i) * sizeof(*more));
-		upz->ep = more;
-		upz->n_eps = n;
+	dofi_mutex_lock(lock);
+	if (slot >= way->n_eps) {
+		for (n = way->n_eps ? way->n_eps : 16; n <= slot; n *= 2)
+			;
+		more = realloc(way->ep, n * sizeof(*more));
+		if (more) {
+			memset(more + way->n_eps, 0, (n - way->n_eps) * sizeof(*more));
+			way->ep = more;
+			way->n_eps = n;
+		}
+		ret = more ? 0 : -ENOMEM;
 	}
-	*slot = i;
-	return 0;
+	if (!ret)
+		way->ep[slot] = uep;
+	dofi_mutex_unlock(lock);
+	return ret;
+}
+
+/* Reads the table without its lock: this thread alone writes it. */
+static uint32_t slot_find(struct ud_pz *upz)
+{
+	const struct ud_way *way = ud_first_way(upz);
+	uint32_t i;
+
+	for (i = 0; i < way->n_eps; i++)
+		if (!way->ep[i])
+			break;
+	return i;
 }
 
 /* From 1 to 255, so that a late datagram does not find the next EP in the slot. */
@@ -220,29 +323,85 @@ static uint32_t generation_next(struct ud_pz *upz)
 	return upz->generation;
 }
 
+static bool has_second(const struct ud_pz *upz)
+{
+	return upz->rings && upz->net.domain;
+}
+
+/* The EVDs of @uep also poll @cq; NULL: no more. */
+static void second_set(struct ud_ep *uep, struct dofi_cq *cq)
+{
+	dofi_ep_lock(uep->ep);
+	dofi_ep_set_second_cq(uep->ep, cq);
+	dofi_ep_unlock(uep->ep);
+}
+
 int ud_pz_add(struct ud_pz *upz, struct ud_ep *uep)
 {
-	struct dofi_mutex *lock = &upz->domain->cq.lock;
-	uint32_t slot;
+	const uint32_t slot = slot_find(upz);
 	int ret;
 
-	dofi_mutex_lock(lock);
-	ret = slot_find(upz, &slot);
-	if (!ret) {
-		uep->number = generation_next(upz) << 16 | slot;
-		upz->ep[slot] = uep;
-	}
-	dofi_mutex_unlock(lock);
+	if (slot == UD_EP_SLOTS)
+		return -ENOSPC;
+	uep->number = generation_next(upz) << 16 | slot;
+	ret = slot_set(ud_first_way(upz), slot, uep);
+	if (ret || !has_second(upz))
+		return ret;
+	ret = slot_set(&upz->net, slot, uep);
+	if (ret)
+		slot_set(&upz->near, slot, NULL);
+	else
+		second_set(uep, &upz->net.domain->cq);
 	return ret;
 }
 
 void ud_pz_remove(struct ud_ep *uep)
 {
+	const uint32_t slot = uep->number & (UD_EP_SLOTS - 1);
 	struct ud_pz *upz = uep->upz;
-	struct dofi_mutex *lock = &upz->domain->cq.lock;
+	struct dofi_mutex *lock = &ud_first_way(upz)->domain->cq.lock;
 
+	slot_set(ud_first_way(upz), slot, NULL);
+	if (has_second(upz)) {
+		slot_set(&upz->net, slot, NULL);
+		second_set(uep, NULL);
+	}
 	dofi_mutex_lock(lock);
-	upz->ep[uep->number & (UD_EP_SLOTS - 1)] = NULL;
 	ud_unstall(uep);
 	dofi_mutex_unlock(lock);
+}
+
+/* All EPs also receive over the net. */
+static int second_begin(struct ud_pz *upz)
+{
+	const struct ud_way *near = &upz->near;
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; i < near->n_eps && !ret; i++)
+		if (near->ep[i])
+			ret = slot_set(&upz->net, i, near->ep[i]);
+	for (i = 0; i < near->n_eps && !ret; i++)
+		if (near->ep[i])
+			second_set(near->ep[i], &upz->net.domain->cq);
+	return ret;
+}
+
+int ud_pz_open_net(struct ud_pz *upz)
+{
+	int ret;
+
+	if (upz->net.domain)
+		return 0;
+	ret = net_open(upz);
+	if (ret) {
+		log_no_endpoint(ret);
+		return ret;
+	}
+	ret = second_begin(upz);
+	if (ret) {
+		net_shut(upz);
+		net_close(upz);
+	}
+	return ret;
 }

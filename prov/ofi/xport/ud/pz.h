@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The endpoint of a PZ, and its EPs by number. Progress thread only. */
+/* The ways of a PZ, and its EPs by number. Progress thread only. */
 #ifndef DOFI_XPORT_UD_PZ_H
 #define DOFI_XPORT_UD_PZ_H
 
@@ -10,6 +10,8 @@
  * shared memory was damaged.
  */
 int ud_pz_open(struct dofi_pz *pz, struct ud_pz **upz);
+/* Opens the net of @upz, if that is not open. Its IA has one. 0 or a negative errno. */
+int ud_pz_open_net(struct ud_pz *upz);
 /* dofi_datagrams.pz_close. Waits up to UD_PATIENCE_NS until the fabric has all copies. */
 void ud_pz_close(struct dofi_pz *pz);
 

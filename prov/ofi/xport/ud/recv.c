@@ -10,15 +10,16 @@
 #include "obj/segments.h"
 #include "obj/tally.h"
 #include "xport/ud/frame.h"
+#include "xport/ud/inbox.h"
 #include "xport/ud/send.h"
 
 #include <rdma/fi_errno.h>
 
 /* The EP with @number, or NULL. CQ lock held. */
-static struct ud_ep *ep_find(const struct ud_pz *upz, uint32_t number)
+static struct ud_ep *ep_find(const struct ud_way *way, uint32_t number)
 {
 	const uint32_t slot = number & (UD_EP_SLOTS - 1);
-	struct ud_ep *uep = slot < upz->n_eps ? upz->ep[slot] : NULL;
+	struct ud_ep *uep = slot < way->n_eps ? way->ep[slot] : NULL;
 
 	return uep && uep->number == number ? uep : NULL;
 }
@@ -79,17 +80,6 @@ static bool deliver(struct ud_ep *uep, const void *header, const struct ud_frame
 	return true;
 }
 
-/*
- * What stands in front of the data: InfiniBand's global route header where the fabric has it as its
- * prefix, else zeros.
- */
-static const void *header_of(const struct ud_pz *upz, const void *prefix)
-{
-	static const unsigned char none[DOFI_DATAGRAM_HEADER];
-
-	return upz->rdm.prefix == DOFI_DATAGRAM_HEADER ? prefix : none;
-}
-
 /* Of the sender nothing is known but what it claims. */
 static void foreign(struct ud_pz *upz, const char *what)
 {
@@ -99,27 +89,49 @@ static void foreign(struct ud_pz *upz, const char *what)
 		dofi_log(DOFI_WARN, DOFI_EP, "dropped a datagram %s; reported once", what);
 }
 
-static void take(struct ud_pz *upz, const unsigned char *bytes, size_t len, struct dofi_sink *sink)
+/*
+ * Delivers the datagram of @len bytes at @bytes. @header comes before its data in the receive.
+ */
+static void take(struct ud_way *way, const void *header, const unsigned char *bytes, size_t len,
+		 struct dofi_sink *sink)
 {
-	const size_t prefix = upz->rdm.prefix;
+	struct ud_pz *upz = way->upz;
 	struct ud_frame f;
 	struct ud_ep *uep;
 	bool taken;
 
-	if (len < prefix || ud_frame_unpack(bytes + prefix, len - prefix, &f)) {
+	if (ud_frame_unpack(bytes, len, &f)) {
 		foreign(upz, "that is malformed");
 		return;
 	}
-	uep = f.key == upz->key ? ep_find(upz, f.number) : NULL;
+	uep = f.key == upz->key ? ep_find(way, f.number) : NULL;
 	if (!uep) {
 		foreign(upz, "with a wrong key, or for an endpoint that does not exist");
 		return;
 	}
 	dofi_ep_lock(uep->ep);
-	taken = deliver(uep, header_of(upz, bytes), &f, sink);
+	taken = deliver(uep, header, &f, sink);
 	dofi_ep_unlock(uep->ep);
 	if (!taken)
 		dofi_count_exactly(&upz->uia->ia->count.dropped_no_receive);
+}
+
+static const unsigned char no_header[DOFI_DATAGRAM_HEADER];
+
+/*
+ * The fabric's prefix in front of the data is InfiniBand's global route header, or there is none;
+ * then zeros are.
+ */
+static void take_from_net(struct ud_pz *upz, const unsigned char *bytes, size_t len,
+			  struct dofi_sink *sink)
+{
+	const size_t prefix = upz->rdm.prefix;
+
+	if (len < prefix)
+		foreign(upz, "that is malformed");
+	else
+		take(&upz->net, prefix == DOFI_DATAGRAM_HEADER ? bytes : no_header,
+		     bytes + prefix, len - prefix, sink);
 }
 
 void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
@@ -132,8 +144,24 @@ void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *e
 		return;
 	}
 	if (!err)
-		take(upz, buffer->data, entry->len, sink);
+		take_from_net(upz, buffer->data, entry->len, sink);
 	else if (err != FI_ECANCELED)
 		foreign(upz, fi_strerror(err));
 	dofi_rdm_repost(buffer);
+}
+
+/* Nothing is read from a broken ring any more. */
+void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	struct dofi_link *link = entry->op_context;
+	struct ud_pz *upz = ((struct ud_inbox *)link->owner)->upz;
+
+	(void)err;
+	if (!entry->buf) {
+		dofi_link_shut(link);
+		foreign(upz, "in a ring that the peer broke");
+		return;
+	}
+	take(&upz->near, no_header, entry->buf, entry->len, sink);
+	dofi_rings_release(entry);
 }

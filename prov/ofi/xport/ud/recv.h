@@ -9,4 +9,7 @@
 void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
 		struct dofi_sink *sink);
 
+/* dofi_progress_ops.completed of the CQ of rings: a datagram in an inbox. CQ lock held. */
+void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+
 #endif

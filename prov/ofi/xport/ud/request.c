@@ -7,9 +7,11 @@
 #include "obj/cr.h"
 #include "obj/sp.h"
 #include "xport/cm/conn.h"
-#include "xport/cm/listen.h"
+#include "xport/cm/local.h"
 #include "xport/ports.h"
+#include "xport/ud/inbox.h"
 #include "xport/ud/peer.h"
+#include "xport/ud/pz.h"
 #include "xport/wire.h"
 
 #include <errno.h>
@@ -18,7 +20,8 @@
 
 struct ud_listener {
 	struct dofi_sp *sp;
-	struct dofi_cm_listener *cm;
+	struct dofi_cm_listener *cm;	/* over the network, or NULL */
+	struct dofi_cm_listener *near;	/* the local socket of the qualifier, or NULL */
 	LIST_ENTRY(ud_listener) link;
 };
 
@@ -27,6 +30,7 @@ struct ud_request {
 	struct dofi_cm_conn *cm;	/* NULL: the peer ended before the answer */
 	/* after the acceptance: */
 	struct dofi_exchange *x;
+	struct ud_inbox *inbox;		/* offered to a peer on this host, or NULL */
 	struct ud_peer *ah;
 	LIST_ENTRY(ud_request) link;	/* in the answers of its EP */
 	struct ud_intro intro;
@@ -38,6 +42,8 @@ struct ud_request {
 static void request_free(struct ud_request *request)
 {
 	dofi_cm_close(request->cm);
+	ud_inbox_settle(request->inbox, request->intro.bell);
+	ud_intro_drop(&request->intro);
 	free(request);
 }
 
@@ -50,11 +56,12 @@ static void refuse(struct ud_request *request, enum dofi_cm_reason reason)
 	request_free(request);
 }
 
-static struct ud_request *request_new(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
+static struct ud_request *request_new(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg,
+				      bool near)
 {
 	struct ud_request *request = calloc(1, sizeof(*request));
 
-	if (!request || !ud_intro_take(&request->intro, msg)) {
+	if (!request || !(near ? ud_intro_take_near : ud_intro_take)(&request->intro, msg)) {
 		free(request);
 		return NULL;
 	}
@@ -76,7 +83,7 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 		       const struct dofi_cm_msg *msg)
 {
 	const struct ud_listener *l = dofi_cm_listener_owner(listener);
-	struct ud_request *request = request_new(cm, msg);
+	struct ud_request *request = request_new(cm, msg, listener == l->near);
 	struct dofi_arrival arrival;
 
 	if (!request) {
@@ -148,6 +155,22 @@ static const struct dofi_cm_ops passive_ops = {
 	.first = DOFI_CM_DATAGRAM_REQUEST,
 };
 
+static int introduce(struct ud_ep *uep, struct ud_request *request, struct dofi_cm_msg *msg)
+{
+	int ret;
+
+	if (request->intro.link) {
+		ret = ud_inbox_open(uep->upz, &request->inbox);
+		if (!ret)
+			ud_introduce_near(uep, request->inbox, msg);
+	} else {
+		ret = ud_pz_open_net(uep->upz);
+		if (!ret)
+			ud_introduce(uep, msg);
+	}
+	return ret;
+}
+
 static int accept_with(struct ud_ep *uep, struct ud_request *request, struct dofi_exchange *x,
 		       struct ud_peer **peer)
 {
@@ -155,13 +178,13 @@ static int accept_with(struct ud_ep *uep, struct ud_request *request, struct dof
 		.kind = DOFI_CM_DATAGRAM_ACCEPT, .data = x->request.data,
 		.data_size = (uint16_t)x->request.data_size,
 	};
-	int ret = request->cm ? ud_peer_get(uep->upz, &request->intro, peer) : -ECONNRESET;
+	int ret = request->cm ? introduce(uep, request, &msg) : -ECONNRESET;
 
-	if (ret)
-		return ret;
-	ud_introduce(uep, &msg);
-	dofi_cm_send(request->cm, &msg);
-	return 0;
+	if (!ret)
+		ret = ud_peer_get(uep->upz, &request->intro, peer);
+	if (!ret)
+		dofi_cm_send(request->cm, &msg);
+	return ret;
 }
 
 /* The event waits for the peer's READY: the peer may have given up when the answer arrives. */
@@ -239,11 +262,30 @@ static int listen_at_any(struct ud_listener *l, struct ud_ia *uia)
 	return ret;
 }
 
+/*
+ * If the name of the qualifier is taken, which any process may do, peers on this host use the
+ * network.
+ */
+static int listen_near(struct ud_listener *l, struct ud_ia *uia)
+{
+	if (!uia->rings)
+		return 0;
+	return dofi_local_listen(&uia->ia->progress, DOFI_LOCAL_DATAGRAMS, l->sp->conn_qual,
+				 &passive_ops, l, &l->near);
+}
+
+static void report(const struct dofi_sp *sp, int err, const char *what)
+{
+	if (err)
+		dofi_log(DOFI_WARN, DOFI_CM, "qualifier %llu: not for datagrams%s: %s",
+			 (unsigned long long)sp->conn_qual, what, strerror(-err));
+}
+
+/* Listens within the host first: a peer that finds no local socket tries the network. */
 void ud_listen(struct dofi_sp *sp)
 {
 	struct ud_ia *uia = ud_ia_of(sp->obj.ia);
 	struct ud_listener *l;
-	int ret;
 
 	if (!uia->in_use || listener_of(uia, sp))
 		return;
@@ -251,14 +293,13 @@ void ud_listen(struct dofi_sp *sp)
 	if (!l)
 		return;
 	l->sp = sp;
-	ret = listen_at_any(l, uia);
-	if (ret) {
-		dofi_log(DOFI_WARN, DOFI_CM, "qualifier %llu: not for datagrams: %s",
-			 (unsigned long long)sp->conn_qual, strerror(-ret));
+	report(sp, listen_near(l, uia), " within the host");
+	if (uia->fabric)
+		report(sp, listen_at_any(l, uia), "");
+	if (l->cm || l->near)
+		LIST_INSERT_HEAD(&uia->listeners, l, link);
+	else
 		free(l);
-		return;
-	}
-	LIST_INSERT_HEAD(&uia->listeners, l, link);
 }
 
 void ud_unlisten(struct dofi_sp *sp)
@@ -268,7 +309,10 @@ void ud_unlisten(struct dofi_sp *sp)
 	if (!l)
 		return;
 	LIST_REMOVE(l, link);
-	dofi_cm_unlisten(l->cm);
+	if (l->near)
+		dofi_cm_unlisten(l->near);
+	if (l->cm)
+		dofi_cm_unlisten(l->cm);
 	free(l);
 }
 

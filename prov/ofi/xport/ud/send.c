@@ -13,10 +13,11 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int ud_sends_open(struct ud_pz *upz)
 {
-	const size_t stride = upz->rdm.frame_size;
+	const size_t stride = upz->uia->frame_size;
 	size_t i;
 
 	upz->send = calloc(UD_SENDS, sizeof(*upz->send));
@@ -31,14 +32,23 @@ int ud_sends_open(struct ud_pz *upz)
 		};
 		STAILQ_INSERT_TAIL(&upz->free, &upz->send[i], link);
 	}
-	return dofi_local_mr_open(upz->domain, upz->memory,
-				  UD_SENDS * stride, FI_SEND, &upz->mr);
+	return 0;
+}
+
+int ud_sends_register(struct ud_pz *upz)
+{
+	return dofi_local_mr_open(upz->net.domain, upz->memory, UD_SENDS * upz->uia->frame_size,
+				  FI_SEND, &upz->mr);
+}
+
+void ud_sends_unregister(struct ud_pz *upz)
+{
+	dofi_local_mr_close(upz->mr);
+	upz->mr = NULL;
 }
 
 void ud_sends_close(struct ud_pz *upz)
 {
-	dofi_local_mr_close(upz->mr);
-	upz->mr = NULL;
 	free(upz->send);
 	free(upz->memory);
 	upz->send = NULL;
@@ -76,6 +86,21 @@ static size_t pack(const struct ud_peer *peer, const struct dofi_dto *dto, unsig
 	return UD_FRAME_HEADER + dto->length;
 }
 
+/* Rings */
+
+/* Puts the @len bytes at @data into the ring to @peer. */
+static ssize_t put(const struct ud_peer *peer, const void *data, size_t len)
+{
+	unsigned char *frame;
+	const int ret = dofi_link_reserve(peer->link, len, &frame);
+
+	if (ret)
+		return ret;
+	memcpy(frame, data, len);
+	dofi_link_send(peer->link, len);
+	return 0;
+}
+
 /* At the fabric */
 
 /*
@@ -99,9 +124,10 @@ static ssize_t sendmsg_copy(struct ud_pz *upz, const struct ud_peer *peer, struc
 	return fi_sendmsg(upz->rdm.fid, &msg, FI_COMPLETION);
 }
 
-static bool is_injected(const struct ud_pz *upz, size_t len)
+/* Whether the way to @peer copies @len bytes at once. */
+static bool is_injected(const struct ud_pz *upz, const struct ud_peer *peer, size_t len)
 {
-	return len <= upz->inject;
+	return peer->link || len <= upz->inject;
 }
 
 /*
@@ -111,10 +137,19 @@ static bool is_injected(const struct ud_pz *upz, size_t len)
 static ssize_t hand_over(struct ud_pz *upz, const struct ud_peer *peer, struct ud_send *s,
 			 const void *data, size_t len)
 {
+	if (peer->link)
+		return put(peer, data, len);
 	if (!upz->rdm.fid || is_unmapped(peer))
 		return -FI_ENOTCONN;
-	return is_injected(upz, len) ? fi_inject(upz->rdm.fid, data, len, peer->to) :
-				       sendmsg_copy(upz, peer, s);
+	return is_injected(upz, peer, len) ? fi_inject(upz->rdm.fid, data, len, peer->to) :
+					     sendmsg_copy(upz, peer, s);
+}
+
+/* Wakes a sleeping peer on this host: to take the datagram, or to make room for it. */
+static void wake(const struct ud_pz *upz, const struct ud_peer *peer)
+{
+	if (peer->link && dofi_link_notify(peer->link))
+		ud_bell_ring(&upz->uia->bell, peer->bell);
 }
 
 static void count_dropped(struct ud_pz *upz)
@@ -125,12 +160,15 @@ static void count_dropped(struct ud_pz *upz)
 /* Notes what the fabric returned for a datagram to @peer: the peer takes some, or is stuck. */
 static void judge(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret) DOFI_NEEDS(upz->lock)
 {
+	wake(upz, peer);
 	if (!ret) {
 		peer->taken = true;
 		peer->stuck_since = 0;
 	} else if (ret == -FI_EAGAIN) {
-		if (!peer->stuck_since)
+		if (!peer->stuck_since) {
 			peer->stuck_since = dofi_now();
+			peer->gone = peer->link && ud_peer_has_ended(peer);
+		}
 	} else {
 		count_dropped(upz);
 		dofi_log(DOFI_DEBUG, DOFI_EP, "a datagram was not sent: %s",
@@ -140,18 +178,25 @@ static void judge(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret) DOFI_NEE
 
 static bool is_given_up(const struct ud_peer *peer)
 {
-	return peer->stuck_since && dofi_now() - peer->stuck_since > UD_PATIENCE_NS;
+	return peer->gone ||
+	       (peer->stuck_since && dofi_now() - peer->stuck_since > UD_PATIENCE_NS);
 }
 
 /* Waiting */
+
+/* The CQ whose sweeps send what waits for @peer. */
+static struct dofi_cq *cq_of(const struct ud_pz *upz, const struct ud_peer *peer)
+{
+	return &(peer->link ? &upz->near : &upz->net)->domain->cq;
+}
 
 static void enqueue(struct ud_pz *upz, struct ud_peer *peer, struct ud_send *s)
 	DOFI_NEEDS(upz->lock)
 {
 	STAILQ_INSERT_TAIL(&peer->waiting, s, link);
 	if (!peer->n_waiting++)
-		TAILQ_INSERT_TAIL(&upz->waiting, peer, link);
-	dofi_cq_want_sweep(&upz->domain->cq);
+		TAILQ_INSERT_TAIL(&upz->waiting, peer, wait);
+	dofi_cq_want_sweep(cq_of(upz, peer));
 }
 
 /* The peer's last copy has gone, so it may be removed. */
@@ -167,7 +212,7 @@ static struct ud_send *dequeue(struct ud_pz *upz, struct ud_peer *peer) DOFI_NEE
 
 	STAILQ_REMOVE_HEAD(&peer->waiting, link);
 	if (!--peer->n_waiting)
-		TAILQ_REMOVE(&upz->waiting, peer, link);
+		TAILQ_REMOVE(&upz->waiting, peer, wait);
 	return s;
 }
 
@@ -192,7 +237,7 @@ static void send_waiting(struct ud_pz *upz, struct ud_peer *peer) DOFI_NEEDS(upz
 		if (ret == -FI_EAGAIN)
 			break;
 		dequeue(upz, peer);
-		if (ret || is_injected(upz, s->len))
+		if (ret || is_injected(upz, peer, s->len))
 			copy_put(upz, s);
 		else
 			peer->in_flight++;
@@ -209,7 +254,7 @@ static void stall(struct ud_pz *upz, struct ud_ep *uep) DOFI_NEEDS(upz->lock)
 	if (!uep->stalled)
 		TAILQ_INSERT_TAIL(&upz->stalled, uep, stall);
 	uep->stalled = true;
-	dofi_cq_want_sweep(&upz->domain->cq);
+	dofi_cq_want_sweep(&ud_first_way(upz)->domain->cq);
 }
 
 void ud_unstall(struct ud_ep *uep)
@@ -256,18 +301,20 @@ static void stalled_go_on(struct ud_pz *upz)
 
 void ud_swept(struct dofi_sweeper *sweeper)
 {
-	struct ud_pz *upz = DOFI_CONTAINER_OF(sweeper, struct ud_pz, sweeper);
+	struct ud_way *way = DOFI_CONTAINER_OF(sweeper, struct ud_way, sweeper);
+	struct ud_pz *upz = way->upz;
 	struct ud_peer *peer, *next;
 
 	dofi_mutex_lock(&upz->lock);
 	for (peer = TAILQ_FIRST(&upz->waiting); peer; peer = next) {
-		next = TAILQ_NEXT(peer, link);
+		next = TAILQ_NEXT(peer, wait);
 		send_waiting(upz, peer);
 	}
-	if (!TAILQ_EMPTY(&upz->waiting))
-		dofi_cq_want_sweep(&upz->domain->cq);
+	TAILQ_FOREACH(peer, &upz->waiting, wait)
+		dofi_cq_want_sweep(cq_of(upz, peer));
 	dofi_mutex_unlock(&upz->lock);
-	stalled_go_on(upz);
+	if (way == ud_first_way(upz))
+		stalled_go_on(upz);
 }
 
 bool ud_sends_wait(struct ud_pz *upz)
@@ -314,7 +361,7 @@ static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 		ret = hand_over(upz, peer, s, s->buffer.data, s->len);
 		judge(upz, peer, ret);
 	}
-	if (!ret && !is_injected(upz, s->len))
+	if (!ret && !is_injected(upz, peer, s->len))
 		peer->in_flight++;
 	else if (ret == -FI_EAGAIN && !is_given_up(peer))
 		enqueue(upz, peer, s);
@@ -323,6 +370,19 @@ static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 	if (ret == -FI_EAGAIN && is_given_up(peer))
 		count_dropped(upz);
 	return DOFI_DONE;
+}
+
+/* Packs @dto into the ring to @peer. Returns -FI_EAGAIN if it has to be sent from a copy. */
+static int write_ring(struct ud_pz *upz, struct ud_peer *peer, const struct dofi_dto *dto)
+	DOFI_NEEDS(upz->lock)
+{
+	unsigned char *frame;
+	const int ret = dofi_link_reserve(peer->link, UD_FRAME_HEADER + dto->length, &frame);
+
+	if (!ret)
+		dofi_link_send(peer->link, pack(peer, dto, frame));
+	judge(upz, peer, ret);
+	return ret == -FI_EAGAIN ? -FI_EAGAIN : DOFI_DONE;
 }
 
 /* Injects @dto. Returns -FI_EAGAIN if it has to be sent from a copy. */
@@ -345,8 +405,8 @@ static int send_now(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 
 	if (len > peer->frame_size)
 		return -EMSGSIZE;
-	if (is_injected(upz, len) && !peer->n_waiting)
-		ret = inject(upz, peer, dto);
+	if (is_injected(upz, peer, len) && !peer->n_waiting)
+		ret = peer->link ? write_ring(upz, peer, dto) : inject(upz, peer, dto);
 	return ret == -FI_EAGAIN ? send_copy(upz, uep, peer, dto) : ret;
 }
 

@@ -5,8 +5,11 @@
 
 #include "xport/ud/ud.h"
 
-/* Makes and frees the copies of @upz, whose endpoint is open. 0 or a negative errno. */
+/* Makes and frees the copies of @upz. 0 or a negative errno. */
 int ud_sends_open(struct ud_pz *upz);
+/* Registers them for the net, which is open, if the fabric needs that. 0 or a negative errno. */
+int ud_sends_register(struct ud_pz *upz);
+void ud_sends_unregister(struct ud_pz *upz);
 void ud_sends_close(struct ud_pz *upz);
 
 /* dofi_xport.submit. EP lock held. */
@@ -21,13 +24,13 @@ static inline bool ud_is_copy(const struct ud_pz *upz, const struct dofi_rdm_buf
 /* The fabric is done with the copy @buffer, or failed with a positive @err. CQ lock held. */
 void ud_sent(struct dofi_rdm_buffer *buffer, int err);
 
-/* Of upz->sweeper: sends what waits. CQ lock held. */
+/* Of a way's sweeper: sends what waits, by any way. CQ lock held. */
 void ud_swept(struct dofi_sweeper *sweeper);
 
 /* Whether copies wait for the fabric. */
 bool ud_sends_wait(struct ud_pz *upz);
 
-/* @uep is being closed: no sweep finds it any more. CQ lock held. */
+/* @uep is being closed: no sweep finds it any more. Lock of the first way's CQ held. */
 void ud_unstall(struct ud_ep *uep) DOFI_NEEDS_NOT(uep->upz->lock);
 
 #endif

@@ -9,6 +9,7 @@
 #include "xport/rdm/rdm.h"
 #include "xport/ud/call.h"
 #include "xport/ud/frame.h"
+#include "xport/ud/inbox.h"
 #include "xport/ud/peer.h"
 #include "xport/ud/pz.h"
 #include "xport/ud/request.h"
@@ -16,6 +17,8 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The IA */
@@ -47,16 +50,64 @@ static void own_close(struct ud_ia *uia)
 		dofi_fabric_release(&uia->own);
 }
 
-static int fabric_find(struct ud_ia *uia)
+/* The fabric of the net. An IA of which the fabric is rings has none. */
+static int net_find(struct ud_ia *uia)
 {
 	struct dofi_ia *ia = uia->ia;
 
+	if (dofi_is_rings(&ia->fabric))
+		return 0;
 	if (!ia->fabric.rdm)
 		return own_open(uia);
-	if (rdm_has_rings(ia))
-		return -FI_ENOSYS;
 	uia->fabric = &ia->fabric;
 	return 0;
+}
+
+static void rings_find(struct ud_ia *uia)
+{
+	struct dofi_ia *ia = uia->ia;
+
+	if (dofi_is_rings(&ia->fabric))
+		uia->rings = &ia->fabric;
+	else if (ia->local.info)
+		uia->rings = &ia->local;
+}
+
+static void frame_size_find(struct ud_ia *uia)
+{
+	uia->frame_size = uia->rings ? uia->rings->frame_size : SIZE_MAX;
+	if (uia->fabric && uia->fabric->frame_size < uia->frame_size)
+		uia->frame_size = uia->fabric->frame_size;
+}
+
+/* An IA with both ways has none of its datagrams without the net: its peers may be remote. */
+static int ways_find(struct ud_ia *uia)
+{
+	int ret = net_find(uia);
+
+	if (ret)
+		return ret;
+	rings_find(uia);
+	frame_size_find(uia);
+	return 0;
+}
+
+static int bell_open(struct ud_ia *uia)
+{
+	if (!uia->rings)
+		return 0;
+	snprintf(uia->bell_name, sizeof(uia->bell_name), "%08x%08x", dofi_random(), dofi_random());
+	return ud_bell_open(&uia->bell, &uia->ia->progress, uia->bell_name);
+}
+
+/* A peer may have ended one of our inboxes. */
+static void rung(struct ud_bell *bell)
+{
+	struct ud_pz *upz;
+
+	LIST_FOREACH(upz, &DOFI_CONTAINER_OF(bell, struct ud_ia, bell)->pzs, link)
+		if (upz->rings && dofi_rings_took_end(upz->rings))
+			ud_inboxes_reap(upz);
 }
 
 static int uia_init(struct ud_ia *uia, struct dofi_ia *ia)
@@ -64,10 +115,13 @@ static int uia_init(struct ud_ia *uia, struct dofi_ia *ia)
 	int ret = dofi_host_read(&uia->host);
 
 	uia->ia = ia;
+	uia->bell.fd = -1;
+	uia->bell.rung = rung;
+	LIST_INIT(&uia->pzs);
 	LIST_INIT(&uia->listeners);
 	TAILQ_INIT(&uia->delayed);
 	uia->beginning.run = ud_calls_begin;
-	return ret ? ret : fabric_find(uia);
+	return ret ? ret : ways_find(uia);
 }
 
 static int ia_init(struct dofi_ia *ia)
@@ -83,7 +137,7 @@ static int ia_init(struct dofi_ia *ia)
 		return ret;
 	}
 	ia->datagrams_ia = uia;
-	ia->datagram_size = (uint32_t)(uia->fabric->frame_size - UD_FRAME_HEADER);
+	ia->datagram_size = (uint32_t)(uia->frame_size - UD_FRAME_HEADER);
 	return 0;
 }
 
@@ -100,8 +154,13 @@ static void ia_fini(struct dofi_ia *ia)
 /* The first datagram EP makes what an IA without any does not need. */
 static int use_begin(struct ud_ia *uia)
 {
+	int ret;
+
 	if (uia->in_use)
 		return 0;
+	ret = bell_open(uia);
+	if (ret)
+		return ret;
 	uia->in_use = true;
 	ud_listen_all(uia);
 	return 0;
@@ -121,10 +180,12 @@ static int uep_open(struct dofi_ep *ep, struct ud_ep *uep)
 
 static void ep_bind(struct dofi_ep *ep, struct ud_ep *uep)
 {
+	struct ud_pz *upz = uep->upz;
+
 	dofi_ep_lock(ep);
 	ep->conn = uep;
-	ep->fid = uep->upz->rdm.fid;
-	dofi_ep_set_cq(ep, &uep->upz->domain->cq);
+	ep->fid = upz->rings ? dofi_rings_ep(upz->rings) : upz->rdm.fid;
+	dofi_ep_set_cq(ep, &ud_first_way(upz)->domain->cq);
 	uep->matched = ep->rq.next;
 	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);

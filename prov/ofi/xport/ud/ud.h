@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The datagram service: datagram EPs over connectionless endpoints.
+ * The datagram service: datagram EPs over connectionless endpoints, and over rings within a host.
  *
- * All datagram EPs of a PZ share one endpoint of the fabric. Where the IA's fabric is
+ * There are two ways to a peer, of which an IA has at least one: the net and the rings.
+ *
+ * The net: all datagram EPs of a PZ share one endpoint of the fabric. Where the IA's fabric is
  * connectionless, that is an endpoint in the PZ's own domain. Elsewhere it is one of libfabric's
- * datagram endpoints (FI_EP_DGRAM), in a second domain of the PZ (fab/datagram.h). A datagram names
- * the receiving EP by its number, and proves by the key of the receiving PZ that the sender was
- * given its address (frame.h). It arrives in a buffer of the endpoint, and is copied into the EP's
- * next receive. If there is none, it is dropped and counted: nothing is kept for a receiver.
+ * datagram endpoints (FI_EP_DGRAM), in a second domain of the PZ (fab/datagram.h). In an IA that
+ * also has rings the endpoint is opened for the first peer that is not reached over rings.
+ *
+ * The rings: a PZ has a link (rings/link.h) from each peer's PZ on this host, its inboxes, and a
+ * link to each peer's PZ that it has an address handle of, which is an inbox there. The two ends
+ * exchange them with their addresses, over a local CM socket.
+ *
+ * A datagram names the receiving EP by its number, and proves by the key of the receiving PZ that
+ * the sender was given its address (frame.h). It arrives in a buffer of the endpoint or in a ring,
+ * and is copied into the EP's next receive. If there is none, it is dropped and counted: nothing is
+ * kept for a receiver.
  *
  * A datagram is copied when it is sent as well, or injected, so its send is complete at once. The
  * fabric may be unable to take it: because it is making the connection to that peer, or the peer
@@ -18,10 +27,12 @@
  * Each file calls files above it in this list, and none below it:
  *
  *	frame.c		datagrams as bytes
+ *	bell.c		wakes a process that sleeps and shares memory with this one
+ *	inbox.c		links by which peers on this host send
  *	peer.c		address handles
  *	send.c		sends, and the copies that wait
  *	recv.c		datagrams that arrive
- *	pz.c		the endpoint of a PZ; its EPs by number
+ *	pz.c		the ways of a PZ; its EPs by number
  *	call.c		exchanges of addresses that this end begins
  *	request.c	those that a peer begins; listeners
  *	service.c	struct dofi_datagrams: the service's part of an IA and an EP
@@ -33,7 +44,10 @@
 #include "base/table.h"
 #include "fab/endpoint.h"
 #include "obj/datagram.h"
+#include "rings/rings.h"
+#include "xport/cm/wire.h"
 #include "xport/rdm/rdm.h"
+#include "xport/ud/bell.h"
 
 #include <stdatomic.h>
 #include <sys/queue.h>
@@ -56,15 +70,20 @@ struct ud_listener;
 /* The service's part of an IA. */
 struct ud_ia {
 	struct dofi_ia *ia;
-	/* the fabric of datagrams: the IA's own, or own */
+	/* the fabric of the net: the IA's own, or own; NULL: the IA has rings alone */
 	const struct dofi_fabric_choice *fabric;
+	const struct dofi_fabric_choice *rings;	/* NULL: the IA has the net alone */
+	size_t frame_size;		/* the longest datagram of both ways, with the header */
 	struct dofi_fabric_choice own;	/* info is NULL unless it is used */
 	struct fid_fabric *fid;		/* of own */
 	struct dofi_progress_ops own_ops;	/* of the CQs of own */
+	struct ud_bell bell;		/* open if the IA has rings, and is in use */
+	char bell_name[DOFI_CM_NAME];
 	struct dofi_host host;
 
 	/* progress thread only */
 	bool in_use;			/* the IA has had a datagram EP: service points listen */
+	LIST_HEAD(, ud_pz) pzs;
 	LIST_HEAD(, ud_listener) listeners;
 	TAILQ_HEAD(ud_calls, ud_call) delayed;	/* exchanges that have not begun */
 	unsigned n_calls;		/* active exchanges that have begun */
@@ -84,7 +103,9 @@ STAILQ_HEAD(ud_sends, ud_send);
 /* The datagram EPs of a peer's PZ: the address handle of the program. In a pool. */
 struct ud_peer {
 	struct ud_pz *upz;		/* under upz->lock, as all below unless stated */
-	fi_addr_t to;
+	struct dofi_link *link;		/* an inbox of the peer; NULL: it is reached by the net */
+	bool gone;			/* with a link: the peer's process or PZ has ended */
+	fi_addr_t to;			/* without a link */
 	uint64_t key;			/* never 0 */
 	size_t frame_size;		/* the longest datagram that it takes, with the header */
 	/* the key while the endpoint exists, if the peer is in this process; else NULL */
@@ -94,14 +115,18 @@ struct ud_peer {
 	struct ud_sends waiting;	/* oldest first */
 	unsigned n_waiting;
 	unsigned in_flight;		/* copies at the fabric */
-	TAILQ_ENTRY(ud_peer) link;	/* in upz->waiting, if any copies wait */
+	TAILQ_ENTRY(ud_peer) wait;	/* in upz->waiting, if any copies wait */
 	unsigned uses;			/* references of the program; progress thread */
 	struct dofi_table_link in_table; /* progress thread */
+	char bell[DOFI_CM_NAME];	/* with a link: the doorbell of its IA */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
 };
 
 TAILQ_HEAD(ud_peers, ud_peer);
+
+struct ud_inbox;
+TAILQ_HEAD(ud_inboxes, ud_inbox);
 
 #define UD_EP_SLOTS 65536
 
@@ -120,24 +145,33 @@ struct ud_ep {
 
 TAILQ_HEAD(ud_eps, ud_ep);
 
+/* A way by which datagrams come to a PZ. */
+struct ud_way {
+	struct ud_pz *upz;
+	struct dofi_domain *domain;	/* NULL: the way is not open */
+	struct dofi_sweeper sweeper;
+	/* under the CQ lock: the EPs of the PZ */
+	struct ud_ep **ep;		/* by the low half of the number */
+	uint32_t n_eps;
+};
+
 /* The service's part of a PZ, made with its first datagram EP. */
 struct ud_pz {
 	struct dofi_pz *pz;
 	struct ud_ia *uia;
-	struct dofi_domain *domain;	/* the PZ's, or pz->datagram */
-	struct dofi_rdm rdm;
-	size_t inject;			/* most bytes that are injected; 0: none */
+	struct ud_way net, near;	/* near: rings */
+	struct dofi_rdm rdm;		/* of the net */
+	struct dofi_rings *rings;	/* of near */
+	size_t inject;			/* most bytes that the fabric injects; 0: none */
 	uint64_t key;			/* peers prove by it that they were given our address */
-	struct dofi_sweeper sweeper;
+	struct rdm_ring_guest ring_guest; /* with rings */
 	struct dofi_work reaping;	/* removes peers that are not used any more */
-
-	/* under the CQ lock */
-	struct ud_ep **ep;		/* by the low half of the number */
-	uint32_t n_eps;
 
 	LIST_ENTRY(ud_pz) here;		/* in the list of this process, see peer.c */
 
 	/* progress thread only */
+	LIST_ENTRY(ud_pz) link;		/* in uia->pzs */
+	struct ud_inboxes inboxes;
 	struct dofi_table table;	/* its peers, by their keys */
 	uint16_t generation;		/* of the numbers */
 
@@ -158,6 +192,12 @@ static inline struct ud_ia *ud_ia_of(const struct dofi_ia *ia)
 static inline struct ud_ep *ud_ep_of(const struct dofi_ep *ep)
 {
 	return ep->conn;
+}
+
+/* The way that is open from the beginning: rings, if the IA has them. Its CQ is that of the EPs. */
+static inline struct ud_way *ud_first_way(struct ud_pz *upz)
+{
+	return upz->rings ? &upz->near : &upz->net;
 }
 
 static inline struct ud_pz *ud_pz_of_rdm(struct dofi_rdm *rdm)

@@ -29,8 +29,10 @@ static struct dofi_cm_msg full(enum dofi_cm_kind kind)
 	};
 	size_t i;
 
-	for (i = 0; i < DOFI_CM_NAME - 1; i++)
+	for (i = 0; i < DOFI_CM_NAME - 1; i++) {
 		msg.fabric[i] = (char)('a' + i % 26);
+		msg.bell[i] = (char)('A' + i % 26);
+	}
 	for (i = 0; i < 16; i++)
 		msg.host.boot[i] = (unsigned char)(i + 1);
 	return msg;
@@ -161,6 +163,7 @@ static void same_sender(const struct dofi_cm_msg *got, const struct dofi_cm_msg 
 	cr_expect(!memcmp(got->addr, msg->addr, msg->addr_len));
 	cr_expect_str_eq(got->fabric, msg->fabric);
 	cr_expect(!memcmp(&got->host, &msg->host, sizeof(msg->host)));
+	cr_expect_str_eq(got->bell, connects ? "" : msg->bell);
 }
 
 static void same_data(const struct dofi_cm_msg *got, const struct dofi_cm_msg *msg)
@@ -191,7 +194,7 @@ static void arrives(const struct dofi_cm_msg *msg)
 		same_sender(&got, msg);
 	else
 		cr_expect(!got.conn_id && !got.addr && !got.addr_len && !got.fabric[0] &&
-			  !got.number && !got.key);
+			  !got.bell[0] && !got.number && !got.key);
 	if (bears_sender || msg->kind == DOFI_CM_REJECT)
 		same_data(&got, msg);
 	else
@@ -457,7 +460,7 @@ Test(cm_wire, fields_that_are_not_known_are_a_newer_peers)
 	unsigned tag;
 	size_t len;
 
-	for (tag = 19; tag < 256; tag++) {
+	for (tag = 20; tag < 256; tag++) {
 		len = with_field(DOFI_CM_REQUEST, tag, address, tag);
 		is(buf, len, -EPROTO, "an unknown field");
 		buf[4] = 0x31;
@@ -493,6 +496,7 @@ Test(cm_wire, a_field_has_its_length)
 		{ 9, 8, 8 }, { 10, 4, 4 }, { 11, 1, DOFI_CM_MAX_ADDR },
 		{ 12, 1, DOFI_CM_NAME - 1 }, { 13, 16, 16 }, { 14, 8, 8 }, { 15, 4, 4 },
 		{ 16, 1, DOFI_CM_MAX_DATA }, { 17, 4, 4 }, { 18, 8, 8 },
+		{ 19, 1, DOFI_CM_NAME - 1 },
 	};
 	size_t i, n;
 

@@ -4,6 +4,7 @@
 #include "xport/ud/parts.h"
 
 #include "base/env.h"
+#include "xport/both.h"
 #include "xport/msg/msg.h"
 #include "xport/wire.h"
 
@@ -24,7 +25,7 @@ static void ia_open_on(const char *provider, const char *endpoint)
 	static const DAT_PROVIDER p = { .device_name = "test-ia" };
 	static const struct dofi_xports xports = {
 		.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
-		.datagrams = &dofi_ud_datagrams,
+		.add_local = dofi_both_add_local, .datagrams = &dofi_ud_datagrams,
 	};
 	struct dofi_params params = { .provider = "" };
 
@@ -33,7 +34,7 @@ static void ia_open_on(const char *provider, const char *endpoint)
 	snprintf(params.provider, sizeof(params.provider), "%s", provider);
 	snprintf(params.endpoint, sizeof(params.endpoint), "%s", endpoint);
 	snprintf(params.address, sizeof(params.address), "%s",
-		 strcmp(provider, "shm") ? "127.0.0.1" : "");
+		 strcmp(provider, "tcp") ? "" : "127.0.0.1");
 	if (dofi_ia_open(&p, &params, &xports, true, &ia)) {
 		fprintf(stderr, "skipped: libfabric has no %s here\n", provider);
 		exit(0);
@@ -117,6 +118,12 @@ void ud_init_tcp(void)
 	sides_open();
 }
 
+void ud_init_both(void)
+{
+	ia_open_on("", "");
+	sides_open();
+}
+
 void ud_fini(void)
 {
 	ia_fini();
@@ -149,7 +156,7 @@ struct ud_intro ud_intro_of(const struct ud_side *s)
 
 struct get_call {
 	const struct ud_side *s;
-	const struct ud_intro *intro;
+	struct ud_intro *intro;
 	struct ud_peer *peer;
 	int ret;
 };
@@ -161,7 +168,7 @@ static void get_on_thread(void *arg)
 	c->ret = ud_peer_get(ud_part(c->s), c->intro, &c->peer);
 }
 
-int ud_get(const struct ud_side *s, const struct ud_intro *intro, struct ud_peer **peer)
+int ud_get(const struct ud_side *s, struct ud_intro *intro, struct ud_peer **peer)
 {
 	struct get_call call = { .s = s, .intro = intro };
 
@@ -182,7 +189,7 @@ void ud_put(struct ud_peer *peer)
 
 struct ud_peer *ud_meet(const struct ud_side *from, const struct ud_side *to)
 {
-	const struct ud_intro intro = ud_intro_of(to);
+	struct ud_intro intro = ud_intro_of(to);
 	struct ud_peer *peer;
 
 	cr_assert_eq(ud_get(from, &intro, &peer), 0);
@@ -310,7 +317,7 @@ static void drain(void *arg)
 
 void ud_sweep(const struct ud_side *s)
 {
-	dofi_progress_call(&ia->progress, drain, &ud_part(s)->domain->cq);
+	dofi_progress_call(&ia->progress, drain, &ud_first_way(ud_part(s))->domain->cq);
 }
 
 void ud_counts(const struct ud_side *s, const uint64_t *counter, uint64_t n)

@@ -41,6 +41,8 @@ extern struct ud_side ud_near, ud_far, ud_third;
 /* Opens the IA with the sides near and far: on libfabric's shm; on tcp, with datagrams on udp. */
 void ud_init(void);
 void ud_init_tcp(void);
+/* On the provider's own choice, with rings within the host. */
+void ud_init_both(void);
 /* The IA alone. */
 void ud_init_alone(void);
 void ud_fini(void);
@@ -58,7 +60,7 @@ uint32_t ud_number(DAT_EP_HANDLE ep);
 /* What the peer of @s learns of its EP. */
 struct ud_intro ud_intro_of(const struct ud_side *s);
 /* Runs ud_peer_get() on the progress thread. */
-int ud_get(const struct ud_side *s, const struct ud_intro *intro, struct ud_peer **peer);
+int ud_get(const struct ud_side *s, struct ud_intro *intro, struct ud_peer **peer);
 void ud_put(struct ud_peer *peer);
 /* An address handle of @from for @to, with one more use. */
 struct ud_peer *ud_meet(const struct ud_side *from, const struct ud_side *to);

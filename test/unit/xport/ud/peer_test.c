@@ -202,7 +202,7 @@ Test(xport_ud_peer, is_invalid_once_its_pz_is_closed)
 
 /* Peers that cannot be reached */
 
-static void is_not_reached(const struct ud_intro *intro, int why)
+static void is_not_reached(struct ud_intro *intro, int why)
 {
 	struct ud_peer *peer;
 
@@ -259,7 +259,7 @@ Test(xport_ud_peer, with_an_address_of_no_endpoint_is_not_reached)
 
 Test(xport_ud_peer, may_lack_memory)
 {
-	const struct ud_intro intro = ud_intro_of(&ud_far);
+	struct ud_intro intro = ud_intro_of(&ud_far);
 	struct ud_peer *peer = NULL;
 	int n, ret = -1;
 

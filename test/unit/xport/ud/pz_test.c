@@ -143,7 +143,7 @@ Test(xport_ud_pz, gives_each_ep_a_number)
 	many[3].ep = ud_ep_make(&ud_far);
 	ud_works(&ud_near, ah, &many[3], 99);
 	ud_works(&ud_near, ah, &many[N - 1], 99);
-	cr_expect_eq(ud_part(&ud_far)->n_eps, 64);
+	cr_expect_eq(ud_part(&ud_far)->net.n_eps, 64);
 }
 
 /* A late datagram must not find the next EP of the slot. */
@@ -174,8 +174,8 @@ Test(xport_ud_pz_udp, has_a_domain_beside_that_of_connections)
 {
 	const struct dofi_pz *of = ud_near.pz;
 
-	cr_expect_eq(ud_part(&ud_near)->domain, &of->datagram);
-	cr_expect(ud_part(&ud_near)->domain != &of->domain);
+	cr_expect_eq(ud_part(&ud_near)->net.domain, &of->datagram);
+	cr_expect(ud_part(&ud_near)->net.domain != &of->domain);
 	cr_expect_str_eq(ud_ia_of(ia)->fabric->info->fabric_attr->prov_name, "udp");
 }
 

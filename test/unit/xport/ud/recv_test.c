@@ -288,9 +288,9 @@ static void fail_on_thread(void *arg)
 	struct ud_pz *upz = arg;
 	const struct fi_cq_data_entry entry = { .len = 0 };
 
-	dofi_mutex_lock(&upz->domain->cq.lock);
+	dofi_mutex_lock(&upz->net.domain->cq.lock);
 	upz->rdm.arrived(&upz->rdm.buffer[0], &entry, FI_ETRUNC, NULL);
-	dofi_mutex_unlock(&upz->domain->cq.lock);
+	dofi_mutex_unlock(&upz->net.domain->cq.lock);
 }
 
 /*

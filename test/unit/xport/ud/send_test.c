@@ -228,9 +228,9 @@ Test(xport_ud_send, does_not_pass_those_that_wait)
 	refuse(NULL, -FI_EAGAIN);
 	send_number(far_ah, &ud_far, 0);
 	numbers_sent(0, 1);
-	dofi_mutex_lock(&ud_part(&ud_near)->domain->cq.lock);	/* nothing sweeps */
+	dofi_mutex_lock(&ud_part(&ud_near)->net.domain->cq.lock);	/* nothing sweeps */
 	refuse(NULL, 0);
-	dofi_mutex_unlock(&ud_part(&ud_near)->domain->cq.lock);
+	dofi_mutex_unlock(&ud_part(&ud_near)->net.domain->cq.lock);
 	send_number(far_ah, &ud_far, 1);
 	send_number(far_ah, &ud_far, 2);
 	numbers_sent(1, 3);
@@ -414,9 +414,9 @@ static void done_on_thread(void *arg)
 	const struct done_call *c = arg;
 	struct ud_pz *upz = ud_part(&ud_near);
 
-	dofi_mutex_lock(&upz->domain->cq.lock);
+	dofi_mutex_lock(&upz->net.domain->cq.lock);
 	ud_sent(&c->copy->buffer, c->err);
-	dofi_mutex_unlock(&upz->domain->cq.lock);
+	dofi_mutex_unlock(&upz->net.domain->cq.lock);
 }
 
 /* Takes a free copy as if the fabric had it, and completes it. */
