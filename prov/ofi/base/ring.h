@@ -31,9 +31,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The longest cache line of the architecture. Both ends of a ring are of one host. */
+#ifdef __aarch64__
+#define DOFI_RING_LINE 128
+#else
 #define DOFI_RING_LINE 64
-#define DOFI_RING_LINES 1024			/* a power of two */
-#define DOFI_RING_FIRST 56			/* lines that a ring with little in it uses */
+#endif
+#define DOFI_RING_LINES (65536 / DOFI_RING_LINE) /* a power of two */
+/* lines that a ring with little in it uses: with what is before them, less than 4 KiB */
+#define DOFI_RING_FIRST (4096 / DOFI_RING_LINE - 8)
 #define DOFI_RING_RECORD_MAX 8320		/* bytes of the longest record */
 
 /* All zero at first. */
@@ -159,8 +165,8 @@ static inline void dofi_ring_seek(struct dofi_ring_in *in, uint64_t line)
 }
 
 /*
- * Returns whether there may be a record. Sequentially consistent: a consumer that clears the mark of
- * the ring, and then finds the ring empty here, misses no record.
+ * Returns whether there may be a record. Sequentially consistent: a consumer that clears the mark
+ * of the ring, and then finds the ring empty here, misses no record.
  */
 static inline bool dofi_ring_has(const struct dofi_ring_in *in)
 {
