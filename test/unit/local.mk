@@ -113,6 +113,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/sock/watch_test.c \
 	test/unit/rings/info_test.c \
 	test/unit/rings/link_test.c \
+	test/unit/rings/model_test.c \
 	test/unit/rings/rings_test.c
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -204,6 +204,16 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 }
 
 /*
+ * Like dofi_cq_wants_sweep(), for a thread that is about to sleep, and has stored that before: the
+ * mode, or lead.taken. dofi_cq_want_sweep() stores sweeps_wanted and then loads these two. All four
+ * accesses are sequentially consistent.
+ */
+static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
+{
+	return atomic_load(&cq->sweeps_wanted) != atomic_load(&cq->sweeps_done);
+}
+
+/*
  * Reads a batch into cq->entry. Returns what fi_cq_read() does. Call with the lock held, within
  * dofi_cq_enter().
  */

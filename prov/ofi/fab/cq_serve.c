@@ -266,7 +266,7 @@ static bool reads_memory(struct dofi_cq *cq, const struct use *use, bool *found)
  */
 static int armed_ticks(const struct dofi_cq *cq)
 {
-	if (atomic_load(&cq->sweeps_wanted) != atomic_load(&cq->sweeps_done))
+	if (dofi_cq_wants_sweep_now(cq))
 		return 1;
 	return cq->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
 }

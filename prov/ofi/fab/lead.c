@@ -113,7 +113,7 @@ static int prepare(struct dofi_cq *cq, struct fid_cq *fid, bool read)
 		dofi_lead_word_ask(word);
 	if (read && dofi_cq_drain(cq))
 		return -EAGAIN;
-	if (dofi_cq_wants_sweep(cq))
+	if (dofi_cq_wants_sweep_now(cq))
 		return -EBUSY;
 	if (dofi_cq_can_sleep(cq, fid))
 		return 0;

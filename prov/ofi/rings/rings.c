@@ -122,7 +122,11 @@ static void due_clear(struct dofi_rings *rings, uint32_t mark)
 		rings->due_words &= ~(1ull << mark / 64);
 }
 
-/* Takes the marks from the doorbell, before their rings are read. */
+/*
+ * Takes the marks from the doorbell, before their rings are read: a producer that finds a mark set
+ * does not set it again, and the frame that it published before is read after the mark was cleared.
+ * The first look may be relaxed: a read that must miss nothing covers all rings (all_due).
+ */
 static void marks_take(struct dofi_rings *rings)
 {
 	uint64_t words;
@@ -139,7 +143,10 @@ static void marks_take(struct dofi_rings *rings)
 	}
 }
 
-/* Makes all rings due, marked or not, if all_due is set. */
+/*
+ * Makes all rings due, marked or not, if all_due is set. The look may be relaxed: the thread that
+ * has set all_due reads under the CQ lock, and finds it set, or cleared by a read in between.
+ */
 static void all_set(struct dofi_rings *rings)
 {
 	uint32_t slot;
@@ -386,7 +393,10 @@ static int slot_find(struct dofi_rings *rings, uint32_t *slot)
 	return 0;
 }
 
-/* Asks peers for marks. The next read covers all rings, to find what they sent before. */
+/*
+ * Asks peers for marks, and then covers all rings in the next read. A producer publishes a frame
+ * and then loads wants: it sees the request, or the next read finds the frame.
+ */
 static void marks_begin(struct dofi_rings *rings)
 {
 	rings->marks = true;
@@ -424,6 +434,7 @@ bool dofi_rings_took_end(struct dofi_rings *rings)
 	       atomic_exchange(&rings->doorbell->ended, false);
 }
 
+/* The pair of marks_begin(), for wakeups: the caller reads after this. */
 void dofi_rings_sleep_begin(struct dofi_rings *rings)
 {
 	atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_WAKE);
