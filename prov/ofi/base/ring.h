@@ -135,6 +135,11 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 		if (end - out->head > DOFI_RING_LINES)
 			return -EAGAIN;
 	}
+	/*
+	 * dofi_ring_publish() clears this word. Its line is on its way here while the caller writes
+	 * the record: otherwise the consumer, which polls the record's line, takes that back.
+	 */
+	atomic_store_explicit(dofi_ring_word(out->ring, at + n), 0, memory_order_relaxed);
 	out->at = at;
 	*data = (unsigned char *)(dofi_ring_word(out->ring, at) + 1);
 	return 0;

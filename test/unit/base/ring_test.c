@@ -192,6 +192,16 @@ static void expect_broken(void)
 	cr_expect(!dofi_ring_take(&in, &record), "nothing is taken any more");
 }
 
+/* The consumer polls the line of the record, so the line of the next word is written before it. */
+Test(ring, a_reservation_clears_the_word_after_the_record)
+{
+	unsigned char *data;
+
+	word_set(dofi_ring_lines(100), 7);
+	cr_assert_eq(dofi_ring_reserve(&out, 100, &data), 0);
+	cr_expect_eq(atomic_load(dofi_ring_word(ring, dofi_ring_lines(100))), 0);
+}
+
 /* Whether anything was written to the ring beyond its first DOFI_RING_FIRST lines. */
 static bool is_beyond_first(void)
 {
