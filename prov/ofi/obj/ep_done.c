@@ -217,32 +217,6 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 	dofi_cq_delivered(ep->cq);
 }
 
-void dofi_send_done(struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	struct dofi_evd *evd = ep->request_evd;
-	struct dofi_event *event;
-
-	dofi_ep_assert_locked(ep);
-	if (__builtin_expect(!evd, 0))
-		return;
-	dofi_mutex_lock(&evd->lock);
-	event = dofi_evd_reserve(evd);
-	if (__builtin_expect(event != NULL, 1)) {
-		dofi_unread_add(ep->sq.unread);
-		dofi_queue_narrow(&ep->sq);
-		event->unread = ep->sq.unread;
-		event->life = dofi_unread_life(ep->sq.unread);
-		event->number = DAT_DTO_COMPLETION_EVENT;
-		dofi_dto_event(&event->data.dto_completion_event_data, ep, dto, DOFI_DTO_SEND,
-			       DAT_DTO_SUCCESS, dto->length);
-		dofi_count(&evd->count_of.completion);
-		dofi_evd_append(evd, true);
-	}
-	dofi_mutex_unlock(&evd->lock);
-	if (__builtin_expect(!event, 0))
-		dofi_evd_lost(evd);
-}
-
 /* A buffer of the SRQ is done, without an event. */
 static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {

@@ -49,12 +49,6 @@ static DOFI_INTO_CALLER void dofi_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, st
 #endif
 }
 
-/*
- * Queues the event of @dto, a plain send that has ended well before it was in the queue: no request
- * is before it, and its slot stays free.
- */
-void dofi_send_done(struct dofi_ep *ep, const struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
-
 /* Delivers the requests, or receives, that are complete, oldest first; @sink may be NULL. */
 void dofi_requests_retire(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock);
 void dofi_receives_retire(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock);

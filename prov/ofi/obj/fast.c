@@ -145,14 +145,41 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 	fast_count(ep, kind, dto);
 }
 
-/* The plain request @dto is done, and no completion comes. */
+/* Writes the event of @dto, a plain send that has ended well, to the queue of its EVD. */
+static DOFI_INTO_CALLER void send_report(struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	struct dofi_unread *unread = ep->sq.unread;
+	struct dofi_evd *evd = ep->fast.request_evd;
+	struct dofi_event *event;
+
+	if (__builtin_expect(!evd, 0))
+		return;
+	dofi_mutex_lock(&evd->lock);
+	event = dofi_evd_reserve(evd);
+	if (__builtin_expect(event != NULL, 1)) {
+		dofi_unread_add(unread);
+		dofi_queue_narrow(&ep->sq);
+		event->unread = unread;
+		event->life = dofi_unread_life(unread);
+		event->number = DAT_DTO_COMPLETION_EVENT;
+		dofi_dto_event(&event->data.dto_completion_event_data, ep, dto, DOFI_DTO_SEND,
+			       DAT_DTO_SUCCESS, dto->length);
+		dofi_count(&evd->count_of.completion);
+		dofi_evd_append(evd, true);
+	}
+	dofi_mutex_unlock(&evd->lock);
+	if (__builtin_expect(!event, 0))
+		dofi_evd_lost(evd);
+}
+
+/* The plain request @dto is done, and no completion comes. A send alone takes no slot. */
 static DOFI_INTO_CALLER bool fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 	DOFI_UNCHECKED_LOCKS
 {
 	if (__builtin_expect(dto->kind == DOFI_DTO_SEND && dofi_queue_empty(&ep->sq), 1)) {
 		fast_count(ep, DOFI_DTO_SEND, dto);
 		dto->at_fabric = false;
-		dofi_send_done(ep, dto);
+		send_report(ep, dto);
 	} else {
 		fast_posted(ep, dto->kind, dto);
 		dofi_dto_end(ep, dto, 0, NULL);
@@ -623,8 +650,6 @@ static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *e
 {
 	bool taken;
 
-	if (dofi_evd_pending(evd))
-		return dofi_evd_dequeue_locked(evd, event);
 	if (!poll_by_transport(evd, event, &taken))
 		return dofi_evd_dequeue_any(evd, event);
 	return dequeued(evd, event, taken);
@@ -641,7 +666,8 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 		return dofi_evd_dequeue_any(evd_handle, event);
 	cq = feed_try(evd_handle);
 	if (__builtin_expect(!cq, 0))
-		return dequeue_otherwise(evd_handle, event);
+		return dofi_evd_pending(evd_handle) ? dofi_evd_dequeue_locked(evd_handle, event) :
+						      dequeue_otherwise(evd_handle, event);
 	return cq->serial ? dequeue_serial(evd_handle, event, cq) :
 			    dequeue_locked(evd_handle, event, cq);
 }
