@@ -15,6 +15,10 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
@@ -30,9 +34,9 @@ static int memfd_make(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int map(int fd, size_t size, void **at)
+static int map(int fd, size_t size, int access, void **at)
 {
-	void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *mapped = mmap(NULL, size, access, MAP_SHARED, fd, 0);
 
 	if (mapped == MAP_FAILED)
 		return -errno;
@@ -40,19 +44,36 @@ static int map(int fd, size_t size, void **at)
 	return 0;
 }
 
-int dofi_sealed_make(size_t size, void **at)
+/* Seals the memory once it is mapped, because one of the seals forbids the mapping. */
+static int make(size_t size, int seals, void **at)
 {
 	int fd = memfd_make(), ret;
+	void *mapped = NULL;
 
 	if (fd < 0)
 		return fd;
-	ret = ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, SEALS) ? -errno : 0;
-	if (!ret)
-		ret = map(fd, size, at);
-	if (!ret)
+	ret = ftruncate(fd, (off_t)size) ? -errno : map(fd, size, PROT_READ | PROT_WRITE, &mapped);
+	if (ret)
+		goto close_fd;
+	if (!fcntl(fd, F_ADD_SEALS, seals)) {
+		*at = mapped;
 		return fd;
+	}
+	ret = errno == EINVAL ? -ENOTSUP : -errno;
+	munmap(mapped, size);
+close_fd:
 	close(fd);
 	return ret;
+}
+
+int dofi_sealed_make(size_t size, void **at)
+{
+	return make(size, SEALS, at);
+}
+
+int dofi_sealed_make_own(size_t size, void **at)
+{
+	return make(size, SEALS | F_SEAL_FUTURE_WRITE, at);
 }
 
 static int is_sealed(int fd, size_t size)
@@ -69,7 +90,12 @@ static int is_sealed(int fd, size_t size)
 
 int dofi_sealed_map(int fd, size_t size, void **at)
 {
-	return is_sealed(fd, size) ? map(fd, size, at) : -EPROTO;
+	return is_sealed(fd, size) ? map(fd, size, PROT_READ | PROT_WRITE, at) : -EPROTO;
+}
+
+int dofi_sealed_map_to_read(int fd, size_t size, void **at)
+{
+	return is_sealed(fd, size) ? map(fd, size, PROT_READ, at) : -EPROTO;
 }
 
 void dofi_sealed_unmap(void *at, size_t size)

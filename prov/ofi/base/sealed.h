@@ -17,10 +17,17 @@
 int dofi_sealed_make(size_t size, void **at);
 
 /*
+ * Like dofi_sealed_make(), but no other process can write to the memory. -ENOTSUP before Linux 5.1.
+ */
+int dofi_sealed_make_own(size_t size, void **at);
+
+/*
  * Maps the memory of @fd, which may be any descriptor of a hostile process, and stays open. Returns
  * 0, -EPROTO if it is not sealed memory of @size bytes, or another negative errno.
  */
 int dofi_sealed_map(int fd, size_t size, void **at);
+/* Like dofi_sealed_map(), only for reading. */
+int dofi_sealed_map_to_read(int fd, size_t size, void **at);
 
 void dofi_sealed_unmap(void *at, size_t size);
 

@@ -34,6 +34,7 @@ static void expect_refused(int fd)
 	void *at = NULL;
 
 	cr_expect_eq(dofi_sealed_map(fd, SIZE, &at), -EPROTO);
+	cr_expect_eq(dofi_sealed_map_to_read(fd, SIZE, &at), -EPROTO);
 	cr_expect(!at);
 	close(fd);
 }
@@ -52,6 +53,28 @@ Test(sealed, both_ends_see_the_same)
 	mine[SIZE - 1] = 7;
 	cr_expect_eq(theirs[SIZE - 1], 7);
 	cr_expect(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	dofi_sealed_unmap(mine, SIZE);
+	dofi_sealed_unmap(theirs, SIZE);
+	close(fd);
+}
+
+Test(sealed, only_the_owner_writes_to_its_own)
+{
+	unsigned char *mine, *theirs;
+	void *at;
+	int fd = dofi_sealed_make_own(SIZE, &at);
+
+	if (fd == -ENOTSUP)
+		return;		/* Linux before 5.1 */
+	cr_assert(fd >= 0);
+	mine = at;
+	cr_assert_eq(dofi_sealed_map_to_read(fd, SIZE, &at), 0);
+	theirs = at;
+	mine[SIZE - 1] = 7;
+	cr_expect_eq(theirs[SIZE - 1], 7);
+	cr_expect_eq(dofi_sealed_map(fd, SIZE, &at), -EPERM);
+	cr_expect(mprotect(theirs, SIZE, PROT_READ | PROT_WRITE) && errno == EACCES);
+	cr_expect(pwrite(fd, "", 1, 0) < 0 && errno == EPERM);
 	dofi_sealed_unmap(mine, SIZE);
 	dofi_sealed_unmap(theirs, SIZE);
 	close(fd);
