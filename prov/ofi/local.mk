@@ -2,6 +2,7 @@
 
 # base, host, loop, fab, sock, rings and wq see no DAT type and are compiled once.
 dofi_core_sources = \
+	prov/ofi/base/alive.c \
 	prov/ofi/base/calls.c \
 	prov/ofi/base/cond.c \
 	prov/ofi/base/env.c \
@@ -183,6 +184,7 @@ noinst_HEADERS += \
 	prov/ofi/check/check.h \
 	prov/ofi/check/parts.h \
 	prov/ofi/base/cond.h \
+	prov/ofi/base/alive.h \
 	prov/ofi/base/calls.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/container.h \

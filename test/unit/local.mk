@@ -47,6 +47,7 @@ nomem_ldflags = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wra
 	-Wl,--wrap=tsearch -Wl,--wrap=fi_dupinfo
 
 test_unit_base_test_SOURCES = \
+	test/unit/base/alive_test.c \
 	test/unit/base/calls_test.c \
 	test/unit/base/cond_test.c \
 	test/unit/base/clock_test.c \

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A word in shared memory that shows other processes whether a thread lives. */
+
+#include "base/alive.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(pthread_mutex_t) <= DOFI_ALIVE_WORDS * sizeof(uint32_t), "a mutex fits");
+
+/* The mutex serves only one thread, so that trylock never fails. */
+static int robust_hold(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attr;
+	int err;
+
+	if (pthread_mutexattr_init(&attr))
+		return -ENOTSUP;
+	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (!err)
+		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (!err)
+		err = pthread_mutex_init(mutex, &attr);
+	if (!err)
+		err = pthread_mutex_trylock(mutex);
+	pthread_mutexattr_destroy(&attr);
+	return err ? -ENOTSUP : 0;
+}
+
+/* Finds the word of the mutex, which is the number of the thread, as the kernel requires. */
+int dofi_alive_begin(struct dofi_alive *alive)
+{
+	const uint32_t self = (uint32_t)syscall(SYS_gettid);
+	int ret = robust_hold(&alive->mutex);
+	uint32_t i;
+
+	for (i = 0; !ret && i < sizeof(alive->mutex) / sizeof(uint32_t); i++) {
+		if (atomic_load(&alive->word[i]) != self)
+			continue;
+		alive->at = i;
+		alive->value = self;
+		return 0;
+	}
+	return -ENOTSUP;
+}
+
+/* In a forked child this changes nothing, as the thread is another one. */
+void dofi_alive_end(struct dofi_alive *alive)
+{
+	pthread_mutex_unlock(&alive->mutex);
+}
