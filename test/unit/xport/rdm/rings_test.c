@@ -3,25 +3,13 @@
 
 #include "xport/rdm/rdm.h"
 
-#include "base/env.h"
-#include "base/sealed.h"
 #include "obj/cq_data.h"
-#include "xport/both.h"
 #include "xport/rdm/fast.h"
 #include "xport/rdm/rings_fault.h"
-#include "xport/msg/msg.h"
-#include "xport/peer.h"
-#include "xport/cm/address.h"
+#include "xport/rdm/rings_peer.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 /* The system, by the linker's --wrap */
 
@@ -37,148 +25,7 @@ int __wrap_memfd_create(const char *name, unsigned flags)
 	return -1;
 }
 
-/* The IA, and a peer */
-
-static const char layout[] = "rings/1";
-
-static DAT_EP_HANDLE ep;
-static DAT_CONN_QUAL qual;
-static DAT_PSP_HANDLE psp;
-static struct dofi_link *theirs;	/* the peer's end */
-static struct dofi_doorbell *bell;	/* the peer's doorbell */
-static int bell_fd;
-static const uint64_t id = 0x1234567800000001;
-static uint64_t ep_id;
-static uint32_t sent;
-static int cm_fd;
-
-static void cm_name(struct sockaddr_un *name)
-{
-	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64,
-		 (uint64_t)qual);
-}
-
-static void init(void)
-{
-	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
-	static const struct dofi_xports xports = {
-		.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
-		.add_local = dofi_both_add_local,
-	};
-	static const struct dofi_params nothing = { .provider = "" };
-	const struct timeval patience = { .tv_sec = 30 };
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	void *at;
-
-	dofi_settings_read();
-	dofi_settings.tick_us = 100;
-	if (dofi_ia_open(&provider, &nothing, &xports, true, &ia) || !ia->local.info) {
-		fprintf(stderr, "skipped: libfabric has no tcp here\n");
-		exit(0);
-	}
-	succeed(dofi_pz_create(ia, &pz));
-	evd = evd_make(256, EVD_ALL_FLAGS);
-	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
-			 &rmr_context));
-	succeed(lmr_make(pz, big, sizeof(big), DAT_MEM_PRIV_ALL_FLAG, &big_lmr, &big_context,
-			 &big_remote));
-	ep = ep_make();
-	psp = listen_any(&qual);
-	cm_name(&name);
-	cm_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(connect(cm_fd, (struct sockaddr *)&name,
-			     dofi_cm_address_len((struct sockaddr *)&name)),
-		     0);
-	setsockopt(cm_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	bell_fd = dofi_sealed_make(sizeof(*bell), &at);
-	bell = at;
-	cr_assert_eq(dofi_link_make(&theirs), 0);
-}
-
-static void fini(void)
-{
-	ia_fini();
-	dofi_link_free(theirs);
-	dofi_sealed_unmap(bell, sizeof(*bell));
-	close(bell_fd);
-	close(cm_fd);
-}
-
 TestSuite(rdm_link, .init = init, .fini = fini, .timeout = 60);
-
-static struct dofi_cm_msg request(void)
-{
-	return (struct dofi_cm_msg){
-		.kind = DOFI_CM_REQUEST, .conn_qual = qual, .conn_id = id, .window = RDM_WINDOW,
-		.frame_size = DOFI_LINK_FRAME, .fabric = DOFI_RINGS_NAME,
-		.addr = layout, .addr_len = sizeof(layout), .alive_addr = 0x10,
-		.n_fds = 2, .fd = { theirs->fd, bell_fd },
-	};
-}
-
-/* Sends a message with its descriptors. Returns false if the other end has closed. */
-static bool offer(const struct dofi_cm_msg *m)
-{
-	unsigned char bytes[DOFI_CM_MAX];
-	struct iovec iov = { bytes, dofi_cm_pack(bytes, m) };
-	char control[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))] = { 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *header;
-
-	if (m->n_fds) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(m->n_fds * sizeof(int));
-		header = CMSG_FIRSTHDR(&msg);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(m->n_fds * sizeof(int));
-		memcpy(CMSG_DATA(header), m->fd, m->n_fds * sizeof(int));
-	}
-	return sendmsg(cm_fd, &msg, MSG_NOSIGNAL) == (ssize_t)iov.iov_len;
-}
-
-static void peer_sends(const struct dofi_cm_msg *m)
-{
-	cr_assert(offer(m));
-}
-
-/* Waits for the next message of @kind, with its descriptors. */
-static struct dofi_cm_msg hear(enum dofi_cm_kind kind)
-{
-	static unsigned char in[DOFI_CM_MAX];
-	static size_t len;
-	struct dofi_cm_msg m = { 0 };
-	char control[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))];
-	int fd[DOFI_CM_FDS] = { -1, -1 };
-	unsigned n_fds = 0;
-	ssize_t n;
-
-	do {
-		while (!(n = dofi_cm_unpack(in, len, &m))) {
-			struct iovec iov = { in + len, sizeof(in) - len };
-			struct msghdr msg = {
-				.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-				.msg_controllen = sizeof(control),
-			};
-			struct cmsghdr *header;
-
-			n = recvmsg(cm_fd, &msg, MSG_CMSG_CLOEXEC);
-			cr_assert(n > 0, "it has closed");
-			len += (size_t)n;
-			header = CMSG_FIRSTHDR(&msg);
-			if (header) {
-				n_fds = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-				memcpy(fd, CMSG_DATA(header), n_fds * sizeof(int));
-			}
-		}
-		cr_assert(n > 0);
-		len -= (size_t)n;
-		memmove(in, in + n, len);
-	} while (m.kind != kind);
-	m.n_fds = n_fds;
-	memcpy(m.fd, fd, sizeof(fd));
-	return m;
-}
 
 static void expect_refused(const struct dofi_cm_msg *m)
 {
@@ -229,81 +76,12 @@ Test(rdm_link, a_request_of_another_fabric_is_sent_the_other_way)
 	expect_refused(&m);
 }
 
-/* Frames */
-
-static struct rdm_frame frame(enum rdm_frame_kind kind)
-{
-	return (struct rdm_frame){ .kind = (uint8_t)kind, .conn = ep_id, .sequence = sent + 1 };
-}
-
-/* The frame may have had its effect before the WAKEUP: the connection may have ended. */
-static void wake(void)
-{
-	const struct dofi_cm_msg m = { .kind = DOFI_CM_WAKEUP };
-
-	if (dofi_link_notify(theirs))
-		offer(&m);
-}
-
-static void send_frame(const struct rdm_frame *f, const void *data, size_t size)
-{
-	unsigned char *at;
-	size_t len;
-
-	cr_assert_eq(dofi_link_reserve(theirs, rdm_frame_head(f) + size, &at), 0);
-	len = rdm_frame_pack(at, f);
-	if (size)
-		memcpy(at + len, data, size);
-	dofi_link_send(theirs, len + size);
-	sent++;
-	wake();
-}
-
-static struct rdm_frame take_frame(void)
-{
-	struct dofi_ring_record record;
-	struct rdm_frame f = { .kind = 0 };
-
-	while (!dofi_ring_take(&theirs->in, &record))
-		usleep(10);
-	cr_assert_eq(rdm_frame_unpack(record.data, record.len, &f), 0);
-	cr_expect_eq(f.conn, id);
-	dofi_ring_release(&theirs->in, record.end);
-	return f;
-}
-
-static void couple(void)
-{
-	const struct dofi_cm_msg m = request();
-	struct dofi_cm_msg accepted;
-	struct rdm_frame hello;
-
-	peer_sends(&m);
-	succeed(dofi_cr_accept(request_await(), ep, 0, NULL));
-	accepted = hear(DOFI_CM_ACCEPT);
-	cr_assert_eq(accepted.n_fds, 1);
-	cr_assert_eq(dofi_link_meet(theirs, accepted.fd[0]), 0);
-	close(accepted.fd[0]);
-	ep_id = accepted.conn_id;
-	hello = frame(RDM_FRAME_HELLO);
-	send_frame(&hello, NULL, 0);
-	cr_expect_eq(take_frame().kind, RDM_FRAME_HELLO_BACK);
-	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-}
-
 static void receive(void)
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
 	DAT_LMR_TRIPLET in = segment(0, 64);
 
 	succeed(dofi_ep_post_recv(ep, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
-}
-
-static DAT_RETURN post_send(DAT_LMR_TRIPLET out)
-{
-	const DAT_DTO_COOKIE cookie = { .as_64 = 8 };
-
-	return dofi_ep_post_send(ep, 1, &out, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 Test(rdm_link, messages_go_both_ways)
