@@ -37,6 +37,7 @@ dofi_core_sources = \
 	prov/ofi/fab/domain.c \
 	prov/ofi/fab/endpoint.c \
 	prov/ofi/fab/grant.c \
+	prov/ofi/fab/grant_book.c \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/lead.c \
 	prov/ofi/fab/named.c \
@@ -50,6 +51,7 @@ dofi_core_sources = \
 	prov/ofi/fab/start.c \
 	prov/ofi/fab/version.c \
 	prov/ofi/fab/wc.c \
+	prov/ofi/fab/writer.c \
 	prov/ofi/sock/halfopen.c \
 	prov/ofi/sock/linger.c \
 	prov/ofi/sock/watch.c \
@@ -224,6 +226,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/endpoint.h \
 	prov/ofi/fab/grant.h \
+	prov/ofi/fab/grant_book.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
 	prov/ofi/fab/named.h \
@@ -238,6 +241,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/topo.h \
 	prov/ofi/fab/version.h \
 	prov/ofi/fab/wc.h \
+	prov/ofi/fab/writer.h \
 	prov/ofi/sock/halfopen.h \
 	prov/ofi/sock/linger.h \
 	prov/ofi/sock/watch.h \

@@ -96,6 +96,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/draw.c \
 	test/unit/fab/draw.h \
 	test/unit/fab/endpoint_test.c \
+	test/unit/fab/grant_book_test.c \
 	test/unit/fab/grant_test.c \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
@@ -109,6 +110,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/start_test.c \
 	test/unit/fab/version_test.c \
 	test/unit/fab/wc_test.c \
+	test/unit/fab/writer_test.c \
 	test/unit/sock/halfopen_test.c \
 	test/unit/sock/linger_test.c \
 	test/unit/sock/watch_test.c \

@@ -4,6 +4,8 @@
 #include "fab/grant.h"
 
 #include "base/pool.h"
+#include "fab/grant_book.h"
+#include "fab/writer.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,12 +20,9 @@ struct dofi_grant {
 	_Atomic uint64_t word;
 	uint32_t number;		/* how many grants have had this memory */
 	uint32_t key;
+	uint32_t page;			/* in the book, or 0 */
 	struct dofi_grants *table;
-	uint64_t fabric_key;		/* dofi_mr_fabric_key() */
-	uint64_t first;			/* address of the first byte for peers */
-	char *memory;			/* address of the first byte here */
-	uint64_t len;
-	uint64_t access;
+	struct dofi_terms terms;
 	LIST_ENTRY(dofi_grant) link;	/* in its bucket; under the lock of the table */
 };
 
@@ -63,10 +62,13 @@ void dofi_grants_init(struct dofi_grants *t)
 	dofi_mutex_init(&t->lock);
 	t->bucket = NULL;
 	t->n_buckets = t->used = 0;
+	t->book = NULL;
+	LIST_INIT(&t->writers);
 }
 
 void dofi_grants_fini(struct dofi_grants *t)
 {
+	dofi_grant_book_free(t->book);
 	free(t->bucket);
 }
 
@@ -131,6 +133,13 @@ static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key) D
 	return -EAGAIN;
 }
 
+/* A local registration is of no use to peers. */
+static void publish(struct dofi_grant *g)
+{
+	g->page = g->table->book && g->terms.access ?
+			  dofi_grant_book_add(g->table->book, &g->terms) : 0;
+}
+
 /* Adds @g with @key, or with a random key if that is 0. */
 static int enlist(struct dofi_grants *t, struct dofi_grant *g, const struct dofi_mr_request *r,
 		  uint32_t key) DOFI_NEEDS(t->lock)
@@ -144,7 +153,8 @@ static int enlist(struct dofi_grants *t, struct dofi_grant *g, const struct dofi
 		ret = -EEXIST;
 	if (ret)
 		return ret;
-	g->fabric_key = dofi_mr_fabric_key(g->key, r->secret);
+	g->terms.fabric_key = dofi_mr_fabric_key(g->key, r->secret);
+	publish(g);
 	atomic_store(&g->word, (uint64_t)g->key << 32 | ++g->number);
 	LIST_INSERT_HEAD(bucket_of(t, g->key), g, link);
 	t->used++;
@@ -160,10 +170,10 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 	if (!g)
 		return -ENOMEM;
 	g->table = t;
-	g->memory = (char *)(uintptr_t)r->addr;
-	g->first = r->zero_based ? 0 : (uintptr_t)r->addr;
-	g->len = r->len;
-	g->access = r->remote;
+	g->terms = (struct dofi_terms){
+		.memory = (uintptr_t)r->addr, .first = r->zero_based ? 0 : (uintptr_t)r->addr,
+		.len = r->len, .access = r->remote,
+	};
 	dofi_mutex_lock(&t->lock);
 	ret = enlist(t, g, r, key);
 	dofi_mutex_unlock(&t->lock);
@@ -185,11 +195,23 @@ int dofi_grant_open(struct dofi_grants *t, const struct dofi_mr_request *r,
 	return ret;
 }
 
+/* No peer begins to write once the page is void; then waits for those that have begun. */
+static void withdraw(struct dofi_grants *t, const struct dofi_grant *g) DOFI_NEEDS(t->lock)
+{
+	struct dofi_writer *writer;
+
+	if (!g->page || !dofi_grant_book_remove(t->book, g->page))
+		return;
+	LIST_FOREACH(writer, &t->writers, link)
+		dofi_writer_await(writer, g->page);
+}
+
 void dofi_grant_close(struct dofi_grant *g)
 {
 	struct dofi_grants *t = g->table;
 
 	dofi_mutex_lock(&t->lock);
+	withdraw(t, g);
 	LIST_REMOVE(g, link);
 	t->used--;
 	dofi_mutex_unlock(&t->lock);
@@ -199,15 +221,41 @@ void dofi_grant_close(struct dofi_grant *g)
 	dofi_pool_put(&pool, g);
 }
 
-/* Uses */
+/* Peers */
 
-static bool allows(const struct dofi_grant *g, const struct dofi_use *use)
+int dofi_grants_publish(struct dofi_grants *t)
 {
-	const uint64_t offset = use->addr - g->first;	/* huge if it begins before */
+	struct dofi_grant_book *book;
+	struct dofi_grant *g;
+	int ret = t->book ? 0 : dofi_grant_book_make(&book);
+	size_t i;
 
-	return g->fabric_key == dofi_mr_fabric_key(use->key, use->secret) && offset < g->len &&
-	       use->len <= g->len - offset && use->access && !(use->access & ~g->access);
+	if (ret || t->book)
+		return ret;
+	dofi_mutex_lock(&t->lock);
+	t->book = book;
+	for (i = 0; i < t->n_buckets; i++)
+		LIST_FOREACH(g, &t->bucket[i], link)
+			publish(g);
+	dofi_mutex_unlock(&t->lock);
+	return 0;
 }
+
+void dofi_grants_add_writer(struct dofi_grants *t, struct dofi_writer *writer)
+{
+	dofi_mutex_lock(&t->lock);
+	LIST_INSERT_HEAD(&t->writers, writer, link);
+	dofi_mutex_unlock(&t->lock);
+}
+
+void dofi_grants_remove_writer(struct dofi_grants *t, struct dofi_writer *writer)
+{
+	dofi_mutex_lock(&t->lock);
+	LIST_REMOVE(writer, link);
+	dofi_mutex_unlock(&t->lock);
+}
+
+/* Uses */
 
 /* Returns the grant for @use, and sets *@memory; NULL if there is none. Call with the lock held. */
 static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_use *use,
@@ -215,9 +263,9 @@ static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_u
 {
 	struct dofi_grant *g = find(t, use->key);
 
-	if (!g || !allows(g, use))
+	if (!g || !dofi_terms_allow(&g->terms, use))
 		return NULL;
-	*memory = g->memory + (use->addr - g->first);
+	*memory = (void *)(uintptr_t)(g->terms.memory + (use->addr - g->terms.first));
 	return g;
 }
 

@@ -48,12 +48,17 @@ struct dofi_grant;
 
 LIST_HEAD(dofi_grant_list, dofi_grant);
 
+struct dofi_grant_book;
+struct dofi_writer;
+
 struct dofi_grants {
 	/* of the members below; no lock is taken after it; held while bytes are moved */
 	struct dofi_mutex lock;
 	struct dofi_grant_list *bucket;	/* by key */
 	size_t n_buckets;		/* a power of two, or 0 */
 	size_t used;			/* grants in the table */
+	struct dofi_grant_book *book;	/* what peers can read of the grants, or NULL */
+	LIST_HEAD(, dofi_writer) writers; /* peers that can read it: fab/writer.h */
 };
 
 void dofi_grants_init(struct dofi_grants *grants);
@@ -70,8 +75,8 @@ int dofi_grant_open(struct dofi_grants *grants, const struct dofi_mr_request *re
 int dofi_grant_open_as(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		       uint32_t key, struct dofi_grant **grant) DOFI_NEEDS_NOT(grants->lock);
 /*
- * Waits for threads between dofi_grant_enter() and dofi_grant_leave(), and changes the word. Any
- * thread.
+ * Waits for threads between dofi_grant_enter() and dofi_grant_leave(), and for peers that write to
+ * the memory, and changes the word. Any thread.
  */
 void dofi_grant_close(struct dofi_grant *grant);
 
@@ -83,16 +88,48 @@ struct dofi_use {
 	uint64_t access;	/* FI_REMOTE_READ or FI_REMOTE_WRITE */
 };
 
+/* What a grant permits. */
+struct dofi_terms {
+	uint64_t fabric_key;		/* dofi_mr_fabric_key() */
+	uint64_t first;			/* address of the first byte for peers */
+	uint64_t memory;		/* address of the first byte here */
+	uint64_t len;
+	uint64_t access;
+};
+
+/*
+ * Returns whether @terms permit @use. The address has to be inside the grant even if @use->len is
+ * 0.
+ */
+static inline bool dofi_terms_allow(const struct dofi_terms *terms, const struct dofi_use *use)
+{
+	const uint64_t offset = use->addr - terms->first;	/* huge if it begins before */
+
+	return terms->fabric_key == dofi_mr_fabric_key(use->key, use->secret) &&
+	       offset < terms->len && use->len <= terms->len - offset && use->access &&
+	       !(use->access & ~terms->access);
+}
+
 /*
  * Checks @use. Returns 0, and sets *@memory to the first of @use->len bytes: no grant of the table
  * ends until dofi_grant_leave(), which has to follow soon; the caller closes no grant in between.
  * Returns -EACCES, and holds nothing, for an unknown key, one of another connection, memory that is
- * not all inside the grant, or an access that was not granted. The address has to be inside the
- * grant even if @use->len is 0.
+ * not all inside the grant, or an access that was not granted.
  */
 int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_use *use, void **memory)
 	DOFI_TAKES_IF(0, grants->lock);
 void dofi_grant_leave(struct dofi_grants *grants) DOFI_DROPS(grants->lock);
+
+/*
+ * Lets peers read the grants, and use them without this process (fab/grant_book.h). Returns 0, or a
+ * negative errno. The calling thread has to live until dofi_grants_fini(), which it calls.
+ */
+int dofi_grants_publish(struct dofi_grants *grants) DOFI_NEEDS_NOT(grants->lock);
+/* From now on dofi_grant_close() waits for @writer. Any thread. */
+void dofi_grants_add_writer(struct dofi_grants *grants, struct dofi_writer *writer)
+	DOFI_NEEDS_NOT(grants->lock);
+void dofi_grants_remove_writer(struct dofi_grants *grants, struct dofi_writer *writer)
+	DOFI_NEEDS_NOT(grants->lock);
 
 /*
  * A word by which a peer that reads this process's memory itself checks that the grant still stood:

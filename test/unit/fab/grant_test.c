@@ -4,6 +4,7 @@
 #include "fab/grant.h"
 
 #include "fab/draw.h"
+#include "fab/writer.h"
 #include "nomem.h"
 #include "thread.h"
 
@@ -512,4 +513,34 @@ Test(grants, after_its_end_no_write_is_admitted)
 	}
 	atomic_store(&over, true);
 	pthread_join(peer, NULL);
+}
+
+/* Peers that write by themselves */
+
+static struct dofi_mark mark;
+static struct dofi_writer writer = { .mark = &mark };
+/* The grant has page 1 of its book, and the writer is at work there. */
+Test(grants, a_peer_that_writes_is_waited_for)
+{
+	struct dofi_grant *other;
+	uint64_t count = 0;
+	pthread_t thread;
+	uint32_t other_key;
+
+	cr_assert_eq(open_one(), 0);
+	cr_assert_eq(dofi_grants_publish(&grants), 0);
+	cr_assert_eq(dofi_grant_open(&grants, &request, &other, &other_key), 0);
+	writer.pid = getpid();
+	dofi_grants_add_writer(&grants, &writer);
+	dofi_mark_set(&mark, &count, 1);
+	dofi_grant_close(other);
+	closer = 0;
+	closed = false;
+	cr_assert_eq(pthread_create(&thread, NULL, close_it, grant), 0);
+	while (!thread_rests(atomic_load(&closer)))
+		usleep(100);
+	cr_expect(!atomic_load(&closed));
+	dofi_mark_clear(&mark);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	dofi_grants_remove_writer(&grants, &writer);
 }
