@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads the memory of another process, and checks in one call that it is still permitted. */
+/*
+ * Reads the memory of another process, and checks in one call that it is still permitted; and
+ * writes to it.
+ */
 
 #include "host/peer_mem.h"
+
+#include "base/iov.h"
 
 #include <errno.h>
 #include <limits.h>
 
-/* The rest of a list of segments, one of which is for the word. */
+/* The rest of a list of segments, one of which is for the word, or for the bytes that come last. */
 struct list {
 	struct iovec iov[DOFI_PEER_SEGMENTS + 1];
 	size_t first, n;
@@ -89,4 +94,51 @@ int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iov
 int dofi_peer_probe(pid_t pid, const struct dofi_peer_word *word)
 {
 	return pull(pid, NULL, 0, NULL, 0, word);
+}
+
+/* Adds the @len bytes from *@offset on, and advances *@offset. Returns how many there are. */
+static size_t list_add(struct list *list, const struct iovec *iov, size_t n, size_t *offset,
+		       size_t len)
+{
+	size_t i, skip = *offset, done = 0;
+
+	for (i = 0; i < n && done < len; i++) {
+		const size_t rest = iov[i].iov_len > skip ? iov[i].iov_len - skip : 0;
+		const size_t part = rest < len - done ? rest : len - done;
+
+		if (part)
+			list->iov[list->n++] = (struct iovec){
+				.iov_base = (char *)iov[i].iov_base + skip, .iov_len = part,
+			};
+		skip -= skip < iov[i].iov_len ? skip : iov[i].iov_len;
+		done += part;
+	}
+	*offset += done;
+	return done;
+}
+
+int dofi_peer_push(pid_t pid, const struct iovec *from, size_t n, size_t offset, size_t len,
+		   uint64_t to)
+{
+	struct iovec remote = { (void *)(uintptr_t)to, len };
+	const size_t tail = dofi_iov_tail(remote.iov_base, len);
+	struct list local = { .n = 0 };
+	ssize_t put;
+
+	/* Linux copies segment by segment, in their order */
+	if (n > DOFI_PEER_SEGMENTS ||
+	    list_add(&local, from, n, &offset, len - tail) != len - tail ||
+	    list_add(&local, from, n, &offset, tail) != tail)
+		return -EINVAL;
+	while (remote.iov_len) {
+		put = process_vm_writev(pid, &local.iov[local.first], local.n, &remote, 1, 0);
+		if (put < 0)
+			return -errno;
+		if (!put)
+			return -EFAULT;
+		list_advance(&local, (size_t)put);
+		remote.iov_base = (char *)remote.iov_base + put;
+		remote.iov_len -= (size_t)put;
+	}
+	return 0;
 }

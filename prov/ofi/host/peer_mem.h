@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads the memory of another process, and checks by that call that the access is still granted.
+ * Reads the memory of another process, and checks by that call that the access is still granted;
+ * and writes to it.
  *
  * A process that grants access keeps a word for the grant, of a value that is never used again, and
  * changes the word when the grant ends. process_vm_readv() reads the word after the data: if the
@@ -32,6 +33,15 @@ struct dofi_peer_word {
  */
 int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iovec *from, size_t m,
 		   const struct dofi_peer_word *word);
+
+/*
+ * Copies @len bytes of the @n segments @from, beginning at @offset in their sequence, to address
+ * @to of process @pid; the caller knows that the number is the peer's. The last word is written
+ * last, as by dofi_iov_land(). Returns 0; -EINVAL for impossible lengths or numbers; or an error of
+ * the kernel, after which some bytes may have been written.
+ */
+int dofi_peer_push(pid_t pid, const struct iovec *from, size_t n, size_t offset, size_t len,
+		   uint64_t to);
 
 /* Checks whether dofi_peer_pull() works with this peer: like a call of no bytes. */
 int dofi_peer_probe(pid_t pid, const struct dofi_peer_word *word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Reading a peer's memory: what is read, what is refused, and what happens when the peer's word has
- * changed.
+ * changed. Writing to it: which bytes, and in which order.
  */
 
 #include "host/peer_mem.h"
@@ -52,6 +52,27 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long
 		left -= part[i].iov_len;
 	}
 	return __real_process_vm_readv(pid, part, i, from, m, flags);
+}
+
+/* The kernel's, which writes at most @most bytes per call. Segments are copied in their order. */
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n,
+				 const struct iovec *to, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n,
+				 const struct iovec *to, unsigned long m, unsigned long flags);
+
+static struct iovec last_written;	/* the last segment of the last call */
+
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n,
+				 const struct iovec *to, unsigned long m, unsigned long flags)
+{
+	struct iovec part = *to;
+
+	calls++;
+	cr_assert_eq(m, 1);
+	last_written = from[n - 1];
+	if (most && part.iov_len > most)
+		part.iov_len = most;
+	return __real_process_vm_writev(pid, from, n, &part, m, flags);
 }
 
 static void fill(uint8_t seed)
@@ -301,4 +322,86 @@ Test(peer_mem, a_number_of_another_process_is_noticed)
 		cr_expect_eq(ret, -ESTALE);
 	status = child_end(&c);
 	cr_expect(!status || WEXITSTATUS(status) == 77);
+}
+
+/* The test is its own peer here. */
+static int push(const struct iovec *from, size_t n, size_t offset, size_t len)
+{
+	return dofi_peer_push(getpid(), from, n, offset, len, (uintptr_t)got);
+}
+
+Test(peer_mem, writes_the_bytes_and_no_more)
+{
+	const struct iovec from = { memory, SPACE };
+
+	cr_expect_eq(push(&from, 1, 7, 60001), 0);
+	cr_expect(!memcmp(got, memory + 7, 60001));
+	cr_expect(is_clean(got + 60001, got + SPACE));
+	cr_expect_eq(calls, 1);
+	cr_expect_eq(push(&from, 1, SPACE, 0), 0);
+	cr_expect_eq(calls, 1);
+}
+
+/* Every part of these segments, whole and piece by piece. */
+Test(peer_mem, writes_any_part_of_any_segments)
+{
+	static const size_t lengths[] = { 0, 1, 2, 0, 40, 3, 1, 9 };
+	struct iovec from[8];
+	size_t offset, len, i, at = 0;
+
+	for (i = 0; i < 8; at += lengths[i++])
+		from[i] = (struct iovec){ memory + at, lengths[i] };
+	for (most = 0; most < 20; most += 7)
+		for (offset = 0; offset < at; offset++)
+			for (len = 1; len <= at - offset; len++) {
+				cr_assert_eq(push(from, 8, offset, len), 0);
+				cr_assert(!memcmp(got, memory + offset, len));
+				cr_assert(is_clean(got + len, got + at));
+				memset(got, 0xee, len);
+			}
+}
+
+/* The bytes of the last word are a segment of their own. */
+Test(peer_mem, writes_the_last_word_last)
+{
+	const struct iovec from = { memory, SPACE };
+	size_t len;
+
+	for (len = 1; len < 100; len++) {
+		const uint8_t *end = got + len;
+		const size_t tail = len < 8 ? len : (uintptr_t)end % 8 ? (uintptr_t)end % 8 : 8;
+
+		cr_assert_eq(push(&from, 1, 0, len), 0);
+		cr_expect_eq(last_written.iov_base, memory + len - last_written.iov_len);
+		cr_expect(last_written.iov_len <= tail || len <= 8, "%zu", len);
+	}
+}
+
+Test(peer_mem, what_cannot_be_written_is_an_error)
+{
+	struct iovec nine[9];
+	int i;
+
+	for (i = 0; i < 9; i++)
+		nine[i] = (struct iovec){ memory + i, 1 };
+	cr_expect_eq(push(nine, 9, 0, 9), -EINVAL);
+	cr_expect_eq(push(nine, 8, 0, 9), -EINVAL);
+	cr_expect_eq(push(nine, 8, 4, 5), -EINVAL);
+	cr_expect_eq(calls, 0);
+	cr_expect_eq(dofi_peer_push(getpid(), nine, 8, 0, 8, 0), -EFAULT);
+	cr_expect_eq(dofi_peer_push(-1, nine, 8, 0, 8, (uintptr_t)got), -ESRCH);
+	cr_expect(is_clean(got, got + SPACE));
+}
+
+/* The last page is missing: the bytes before are written, as by hardware. */
+Test(peer_mem, memory_that_is_missing_is_an_error)
+{
+	const struct iovec from = { memory, SPACE };
+	uint8_t *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
+
+	mprotect(hole + 4096, 4096, PROT_READ);
+	cr_expect_eq(dofi_peer_push(getpid(), &from, 1, 0, 8192, (uintptr_t)hole), -EFAULT);
+	cr_expect(!memcmp(hole, memory, 4096));
+	munmap(hole, 8192);
 }
