@@ -134,6 +134,7 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/endpoint.c \
 	prov/ofi/xport/rdm/frame.c \
 	prov/ofi/xport/rdm/link.c \
+	prov/ofi/xport/rdm/onesided.c \
 	prov/ofi/xport/rdm/op.c \
 	prov/ofi/xport/rdm/peer.c \
 	prov/ofi/xport/rdm/recv.c \
@@ -316,6 +317,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/rdm/endpoint.h \
 	prov/ofi/xport/rdm/frame.h \
 	prov/ofi/xport/rdm/link.h \
+	prov/ofi/xport/rdm/onesided.h \
 	prov/ofi/xport/rdm/op.h \
 	prov/ofi/xport/rdm/peer.h \
 	prov/ofi/xport/rdm/rdm.h \

@@ -66,8 +66,18 @@ pair_programs = \
 	test/pair/srq2 \
 	test/pair/datagram2
 
-check_PROGRAMS += test/pair/local1 test/pair/local2 $(pair_programs)
-PAIR_TESTS += test/pair/local1 test/pair/local2 $(pair_programs)
+# These name the IA themselves.
+within_host = test/pair/local1 test/pair/local2 test/pair/alone1 test/pair/alone2
+
+check_PROGRAMS += $(within_host) $(pair_programs)
+PAIR_TESTS += $(within_host) $(pair_programs)
+
+test_pair_alone1_SOURCES = test/pair/alone.c
+test_pair_alone1_CPPFLAGS = $(pair_cppflags1)
+test_pair_alone1_LDADD = $(pair_ldadd1)
+test_pair_alone2_SOURCES = test/pair/alone.c
+test_pair_alone2_CPPFLAGS = $(pair_cppflags2)
+test_pair_alone2_LDADD = $(pair_ldadd2)
 
 test_pair_connect1_SOURCES = test/pair/connect.c
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)

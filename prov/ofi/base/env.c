@@ -90,7 +90,7 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "1: shared memory for peers on this host where the IA names no fabric; 0: off",
 	  1, 0, 1, &dofi_settings.local, NULL, NULL },
 	{ "DAT_OFI_CMA", "0/1",
-	  "1: processes on one host may read each other's memory; 0: never",
+	  "1: processes on one host may access each other's memory; 0: never",
 	  1, 0, 1, &dofi_settings.cma, NULL, NULL },
 	{ "DAT_OFI_KEEPALIVE_S", "s",
 	  "a peer that is silent for this long is probed, 0 never; tcp and net",

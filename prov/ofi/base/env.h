@@ -16,7 +16,7 @@ struct dofi_settings {
 	long counters;
 	long tick_us;	/* a quarter of the longest pause between checks of a polled queue */
 	long linger_ms;	/* a closed connection is reset when its data has not moved for this long */
-	long cma;	/* whether processes on one host read each other's memory */
+	long cma;	/* whether processes on one host access each other's memory */
 	long keepalive_s; /* a silent peer is probed after this long; 0: never */
 	long numa;	/* enum dofi_numa */
 	long local;	/* whether peers on this host are reached by shared memory by default */

@@ -4,13 +4,15 @@
 #include "rings/link.h"
 
 #include "base/cond.h"
+#include "base/log.h"
 #include "base/sealed.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MAGIC 0x646174206f666972ull
-#define VERSION 1
+#define VERSION 2
 
 /* Values of dofi_link_memory.use. */
 enum { OFFERED, CLAIMED, ENDED, SHUT };
@@ -21,6 +23,7 @@ struct dofi_link_memory {
 	/* of each ring, written by its receiver: the slot in the receiver's set */
 	_Atomic uint32_t slot[2];
 	_Atomic uint32_t use;		/* of a link in one direction: OFFERED, ... */
+	struct dofi_mark mark[2];	/* 0: of the end that created the memory, as a writer */
 	struct dofi_ring ring[2];	/* 0: to the end that created the memory; 1: from it */
 };
 
@@ -36,6 +39,8 @@ static struct dofi_link *link_new(struct dofi_link_memory *memory, bool made, in
 	link->in.ring = &memory->ring[made ? 0 : 1];
 	dofi_ring_seek(&link->in, 0);
 	link->out.ring = &memory->ring[made ? 1 : 0];
+	link->mark_out = &memory->mark[made ? 0 : 1];
+	link->writer.mark = &memory->mark[made ? 1 : 0];
 	return link;
 }
 
@@ -109,12 +114,22 @@ int dofi_link_meet(struct dofi_link *link, int doorbell)
 	return doorbell < 0 || link->doorbell ? 0 : doorbell_map(link, doorbell);
 }
 
+void dofi_link_learn_grants(struct dofi_link *link, int fd)
+{
+	int ret = link->grants ? 0 : dofi_grant_pages_map(fd, &link->grants);
+
+	if (ret)
+		dofi_log(DOFI_INFO, DOFI_CM, "the peer's grants cannot be read: %s",
+			 strerror(-ret));
+}
+
 void dofi_link_free(struct dofi_link *link)
 {
 	if (!link)
 		return;
 	if (link->doorbell)
 		dofi_sealed_unmap(link->doorbell, sizeof(*link->doorbell));
+	dofi_grant_pages_unmap(link->grants);
 	dofi_sealed_unmap(link->memory, sizeof(*link->memory));
 	fd_close(link);
 	free(link);

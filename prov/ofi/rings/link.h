@@ -5,12 +5,15 @@
  *
  * The active end creates the memory and sends its descriptor with the request; the passive end maps
  * it. Each end also maps the other's doorbell: a page that all peers of a set of rings
- * (rings/rings.h) share, by which its owner asks for marks and wakeups.
+ * (rings/rings.h) share, by which its owner asks for marks and wakeups. An end that may write to
+ * the other's memory maps the book of its grants as well.
  */
 #ifndef DOFI_RINGS_LINK_H
 #define DOFI_RINGS_LINK_H
 
 #include "base/ring.h"
+#include "fab/grant_book.h"
+#include "fab/writer.h"
 
 /* A record is a frame. */
 #define DOFI_LINK_FRAME DOFI_RING_RECORD_MAX
@@ -52,6 +55,12 @@ struct dofi_link {
 	bool reported;			/* a completion has reported that the peer broke @in */
 	uint32_t slot;			/* in the set */
 	void *owner;			/* for the user of the set */
+	/* under the lock of the sender: for writes to the peer's memory */
+	const struct dofi_grant_pages *grants;	/* the peer's, or NULL */
+	struct dofi_mark *mark_out;
+	uint64_t writes;		/* marks that were set */
+	/* under the lock of the grants: for the peer's writes */
+	struct dofi_writer writer;
 	/* constant, but for fd */
 	struct dofi_link_memory *memory;
 	bool made;			/* this end created the memory */
@@ -71,6 +80,10 @@ int dofi_link_join(int fd, int doorbell, struct dofi_link **link);
  * descriptor left to receive it: then each frame wakes the peer. Returns as dofi_link_join().
  */
 int dofi_link_meet(struct dofi_link *link, int doorbell);
+/*
+ * Maps the book of the peer's grants. Without it this end does not write to the peer's memory.
+ */
+void dofi_link_learn_grants(struct dofi_link *link, int fd);
 /* The link must be in no set. Does nothing for NULL. */
 void dofi_link_free(struct dofi_link *link);
 

@@ -178,6 +178,30 @@ static void expect_no_link(int fd, int bell_of)
 	cr_expect(!asked);
 }
 
+Test(link, an_end_learns_the_grants_of_the_other)
+{
+	struct dofi_grants grants;
+	uint64_t count = 0;
+
+	couple();
+	dofi_grants_init(&grants);
+	cr_assert_eq(dofi_grants_publish(&grants), 0);
+	dofi_link_learn_grants(asked, doorbell_fd[0]);
+	dofi_link_learn_grants(asked, -1);
+	cr_expect(!asked->grants, "these are no grants");
+	dofi_link_learn_grants(asked, dofi_grant_book_fd(grants.book));
+	cr_expect(asked->grants != NULL);
+	dofi_link_learn_grants(asked, -1);
+	cr_expect(asked->grants != NULL, "the first ones stay");
+	dofi_grants_fini(&grants);
+	/* the marks of the two ends are two */
+	dofi_mark_set(asked->mark_out, &count, 3);
+	cr_expect(asker->writer.mark->busy && !asked->writer.mark->busy);
+	dofi_mark_clear(asked->mark_out);
+	dofi_writer_end(&asker->writer);
+	cr_expect(dofi_mark_over(asked->mark_out) && !dofi_mark_over(asker->mark_out));
+}
+
 Test(link, other_memory_is_refused)
 {
 	struct stat st;

@@ -41,6 +41,7 @@ xport_test_sources = \
 	test/unit/xport/rdm/eager_test.c \
 	test/unit/xport/rdm/endpoint_test.c \
 	test/unit/xport/rdm/link_test.c \
+	test/unit/xport/rdm/onesided_test.c \
 	test/unit/xport/rdm/op_test.c \
 	test/unit/xport/rdm/parts.h \
 	test/unit/xport/rdm/peer_test.c \
@@ -63,7 +64,7 @@ xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -W
 
 test_unit_xport1_test_SOURCES = $(xport_test_sources)
 test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
-test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=socket -Wl,--wrap=getsockopt
+test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=process_vm_writev -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport1_test_LDADD = $(prov_test_ldadd1) libdofi1.la
 
 # Programs of 1.2 have no datagrams.
@@ -81,7 +82,7 @@ test_unit_xport2_test_SOURCES = $(xport_test_sources) \
 	test/unit/xport/ud/send_test.c \
 	test/unit/xport/ud/service_test.c
 test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
-test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=socket -Wl,--wrap=getsockopt
+test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=process_vm_writev -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # CM sockets and frames use no DAT type, so one program serves both API versions.

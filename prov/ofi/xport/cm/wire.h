@@ -28,7 +28,7 @@
 #define DOFI_CM_MAX_ADDR 256		/* largest address of a fabric */
 #define DOFI_CM_NAME 64		/* largest name, with its NUL */
 #define DOFI_CM_MIN_FRAME 64		/* a peer that takes no frame of this size is refused */
-#define DOFI_CM_FDS 2			/* most descriptors of a message */
+#define DOFI_CM_FDS 3			/* most descriptors of a message */
 
 enum dofi_cm_kind {
 	DOFI_CM_REQUEST = 1,		/* the first message of a connection's active side */

@@ -140,6 +140,7 @@ static int ring_find(struct rdm_conn *conn)
 	conn->near = conn->reached = true;
 	if (dofi_host_shares_pids(host, &conn->peer->host))
 		read_memory(conn);
+	rdm_rings_reach(conn, (pid_t)conn->peer->host.pid);
 	return 0;
 }
 
@@ -324,6 +325,8 @@ void rdm_conn_close(struct dofi_ep *ep)
 	settle(conn);
 	rdm_pz_remove(conn);
 	atomic_store(&conn->id, 0);
+	if (conn->reached && conn->ring)
+		rdm_rings_leave(conn);
 	detach(conn);
 	bye_send(conn, broken);
 	if (conn->reached && endpoint)

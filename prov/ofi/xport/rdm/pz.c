@@ -5,6 +5,7 @@
 
 #include "xport/rdm/endpoint.h"
 #include "xport/rdm/op.h"
+#include "xport/rdm/rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,8 +49,10 @@ static int pz_init(struct rdm_pz *rpz)
 
 	if (ret)
 		return ret;
-	if (rpz->rings)
+	if (rpz->rings) {
 		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
+		rdm_rings_publish(rpz);
+	}
 	ret = rdm_ops_open(rpz);
 	if (ret)
 		domain_close(rpz);

@@ -26,6 +26,7 @@
  *	eager.c		messages in several frames, at both ends
  *	direct.c	a connection's own endpoint, for long messages
  *	rndv.c		rendezvous, at both ends
+ *	onesided.c	RDMA that this end carries out alone
  *	rma.c		RDMA and atomics, by the fabric or by the peer
  *	target.c	RDMA and atomics carried out for the peer
  *	send.c		requests of the EP
@@ -182,6 +183,9 @@ struct rdm_conn {
 	/* the peer's memory may be read while this word has its value */
 	struct dofi_peer_word alive;
 	bool peer_reads;		/* the peer can read our memory */
+	uint32_t asked;			/* RDMA in flight that the peer carries out */
+	/* the peer is to carry out the next RDMA, or all that comes: onesided.c */
+	bool ask_next, ask_always;
 
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
 	bool stalled;			/* in the PZ's list; protected by the PZ's lock */

@@ -312,6 +312,8 @@ static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct do
 		dofi_iov_scatter(dto->iov, dto->n_iov, 0, &old, sizeof(old));
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS))
 		conn->ep->atomics--;
+	else if (dto->step == DOFI_STEP_ASKED)
+		conn->asked--;
 	dofi_dto_end(conn->ep, dto, err, sink);
 }
 

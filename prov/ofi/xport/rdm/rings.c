@@ -3,6 +3,8 @@
 
 #include "xport/rdm/rings.h"
 
+#include "base/env.h"
+#include "base/log.h"
 #include "xport/cm/wire.h"
 
 #include <errno.h>
@@ -12,10 +14,14 @@
  * Stands in place of the fabric address: names the layout of the shared memory, which both ends
  * have to know.
  */
-static const char layout[] = "rings/1";
+static const char layout[] = "rings/2";
 
-/* Descriptors of a request. An answer has the doorbell alone. */
-enum { LINK_FD, DOORBELL_FD, REQUEST_FDS };
+/*
+ * Descriptors: of the link in a request, of the doorbell, and of the book of grants if the sender
+ * has one.
+ */
+enum { LINK_FD, LINK_FDS };
+enum { DOORBELL_FD, NEEDED_FDS, GRANTS_FD = NEEDED_FDS, MOST_FDS };
 
 int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **ring)
 {
@@ -35,25 +41,56 @@ static bool is_our_layout(const struct dofi_cm_msg *msg)
 
 int rdm_rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
 {
+	const unsigned first = *ring ? 0 : LINK_FDS;
+	const int *fd = &msg->fd[first];
+	int ret;
+
 	if (!is_our_layout(msg))
 		return -EHOSTUNREACH;
 	if (*ring)
-		return dofi_link_meet(*ring, msg->n_fds ? msg->fd[0] : -1);
-	if (msg->n_fds != REQUEST_FDS)
-		return -EMFILE;
-	return dofi_link_join(msg->fd[LINK_FD], msg->fd[DOORBELL_FD], ring);
+		ret = dofi_link_meet(*ring, msg->n_fds ? fd[DOORBELL_FD] : -1);
+	else if (msg->n_fds < LINK_FDS + NEEDED_FDS)
+		ret = -EMFILE;
+	else
+		ret = dofi_link_join(msg->fd[LINK_FD], fd[DOORBELL_FD], ring);
+	if (!ret && msg->n_fds == first + MOST_FDS)
+		dofi_link_learn_grants(*ring, fd[GRANTS_FD]);
+	return ret;
 }
 
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
 {
-	const int doorbell = dofi_rings_doorbell(conn->rpz->rings);
+	const struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
 
 	msg->frame_size = DOFI_LINK_FRAME;
 	msg->addr_len = sizeof(layout);
 	msg->addr = layout;
 	if (conn->ring->made)
 		msg->fd[msg->n_fds++] = conn->ring->fd;
-	msg->fd[msg->n_fds++] = doorbell;
+	msg->fd[msg->n_fds++] = dofi_rings_doorbell(conn->rpz->rings);
+	if (book)
+		msg->fd[msg->n_fds++] = dofi_grant_book_fd(book);
+}
+
+void rdm_rings_publish(struct rdm_pz *rpz)
+{
+	int ret = dofi_settings.cma ? dofi_grants_publish(&rpz->pz->domain.grants) : 0;
+
+	if (ret)
+		dofi_log(DOFI_INFO, DOFI_CM, "peers on this host cannot write by themselves: %s",
+			 strerror(-ret));
+}
+
+void rdm_rings_reach(struct rdm_conn *conn, pid_t pid)
+{
+	conn->ring->writer.pid = pid;
+	dofi_grants_add_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
+}
+
+void rdm_rings_leave(struct rdm_conn *conn)
+{
+	dofi_writer_end(&conn->ring->writer);
+	dofi_grants_remove_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
 }
 
 void rdm_rings_rest(struct rdm_ia *ria)

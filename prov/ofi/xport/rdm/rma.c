@@ -7,6 +7,7 @@
 #include "fab/quirks.h"
 #include "obj/cq_data.h"
 #include "xport/rdm/link.h"
+#include "xport/rdm/onesided.h"
 #include "xport/rdm/op.h"
 
 #include <errno.h>
@@ -157,12 +158,14 @@ static bool by_frames(const struct rdm_conn *conn, const struct dofi_dto *dto, b
 	return !can_read || dto->length <= conn->eager;
 }
 
-static void begin(struct dofi_dto *dto)
+static void begin(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	if (dto->step == DOFI_STEP_ASKED)
 		return;
 	dto->rma.asked = dto->rma.got = 0;
 	dto->step = DOFI_STEP_ASKED;
+	conn->asked++;
+	conn->ask_next = conn->ask_always;
 }
 
 static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
@@ -170,7 +173,7 @@ static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_da
 {
 	struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .length = dto->length, .cq_data = cq_data };
 
-	begin(dto);
+	begin(conn, dto);
 	if (by_frames(conn, dto, conn->peer_reads))
 		return ask_write_in_parts(conn, dto, cq_data);
 	rdm_name_segments(&f, dto);
@@ -181,7 +184,7 @@ static int ask_read(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn
 {
 	struct rdm_frame f = { .kind = RDM_FRAME_READ, .length = dto->length };
 
-	begin(dto);
+	begin(conn, dto);
 	return by_frames(conn, dto, conn->pid) ? ask_read_in_parts(conn, dto) : ask(conn, dto, &f);
 }
 
@@ -240,6 +243,38 @@ int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_
 
 /* Submission */
 
+int rdm_write_alone(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	int ret;
+
+	dofi_ep_assert_locked(conn->ep);
+	if (dto->step == DOFI_STEP_BEGUN)
+		return 0;
+	ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : rdm_onesided(conn, dto);
+	if (!ret)
+		dto->step = DOFI_STEP_BEGUN;
+	return ret;
+}
+
+/* Without the peer if that is possible. */
+static int write_within_host(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
+{
+	const int ret = rdm_write_alone(conn, dto);
+
+	if (ret == -FI_EAGAIN)
+		return ask_write(conn, dto, 0);
+	return ret ? ret : DOFI_DONE;
+}
+
+static int read_within_host(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
+{
+	const int ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : rdm_onesided(conn, dto);
+
+	if (ret == -FI_EAGAIN)
+		return ask_read(conn, dto);
+	return ret ? ret : DOFI_DONE;
+}
+
 int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	const bool by_peer = rdm_fabric(conn)->target_rdma;
@@ -247,9 +282,9 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 	dofi_ep_assert_locked(conn->ep);
 	switch (dto->kind) {
 	case DOFI_DTO_WRITE:
-		return by_peer ? ask_write(conn, dto, 0) : rma_by_fabric(conn, dto, true);
+		return by_peer ? write_within_host(conn, dto) : rma_by_fabric(conn, dto, true);
 	case DOFI_DTO_READ:
-		return by_peer ? ask_read(conn, dto) : rma_by_fabric(conn, dto, false);
+		return by_peer ? read_within_host(conn, dto) : rma_by_fabric(conn, dto, false);
 	case DOFI_DTO_WRITE_IMMED:
 		return ask_write(conn, dto, rdm_write_cq_data(dto));
 	default:

@@ -15,6 +15,11 @@ int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_
 	DOFI_NEEDS(conn->ep->lock);
 
 /*
+ * Carries out the write @dto, once, without the peer if that is possible. Returns 0 if it has been
+ * carried out, and otherwise like rdm_onesided().
+ */
+int rdm_write_alone(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock);
+/*
  * Has the fabric carry out the write @dto, which a message follows. Returns 0 once the write has
  * completed, -FI_EAGAIN until then, or another negative errno.
  */

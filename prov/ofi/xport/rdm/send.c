@@ -70,8 +70,12 @@ static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_cq
  */
 static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
-	const int ret = rdm_write_before_message(conn, dto);
+	const bool within_host = rdm_fabric(conn)->target_rdma;
+	const int ret = within_host ? rdm_write_alone(conn, dto) :
+				      rdm_write_before_message(conn, dto);
 
+	if (within_host && ret == -FI_EAGAIN)
+		return rdm_rma(conn, dto);
 	return ret ? ret : send_message(conn, dto, 0, rdm_write_cq_data(dto));
 }
 
@@ -89,11 +93,12 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	case DOFI_DTO_SEND:
 		return submit_send(conn, dto, DOFI_CQ_DATA_PLAIN);
 	case DOFI_DTO_SEND_INVALIDATE:
+		conn->ask_next = true;
 		return submit_send(conn, dto, DOFI_CQ_DATA_INVALIDATE);
 	case DOFI_DTO_SEND_IMMED:
 		return submit_send(conn, dto, DOFI_CQ_DATA_IMMED);
 	case DOFI_DTO_WRITE_IMMED:
-		return rdm_fabric(conn)->target_rdma ? rdm_rma(conn, dto) : write_immed(conn, dto);
+		return write_immed(conn, dto);
 	default:
 		return rdm_rma(conn, dto);
 	}

@@ -511,11 +511,13 @@ Test(rdm_link, without_the_peers_doorbell_each_frame_rings)
 
 	listen_instead();
 	asked = hear(DOFI_CM_REQUEST);
-	cr_assert_eq(asked.n_fds, 2);
+	cr_assert(asked.n_fds >= 2);
 	dofi_link_free(theirs);
 	cr_assert_eq(dofi_link_join(asked.fd[0], asked.fd[1], &theirs), 0);
 	close(asked.fd[0]);
 	close(asked.fd[1]);
+	if (asked.n_fds == 3)
+		close(asked.fd[2]);
 	ep_id = asked.conn_id;
 	answer = request();
 	answer.kind = DOFI_CM_ACCEPT;
