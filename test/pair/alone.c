@@ -263,6 +263,38 @@ static void writer(struct pair *p)
 	node_close(&l.n);
 }
 
+/* A writer that is killed, at any moment, does not hold up the end of the grant. */
+
+#define DELAY 3000			/* less than a stopped writer holds it up */
+
+static void survivor(struct pair *p)
+{
+	struct link l;
+	int64_t begin;
+
+	link_open(p, &l, LONG);
+	await_writes(&l.m, 2);
+	CHECK(!kill(p->peer, SIGKILL), "%s", strerror(errno));
+	begin = pair_now();
+	OK(dat_lmr_free(l.m.lmr));
+	CHECK(pair_now() - begin < pair_scaled(DELAY) * INT64_C(1000), "held up by the dead");
+	memset(l.m.base, 0xcc, LONG);
+	expect_end(l.n.conn, l.ep);
+	pair_wait_gone(p);
+	CHECK(l.m.base[0] == 0xcc && !memcmp(l.m.base, l.m.base + 1, LONG - 1),
+	      "written after the end");
+	OK(dat_ia_close(l.n.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void victim(struct pair *p)
+{
+	struct link l;
+
+	link_open(p, &l, LONG);
+	for (;;)
+		write_until_refused(&l);
+}
+
 /* Memory that the target has unmapped without an end of its LMR */
 
 static void unmapped_server(struct pair *p)
@@ -301,6 +333,8 @@ static const struct pair_case cases[] = {
 		  .arg = &ends[2]),
 	PAIR_CASE("the connection is ended while the peer writes", target, writer, .seconds = 60,
 		  .arg = &ends[3]),
+	PAIR_CASE("a process is killed while it writes", survivor, victim, .repeat = 10,
+		  .client_killed = true),
 	PAIR_CASE("a write to memory that is not there", unmapped_server, unmapped_client),
 };
 

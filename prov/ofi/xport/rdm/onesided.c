@@ -72,9 +72,8 @@ static int read_all(struct rdm_conn *conn, const struct dofi_dto *dto,
 	const struct iovec from = { (void *)(uintptr_t)permit->memory, dto->length };
 	int ret = dofi_peer_pull(conn->pid, dto->iov, dto->n_iov, &from, 1, &conn->alive);
 
-	if (ret)
-		return ret;
-	return dofi_grant_pages_hold(conn->ring->grants, permit) ? 0 : -EAGAIN;
+	/* the peer may have unmapped the memory after the end of the grant */
+	return dofi_grant_pages_hold(conn->ring->grants, permit) ? ret : -EAGAIN;
 }
 
 int rdm_onesided(struct rdm_conn *conn, const struct dofi_dto *dto)
