@@ -100,6 +100,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/grant_test.c \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
+	test/unit/fab/mark_model_test.c \
 	test/unit/fab/named_test.c \
 	test/unit/fab/offer.h \
 	test/unit/fab/params_test.c \
