@@ -25,6 +25,21 @@ static void pending_check(const struct rdm_conn *conn)
 	CHECK("connection", conn, conn->blocking == blocking, "%u, %u", conn->blocking, blocking);
 }
 
+/* A request that the peer carries out may also be the next one of the queue, sent in part. */
+static void asked_check(const struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
+{
+	const struct dofi_queue *q = &conn->ep->sq;
+	uint32_t i, n = 0;
+
+	for (i = q->head; i != q->tail; i++) {
+		const struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		n += !dto->done && dofi_dto_is(dto->kind, DOFI_DTO_RDMA) &&
+		     dto->step == DOFI_STEP_ASKED;
+	}
+	CHECK("connection", conn, conn->asked == n, "%u, %u", conn->asked, n);
+}
+
 static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -44,6 +59,7 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 	CHECK("connection", conn, conn->credits_owed <= RDM_WINDOW, "%u", conn->credits_owed);
 	CHECK("connection", conn, !conn->processing, "%d", conn->processing);
 	pending_check(conn);
+	asked_check(conn);
 	dofi_ep_unlock(ep);
 }
 
