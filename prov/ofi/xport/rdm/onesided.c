@@ -13,7 +13,7 @@
 #include "xport/rdm/onesided.h"
 
 #include <errno.h>
-#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
 
 static bool may_go_alone(const struct rdm_conn *conn)
 {
@@ -35,60 +35,106 @@ static int failed(struct rdm_conn *conn, int ret) DOFI_NEEDS(conn->ep->lock)
 	}
 }
 
+/* A write or read, with the memory of this process. */
+struct transfer {
+	const struct iovec *iov;
+	size_t n;
+	struct dofi_use use;
+	struct dofi_permit permit;
+};
+
 /* Writes @len bytes from @offset on. */
-static int write_piece(struct rdm_conn *conn, const struct dofi_dto *dto,
-		       const struct dofi_permit *permit, size_t offset, size_t len)
+static int write_piece(struct rdm_conn *conn, const struct transfer *t, size_t offset, size_t len)
 	DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_link *ring = conn->ring;
 	int ret = -EAGAIN;
 
-	dofi_mark_set(ring->mark_out, &ring->writes, permit->page);
-	if (!dofi_mark_over(ring->mark_out) && dofi_grant_pages_hold(ring->grants, permit))
-		ret = dofi_peer_push(conn->pid, dto->iov, dto->n_iov, offset, len,
-				     permit->memory + offset);
+	dofi_mark_set(ring->mark_out, &ring->writes, t->permit.page);
+	if (!dofi_mark_over(ring->mark_out) && dofi_grant_pages_hold(ring->grants, &t->permit))
+		ret = dofi_peer_push(conn->pid, t->iov, t->n, offset, len,
+				     t->permit.memory + offset);
 	dofi_mark_clear(ring->mark_out);
 	return ret;
 }
 
-static int write_all(struct rdm_conn *conn, const struct dofi_dto *dto,
-		     const struct dofi_permit *permit) DOFI_NEEDS(conn->ep->lock)
+static int write_all(struct rdm_conn *conn, const struct transfer *t) DOFI_NEEDS(conn->ep->lock)
 {
 	size_t offset, len;
 	int ret = 0;
 
-	for (offset = 0; offset < dto->length && !ret; offset += len) {
-		len = dto->length - offset;
+	for (offset = 0; offset < t->use.len && !ret; offset += len) {
+		len = t->use.len - offset;
 		if (len > DOFI_WRITE_PIECE)
 			len = DOFI_WRITE_PIECE;
-		ret = write_piece(conn, dto, permit, offset, len);
+		ret = write_piece(conn, t, offset, len);
 	}
 	return ret;
 }
 
-static int read_all(struct rdm_conn *conn, const struct dofi_dto *dto,
-		    const struct dofi_permit *permit) DOFI_NEEDS(conn->ep->lock)
+static int read_all(struct rdm_conn *conn, const struct transfer *t) DOFI_NEEDS(conn->ep->lock)
 {
-	const struct iovec from = { (void *)(uintptr_t)permit->memory, dto->length };
-	int ret = dofi_peer_pull(conn->pid, dto->iov, dto->n_iov, &from, 1, &conn->alive);
+	const struct iovec from = { (void *)(uintptr_t)t->permit.memory, t->use.len };
+	int ret = dofi_peer_pull(conn->pid, t->iov, t->n, &from, 1, &conn->alive);
 
 	/* the peer may have unmapped the memory after the end of the grant */
-	return dofi_grant_pages_hold(conn->ring->grants, permit) ? ret : -EAGAIN;
+	return dofi_grant_pages_hold(conn->ring->grants, &t->permit) ? ret : -EAGAIN;
+}
+
+static int carry_out(struct rdm_conn *conn, struct transfer *t) DOFI_NEEDS(conn->ep->lock)
+{
+	int ret;
+
+	if (!may_go_alone(conn) ||
+	    !dofi_grant_pages_find(conn->ring->grants, &t->use, &t->permit))
+		return -EAGAIN;
+	ret = t->use.access == FI_REMOTE_READ ? read_all(conn, t) : write_all(conn, t);
+	return __builtin_expect(ret, 0) ? failed(conn, ret) : 0;
 }
 
 int rdm_onesided(struct rdm_conn *conn, const struct dofi_dto *dto)
 {
-	const bool reads = dto->kind == DOFI_DTO_READ;
-	const struct dofi_use use = {
-		.key = dto->remote_key, .secret = conn->ep->peer_secret, .addr = dto->remote_addr,
-		.len = dto->length, .access = reads ? FI_REMOTE_READ : FI_REMOTE_WRITE,
+	struct transfer t = {
+		.iov = dto->iov, .n = dto->n_iov,
+		.use = {
+			.key = dto->remote_key, .secret = conn->ep->peer_secret,
+			.addr = dto->remote_addr, .len = dto->length,
+			.access = dto->kind == DOFI_DTO_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE,
+		},
 	};
-	struct dofi_permit permit;
-	int ret;
 
 	dofi_ep_assert_locked(conn->ep);
-	if (!may_go_alone(conn) || !dofi_grant_pages_find(conn->ring->grants, &use, &permit))
-		return -EAGAIN;
-	ret = reads ? read_all(conn, dto, &permit) : write_all(conn, dto, &permit);
-	return ret ? failed(conn, ret) : 0;
+	return carry_out(conn, &t);
+}
+
+/* The slow path makes the attempt again, and asks the peer or reports an error. */
+static ssize_t fast(struct dofi_ep *ep, void *buf, size_t len, uint64_t addr, uint64_t key,
+		    uint64_t access)
+{
+	struct rdm_conn *conn = rdm_conn_of(ep);
+	const struct iovec iov = { buf, len };
+	struct transfer t = {
+		.iov = &iov, .n = 1,
+		.use = {
+			.key = (uint32_t)key, .secret = ep->peer_secret, .addr = addr, .len = len,
+			.access = access,
+		},
+	};
+
+	dofi_ep_assert_locked(conn->ep);
+	return carry_out(conn, &t) ? -FI_EAGAIN : DOFI_DONE;
+}
+
+ssize_t rdm_fast_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+		       uint64_t key, void *context)
+{
+	(void)desc, (void)context;
+	return fast(ep, buf, len, addr, key, FI_REMOTE_WRITE);
+}
+
+ssize_t rdm_fast_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+		      uint64_t key, void *context)
+{
+	(void)desc, (void)context;
+	return fast(ep, buf, len, addr, key, FI_REMOTE_READ);
 }

@@ -14,4 +14,8 @@
  */
 int rdm_onesided(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock);
 
+/* dofi_xport.write and .read: like rdm_onesided(), or -FI_EAGAIN for all that is not done. */
+dofi_rdma rdm_fast_write;
+dofi_rdma rdm_fast_read;
+
 #endif

@@ -9,6 +9,7 @@
 #include "xport/rdm/endpoint.h"
 #include "xport/rdm/fast.h"
 #include "xport/rdm/link.h"
+#include "xport/rdm/onesided.h"
 #include "xport/rdm/op.h"
 #include "xport/rdm/recv.h"
 #include "xport/rdm/request.h"
@@ -239,4 +240,5 @@ const struct dofi_xport dofi_rdm_xport = {
 const struct dofi_xport dofi_rings_xport = {
 	RDM_XPORT, .name = "rings", .progress_ops = &ring_progress_ops,
 	.listen = rdm_listen_local, .unlisten = rdm_unlisten_local,
+	.write = rdm_fast_write, .read = rdm_fast_read,
 };
