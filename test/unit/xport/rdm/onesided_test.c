@@ -153,11 +153,13 @@ static void expect_alone(size_t offset, size_t length)
 	cr_expect_eq(theirs->writer.mark->busy, 0);
 }
 
+/* The post has sent the frame. */
 static void expect_asked(uint32_t kind, enum rdm_result result)
 {
-	const struct rdm_frame f = take_frame();
-	struct rdm_frame ack = frame(RDM_FRAME_ACK);
+	struct rdm_frame ack = frame(RDM_FRAME_ACK), f;
 
+	cr_assert(dofi_ring_has(&theirs->in), "the peer is not asked");
+	f = take_frame();
 	cr_expect_eq(f.kind, kind);
 	cr_expect_eq(f.key, their_key);
 	ack.number = f.number;
