@@ -81,11 +81,10 @@ static void take_datagram(struct dofi_post *p, va_list *args)
 static DAT_RETURN send_ud(DAT_HANDLE handle, va_list *args, bool immed)
 {
 	struct dofi_post p = { .n = 0 };
-	struct dofi_ep *ep DOFI_CALL = NULL;
-	DAT_RETURN ret = dofi_datagram_enter(handle, &ep);
 
-	if (ret)
-		return ret;
+	/* an address handle is read for an EP only */
+	if (!dofi_ep_check(handle))
+		return DOFI_BAD_HANDLE(EP);
 	take_datagram(&p, args);
 	if (immed)
 		p.immed = va_arg(*args, DAT_UINT32);

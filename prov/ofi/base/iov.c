@@ -29,7 +29,7 @@ static size_t part_of(const struct iovec *piece, size_t *offset, size_t len, voi
 /* Short messages usually fit the first segment. */
 static bool is_in_first(const struct iovec *iov, size_t n, size_t offset, size_t len)
 {
-	return n && len && !offset && len <= iov->iov_len;
+	return n && len && offset <= iov->iov_len && len <= iov->iov_len - offset;
 }
 
 size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset, const void *from,
@@ -39,7 +39,7 @@ size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset, const 
 	void *at;
 
 	if (is_in_first(iov, n, offset, len)) {
-		memcpy(iov->iov_base, from, len);
+		memcpy((char *)iov->iov_base + offset, from, len);
 		return len;
 	}
 	for (i = 0; i < n && done < len; i++) {
@@ -57,7 +57,7 @@ size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n, size_t offse
 	void *at;
 
 	if (is_in_first(iov, n, offset, len)) {
-		memcpy(to, iov->iov_base, len);
+		memcpy(to, (const char *)iov->iov_base + offset, len);
 		return len;
 	}
 	for (i = 0; i < n && done < len; i++) {

@@ -93,23 +93,41 @@ DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post
 }
 
 /* The segments are arguments 3 and 4, the address handle 5, the flags argument @flags_arg. */
-static DAT_RETURN post_datagram(DAT_EP_HANDLE ep_handle, uint8_t kind, int flags_arg,
-				const struct dofi_post *p)
+static DAT_RETURN datagram_check(const struct dofi_ep *ep, int flags_arg,
+				 const struct dofi_post *p) DOFI_NEEDS(ep->lock)
 {
-	struct dofi_ep *ep DOFI_CALL = NULL;
-	DAT_RETURN ret = dofi_datagram_enter(ep_handle, &ep);
+	const struct dofi_datagrams *service = ep->obj.ia->datagrams;
 
-	if (ret)
-		return ret;
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		return DOFI_BAD_HANDLE(EP);
+	if (!service)
+		return DOFI_NOT_SUPPORTED;
+	if (!ep->datagrams)
+		return DOFI_BAD_HANDLE(EP);
 	if ((unsigned)p->n > (unsigned)ep->attr.max_request_iov)
 		return bad_arg(3);
 	if (p->n && !p->iov)
 		return bad_arg(4);
-	if (!p->ah || !ep->obj.ia->datagrams->ah_valid(ep, p->ah))
+	if (!p->ah || !service->ah_valid(ep, p->ah))
 		return bad_arg(5);
-	if (!dofi_dto_request_flags(ep, p->flags))
-		return bad_arg(flags_arg);
-	return dofi_ep_post_ext(ep, kind, p);
+	return dofi_dto_request_flags(ep, p->flags) ? DAT_SUCCESS : bad_arg(flags_arg);
+}
+
+/* Checks under the lock, as other posts do: the EP may be freed meanwhile. */
+static DAT_RETURN post_datagram(DAT_EP_HANDLE ep_handle, uint8_t kind, int flags_arg,
+				const struct dofi_post *p)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_ep_lock(ep);
+	ret = datagram_check(ep, flags_arg, p);
+	if (!ret)
+		ret = dofi_ep_post_locked(ep, kind, p);
+	dofi_ep_unlock(ep);
+	return ret;
 }
 
 DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)

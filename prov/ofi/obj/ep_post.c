@@ -250,6 +250,12 @@ DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n,
 	return dofi_ep_post_request(ep, DOFI_DTO_SEND, &p);
 }
 
+DAT_RETURN dofi_ep_post_locked(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
+{
+	dofi_ep_assert_locked(ep);
+	return post_locked(ep, kind, p);
+}
+
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
 	DAT_RETURN ret;

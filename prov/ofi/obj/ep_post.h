@@ -56,6 +56,9 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
  * flags.
  */
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
+/* Like dofi_ep_post_ext(), with the EP lock held. */
+DAT_RETURN dofi_ep_post_locked(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
+	DOFI_NEEDS(ep->lock);
 
 /* Posts a request of one segment @s, without flags; @remote is NULL for sends. */
 DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,

@@ -162,7 +162,8 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 	}
 	dofi_cq_posted(ep->cq);
 	/* no operation is before it, and it need not wait for any */
-	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads || q->held, 0))
+	if (__builtin_expect(kind >= DOFI_DTO_BIND && !dofi_dto_is(kind, DOFI_DTO_DATAGRAMS), 0) ||
+	    __builtin_expect(!first || ep->reads || q->held, 0))
 		dofi_dto_pump_queue(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
 		dofi_fast_renew(ep);

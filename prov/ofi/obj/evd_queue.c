@@ -8,6 +8,7 @@
 #include "obj/exchange.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 static void evd_ctor(void *obj)
@@ -180,13 +181,15 @@ static void completion_extend(DAT_EVENT *event, uint32_t immed)
 		[DAT_IB_DTO_RECV_UD_IMMED] = DAT_IB_UD_RECV,
 	};
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
-	const DAT_IB_EXTENSION_EVENT_DATA extension = {
-		.type = type[d->operation],
-		.status = d->status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR,
-		.val.immed.data = immed,
-	};
+	const DAT_IB_STATUS status = d->status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
+	char *to = (char *)event->event_extension_data;
 
-	memcpy(event->event_extension_data, &extension, sizeof(extension));
+	/* a copy of the whole structure would wait for the stores of its members */
+	memset(to, 0, sizeof(DAT_IB_EXTENSION_EVENT_DATA));
+	memcpy(to + offsetof(DAT_IB_EXTENSION_EVENT_DATA, type), &type[d->operation],
+	       sizeof(type[0]));
+	memcpy(to + offsetof(DAT_IB_EXTENSION_EVENT_DATA, status), &status, sizeof(status));
+	memcpy(to + offsetof(DAT_IB_EXTENSION_EVENT_DATA, val), &immed, sizeof(immed));
 }
 
 void dofi_extension_fill(DAT_EVENT *event, uint32_t immed)
