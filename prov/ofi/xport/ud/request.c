@@ -286,6 +286,7 @@ void ud_listen(struct dofi_sp *sp)
 {
 	struct ud_ia *uia = ud_ia_of(sp->obj.ia);
 	struct ud_listener *l;
+	int near;
 
 	if (!uia->in_use || listener_of(uia, sp))
 		return;
@@ -293,7 +294,10 @@ void ud_listen(struct dofi_sp *sp)
 	if (!l)
 		return;
 	l->sp = sp;
-	report(sp, listen_near(l, uia), " within the host");
+	near = listen_near(l, uia);
+	/* a name that is taken is reported once for the process */
+	if (near != -EADDRINUSE || !uia->fabric)
+		report(sp, near, " within the host");
 	if (uia->fabric)
 		report(sp, listen_at_any(l, uia), "");
 	if (l->cm || l->near)
