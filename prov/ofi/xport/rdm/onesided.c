@@ -77,7 +77,8 @@ static int read_all(struct rdm_conn *conn, const struct transfer *t) DOFI_NEEDS(
 	const struct iovec from = { (void *)(uintptr_t)t->permit.memory, t->use.len };
 	int ret = dofi_peer_pull(conn->pid, t->iov, t->n, &from, 1, &conn->alive);
 
-	/* the peer may have unmapped the memory after the end of the grant */
+	/* the word is loaded after the bytes; these may be gone after the end of the grant */
+	atomic_thread_fence(memory_order_acquire);
 	return dofi_grant_pages_hold(conn->ring->grants, &t->permit) ? ret : -EAGAIN;
 }
 
