@@ -26,7 +26,7 @@ static void pending_check(const struct rdm_conn *conn)
 }
 
 /* A request that the peer carries out may also be the next one of the queue, sent in part. */
-static void asked_check(const struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
+static void asked_check(const struct rdm_conn *conn)
 {
 	const struct dofi_queue *q = &conn->ep->sq;
 	uint32_t i, n = 0;
