@@ -245,6 +245,7 @@ SLOW_TESTS += \
 	test/pair/net-rdm.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
+	test/pair/shm-rdm.sh \
 	test/pair/sockets.sh \
 	test/pair/sockets-rdm.sh \
 	test/pair/tcp-rdm.sh
@@ -255,6 +256,7 @@ LIBFABRIC_TESTS += \
 	test/pair/cold.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
+	test/pair/shm-rdm.sh \
 	test/pair/tcp-rdm.sh
 
 EXTRA_DIST += \
@@ -265,6 +267,7 @@ EXTRA_DIST += \
 	test/pair/net-rdm.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
+	test/pair/shm-rdm.sh \
 	test/pair/sockets.sh \
 	test/pair/sockets-rdm.sh \
 	test/pair/tcp-rdm.sh
