@@ -322,11 +322,13 @@ DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen)
 	return DAT_SUCCESS;
 }
 
+/* The EVD is closing: no other thread has it, so the two functions below take no lock. */
+
 /*
  * Rejects connection requests that the program can no longer take, so that their senders do not
  * wait. No stream feeds the EVD now. Its events may name freed CRs: an IA frees CRs first.
  */
-static void refuse_requests(struct dofi_evd *evd, uint32_t count)
+static void refuse_requests(struct dofi_evd *evd, uint32_t count) DOFI_UNCHECKED_LOCKS
 {
 	uint32_t i;
 
@@ -343,7 +345,7 @@ static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 }
 
 /* The consumer dequeues these completions no more: their operations count as read. */
-static void forget_completions(struct dofi_evd *evd, uint32_t count)
+static void forget_completions(struct dofi_evd *evd, uint32_t count) DOFI_UNCHECKED_LOCKS
 {
 	uint32_t i;
 
