@@ -9,6 +9,11 @@
 
 _Static_assert(sizeof(pthread_mutex_t) <= DOFI_ALIVE_WORDS * sizeof(uint32_t), "a mutex fits");
 
+static uint32_t self(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
 /* The mutex serves only one thread, so that trylock never fails. */
 static int robust_hold(pthread_mutex_t *mutex)
 {
@@ -31,22 +36,23 @@ static int robust_hold(pthread_mutex_t *mutex)
 /* Finds the word of the mutex, which is the number of the thread, as the kernel requires. */
 int dofi_alive_begin(struct dofi_alive *alive)
 {
-	const uint32_t self = (uint32_t)syscall(SYS_gettid);
+	const uint32_t number = self();
 	int ret = robust_hold(&alive->mutex);
 	uint32_t i;
 
 	for (i = 0; !ret && i < sizeof(alive->mutex) / sizeof(uint32_t); i++) {
-		if (atomic_load(&alive->word[i]) != self)
+		if (atomic_load(&alive->word[i]) != number)
 			continue;
 		alive->at = i;
-		alive->value = self;
+		alive->value = number;
 		return 0;
 	}
 	return -ENOTSUP;
 }
 
-/* In a forked child this changes nothing, as the thread is another one. */
+/* In a forked child the thread is another one, and the word is the parent's. */
 void dofi_alive_end(struct dofi_alive *alive)
 {
-	pthread_mutex_unlock(&alive->mutex);
+	if (dofi_alive_is(alive) && alive->value == self())
+		pthread_mutex_unlock(&alive->mutex);
 }
