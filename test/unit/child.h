@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,24 +75,6 @@ static inline void child_kill(struct child *c)
 {
 	kill(c->pid, SIGKILL);
 	child_end(c);
-}
-
-/*
- * Enters an empty /dev/shm of its own, mounted with @options. Returns false if that is not allowed.
- */
-static inline bool enter_dev_shm(const char *options)
-{
-	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
-	       !mount("none", "/dev/shm", "tmpfs", 0, options);
-}
-
-/* For a child: enters an empty /dev/shm, or exits with 77 if that is not allowed. */
-static inline void child_enter_dev_shm(void)
-{
-	if (!enter_dev_shm(NULL)) {
-		fprintf(stderr, "skipped: a /dev/shm of our own: %s\n", strerror(errno));
-		_exit(77);
-	}
 }
 
 /*

@@ -79,13 +79,19 @@ static bool ends_are_one(int fd)
 	return is_loopback(&there) || !memcmp(a, b, ip_len);
 }
 
-/* The kernel looks up the route; nothing is sent. */
+/*
+ * The kernel looks up the route; nothing is sent. A loopback address needs no interface, which may
+ * be down in a network namespace.
+ */
 bool dofi_cm_is_here(const struct sockaddr_storage *address)
 {
 	struct sockaddr_storage to = *address;
-	int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool has;
+	int fd;
 
+	if (is_loopback(address))
+		return true;
+	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
 	*dofi_cm_port(&to) = htons(9);

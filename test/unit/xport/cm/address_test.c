@@ -3,15 +3,11 @@
 
 #include "xport/cm/address.h"
 
+#include "child.h"
+
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static struct sockaddr_storage address(const char *ip, uint16_t port)
 {
@@ -40,6 +36,28 @@ Test(cm_address, loopback_is_here)
 	cr_expect(has("127.0.0.1"));
 	cr_expect(has("127.1.2.3"));
 	cr_expect(has("0.0.0.0"));
+}
+
+/* The interface of loopback is down in a new network namespace. */
+static void say_without_interfaces(int fd)
+{
+	bool here;
+
+	if (unshare(CLONE_NEWNET)) {
+		fprintf(stderr, "skipped: a network namespace: %s\n", strerror(errno));
+		_exit(77);
+	}
+	here = has("127.0.0.1") && has("::1") && !has("192.0.2.1");
+	say(fd, &here, sizeof(here));
+}
+
+Test(cm_address, loopback_needs_no_interface)
+{
+	struct child c = child_start(say_without_interfaces);
+	bool here = false, said = recv(c.fd, &here, sizeof(here), MSG_WAITALL) == sizeof(here);
+
+	cr_expect_eq(child_end(&c), said ? 0 : 77 << 8);
+	cr_expect(here || !said);
 }
 
 Test(cm_address, what_no_interface_has_is_elsewhere)
