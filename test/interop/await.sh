@@ -3,10 +3,11 @@
 # Waits for a state of another process. Sourced.
 
 # listening PORT - whether a socket of this machine or of RDMA's connection manager listens at
-# PORT
+# PORT, or a service point of shared memory alone has it as its qualifier
 listening()
 {
-	grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") [^ ]+ 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null ||
+	grep -q "@dat-ofi/side/$1$" /proc/net/unix 2>/dev/null ||
+		grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") [^ ]+ 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null ||
 		rdma resource show cm_id 2>/dev/null | grep -q " state LISTEN .* src-addr [^ ]*:$1 "
 }
 

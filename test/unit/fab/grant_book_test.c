@@ -7,6 +7,7 @@
 #include "nomem.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <rdma/fabric.h>
 #include <stdlib.h>
 #include <sys/resource.h>
