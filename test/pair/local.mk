@@ -245,6 +245,7 @@ SLOW_TESTS += \
 	test/pair/net-rdm.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
+	test/pair/shm-rdm.sh \
 	test/pair/sockets.sh \
 	test/pair/sockets-rdm.sh \
 	test/pair/tcp-rdm.sh
@@ -255,9 +256,9 @@ LIBFABRIC_TESTS += \
 	test/pair/cold.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
+	test/pair/shm-rdm.sh \
 	test/pair/tcp-rdm.sh
 
-# shm-rdm.sh is not among the tests: libfabric's shm is for comparison.
 EXTRA_DIST += \
 	test/pair/both.sh \
 	test/pair/cold.sh \

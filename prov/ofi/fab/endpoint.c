@@ -105,7 +105,7 @@ static int endpoint_enable(struct dofi_rdm *rdm)
 	return ret;
 }
 
-static int endpoint_open(struct dofi_rdm *rdm, struct fid_domain *domain, struct fi_info *info)
+static int endpoint_open_once(struct dofi_rdm *rdm, struct fid_domain *domain, struct fi_info *info)
 {
 	struct dofi_signals signals;
 	int ret;
@@ -115,6 +115,21 @@ static int endpoint_open(struct dofi_rdm *rdm, struct fid_domain *domain, struct
 	if (!ret)
 		ret = endpoint_enable(rdm);
 	dofi_signals_restore(&signals);
+	return ret;
+}
+
+#define NAME_TRIES 16
+
+/*
+ * shm names an endpoint after the process number. A file that a killed process with this number has
+ * left is EBUSY, and is removed then. The next endpoint has another name.
+ */
+static int endpoint_open(struct dofi_rdm *rdm, struct fid_domain *domain, struct fi_info *info)
+{
+	int i, ret = -FI_EBUSY;
+
+	for (i = 0; i < NAME_TRIES && ret == -FI_EBUSY; i++)
+		ret = endpoint_open_once(rdm, domain, info);
 	return ret;
 }
 

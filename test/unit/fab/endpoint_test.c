@@ -38,6 +38,7 @@ static void *context[1024];		/* of receives, in order */
 static void *desc;
 static size_t received_size;		/* of the last receive */
 static const char *own_name;
+static int names_taken;		/* so many endpoints have the name of a file that is there */
 static struct sockaddr_in own_address;
 static unsigned char last_inserted[DOFI_RDM_ADDRESS];
 
@@ -86,6 +87,8 @@ static int control(struct fid *fid, int command, void *arg)
 	if (command != FI_ENABLE)
 		return -FI_ENOSYS;
 	cr_expect(nobody_reads());
+	if (names_taken && names_taken--)
+		return -FI_EBUSY;
 	half_open = fault.enable;
 	return fault.enable;
 }
@@ -247,6 +250,16 @@ TestSuite(rdm, .init = init, .fini = fini);
 static void open_rdm(void)
 {
 	cr_assert_eq(dofi_rdm_open(&rdm, &domain, &choice, &options), 0);
+}
+
+Test(rdm, a_name_that_is_taken_is_not_the_last)
+{
+	names_taken = 3;
+	open_rdm();
+	cr_expect_eq(names_taken, 0);
+	dofi_rdm_close(&rdm);
+	names_taken = 1000;
+	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, &options), -FI_EBUSY);
 }
 
 Test(rdm, all_buffers_are_posted_and_come_back)
