@@ -230,7 +230,7 @@ static void batch_run(struct batch *b)
 
 static bool is_local(void)
 {
-	return !strcmp(pair_ia_name(), "ofi");
+	return !strcmp(pair_ia_name(), "ofi") || !strcmp(pair_ia_name(), "ofi-shm");
 }
 
 static void client(struct pair *p)
