@@ -204,3 +204,9 @@ bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct do
 	return dofi_alive_is(&pages->alive) &&
 	       atomic_load(&pages->page[permit->page - 1].word) == permit->word;
 }
+
+bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_permit *permit)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	return dofi_grant_pages_hold(pages, permit);
+}

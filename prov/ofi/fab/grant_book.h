@@ -51,5 +51,10 @@ bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct do
 			   struct dofi_permit *permit);
 /* Returns whether the target lives, and the grant of @permit has not ended. */
 bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_permit *permit);
+/*
+ * Like dofi_grant_pages_hold(), after the memory of the grant was read: the word is loaded after
+ * the bytes, which may be another program's after the end of the grant.
+ */
+bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_permit *permit);
 
 #endif

@@ -77,9 +77,7 @@ static int read_all(struct rdm_conn *conn, const struct transfer *t) DOFI_NEEDS(
 	const struct iovec from = { (void *)(uintptr_t)t->permit.memory, t->use.len };
 	int ret = dofi_peer_pull(conn->pid, t->iov, t->n, &from, 1, &conn->alive);
 
-	/* the word is loaded after the bytes; these may be gone after the end of the grant */
-	atomic_thread_fence(memory_order_acquire);
-	return dofi_grant_pages_hold(conn->ring->grants, &t->permit) ? ret : -EAGAIN;
+	return dofi_grant_pages_held(conn->ring->grants, &t->permit) ? ret : -EAGAIN;
 }
 
 static int carry_out(struct rdm_conn *conn, struct transfer *t) DOFI_NEEDS(conn->ep->lock)

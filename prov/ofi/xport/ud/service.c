@@ -146,6 +146,7 @@ static void ia_fini(struct dofi_ia *ia)
 	struct ud_ia *uia = ud_ia_of(ia);
 
 	dofi_progress_withdraw(&ia->progress, &uia->beginning);
+	ud_bell_close(&uia->bell);
 	own_close(uia);
 	ia->datagrams_ia = NULL;
 	free(uia);

@@ -162,7 +162,9 @@ static void same_sender(const struct dofi_cm_msg *got, const struct dofi_cm_msg 
 	cr_expect_eq(got->addr_len, msg->addr_len);
 	cr_expect(!memcmp(got->addr, msg->addr, msg->addr_len));
 	cr_expect_str_eq(got->fabric, msg->fabric);
-	cr_expect(!memcmp(&got->host, &msg->host, sizeof(msg->host)));
+	cr_expect(!memcmp(got->host.boot, msg->host.boot, sizeof(msg->host.boot)));
+	cr_expect_eq(got->host.pid_space, msg->host.pid_space);
+	cr_expect_eq(got->host.pid, msg->host.pid);
 	cr_expect_str_eq(got->bell, connects ? "" : msg->bell);
 }
 
