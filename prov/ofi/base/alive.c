@@ -3,6 +3,8 @@
 
 #include "base/alive.h"
 
+#include "base/mutex_tsan.h"
+
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,7 +16,10 @@ static uint32_t self(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-/* The mutex serves only one thread, so that trylock never fails. */
+/*
+ * The mutex serves only one thread, so that trylock never fails. ThreadSanitizer follows 64 locks
+ * of a thread, and a thread may hold more of these: it sees each as unlocked.
+ */
 static int robust_hold(pthread_mutex_t *mutex)
 {
 	pthread_mutexattr_t attr;
@@ -30,7 +35,11 @@ static int robust_hold(pthread_mutex_t *mutex)
 	if (!err)
 		err = pthread_mutex_trylock(mutex);
 	pthread_mutexattr_destroy(&attr);
-	return err ? -ENOTSUP : 0;
+	if (err)
+		return -ENOTSUP;
+	DOFI_TSAN_MUTEX(pre_unlock, mutex, 0);
+	DOFI_TSAN_MUTEX(post_unlock, mutex, 0);
+	return 0;
 }
 
 /* Finds the word of the mutex, which is the number of the thread, as the kernel requires. */
@@ -53,6 +62,9 @@ int dofi_alive_begin(struct dofi_alive *alive)
 /* In a forked child the thread is another one, and the word is the parent's. */
 void dofi_alive_end(struct dofi_alive *alive)
 {
-	if (dofi_alive_is(alive) && alive->value == self())
-		pthread_mutex_unlock(&alive->mutex);
+	if (!dofi_alive_is(alive) || alive->value != self())
+		return;
+	DOFI_TSAN_MUTEX(pre_lock, &alive->mutex, 0);
+	DOFI_TSAN_MUTEX(post_lock, &alive->mutex, 0, 0);
+	pthread_mutex_unlock(&alive->mutex);
 }
