@@ -81,10 +81,12 @@ static void take_datagram(struct dofi_post *p, va_list *args)
 static DAT_RETURN send_ud(DAT_HANDLE handle, va_list *args, bool immed)
 {
 	struct dofi_post p = { .n = 0 };
+	struct dofi_ep *ep DOFI_CALL = NULL;
+	DAT_RETURN ret = dofi_datagram_enter(handle, &ep);
 
-	/* an address handle is read for an EP only */
-	if (!dofi_ep_check(handle))
-		return DOFI_BAD_HANDLE(EP);
+	/* an address handle is read for a datagram EP only */
+	if (ret)
+		return ret;
 	take_datagram(&p, args);
 	if (immed)
 		p.immed = va_arg(*args, DAT_UINT32);
