@@ -61,6 +61,16 @@ static inline struct child child_start(void (*run)(int fd))
 	return c;
 }
 
+/* Like child_start(), and waits until the child has sent a byte. */
+static inline struct child child_start_ready(void (*run)(int fd))
+{
+	struct child c = child_start(run);
+	char byte;
+
+	hear(c.fd, &byte, 1);
+	return c;
+}
+
 /* Returns the child's wait() status. */
 static inline int child_end(struct child *c)
 {

@@ -57,10 +57,8 @@ static void run(int fd)
 
 Test(alive, until_the_process_is_killed)
 {
-	struct child c = child_start(run);
-	char byte;
+	struct child c = child_start_ready(run);
 
-	hear(c.fd, &byte, 1);
 	cr_expect(dofi_alive_is(alive));
 	child_kill(&c);
 	cr_expect(!dofi_alive_is(alive));
@@ -77,10 +75,8 @@ static void run_and_exec(int fd)
 
 Test(alive, until_the_process_runs_another_program)
 {
-	struct child c = child_start(run_and_exec);
-	char byte;
+	struct child c = child_start_ready(run_and_exec);
 
-	hear(c.fd, &byte, 1);
 	cr_expect(!dofi_alive_is(alive));
 	cr_expect(!kill(c.pid, 0));
 	child_end(&c);
@@ -95,11 +91,9 @@ static void end_in_child(int fd)
 Test(alive, whatever_a_forked_child_does)
 {
 	struct child c;
-	char byte;
 
 	cr_assert_eq(dofi_alive_begin(alive), 0);
-	c = child_start(end_in_child);
-	hear(c.fd, &byte, 1);
+	c = child_start_ready(end_in_child);
 	child_end(&c);
 	cr_expect(dofi_alive_is(alive));
 	dofi_alive_end(alive);

@@ -97,10 +97,8 @@ static void write_on(int fd)
 
 Test(writer, until_its_process_is_dead)
 {
-	struct child c = child_start(write_on);
-	char byte;
+	struct child c = child_start_ready(write_on);
 
-	hear(c.fd, &byte, 1);
 	writer.pid = c.pid;
 	kill(c.pid, SIGKILL);
 	dofi_writer_await(&writer, 7);	/* perhaps a zombie */
@@ -113,10 +111,8 @@ Test(writer, until_its_process_is_dead)
 /* A stopped process holds up the owner once, and for a limited time. */
 Test(writer, or_until_patience_ends)
 {
-	struct child c = child_start(write_on);
-	char byte;
+	struct child c = child_start_ready(write_on);
 
-	hear(c.fd, &byte, 1);
 	writer.pid = c.pid;
 	kill(c.pid, SIGSTOP);
 	dofi_writer_patience_ns = 20000000;
