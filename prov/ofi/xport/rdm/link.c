@@ -14,25 +14,20 @@ static bool is_credited(uint8_t kind)
 	return 1u << kind & RDM_FRAME_CREDITED;
 }
 
-/* Whether the peer sleeps, and this thread has to wake its progress thread. */
-static inline bool is_asleep(struct rdm_conn *conn)
-{
-	return conn->ring && dofi_link_notify(conn->ring);
-}
-
 void rdm_wake(struct rdm_conn *conn)
 {
-	if (!conn->left && is_asleep(conn))
+	if (!conn->left && conn->ring && dofi_link_notify(conn->ring))
 		dofi_cm_wake(conn->peer->cm);
 }
 
 /*
- * Updates the counters for a frame for which the fabric returned @ret, and returns @ret. The peer
- * misses a frame that failed, so the connection ends.
+ * Wakes the peer, updates the counters for a frame for which the fabric returned @ret, and returns
+ * @ret. The peer misses a frame that failed, so the connection ends.
  */
-static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
+static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 	DOFI_NEEDS(conn->ep->lock)
 {
+	rdm_wake(conn);
 	if (ret == -FI_EAGAIN) {
 		conn->untaken = f->sequence;
 		rdm_stall(conn);
@@ -48,14 +43,6 @@ static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret
 	conn->credits_owed -= f->credits;
 	conn->credits -= is_credited(f->kind);
 	return 0;
-}
-
-/* Like account(), but wakes the peer first. */
-static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	rdm_wake(conn);
-	return account(conn, f, ret);
 }
 
 static void address(const struct rdm_conn *conn, struct rdm_frame *f)
