@@ -6,8 +6,8 @@
 #include "xport/ud/ud.h"
 
 /*
- * Returns the service's part of @pz, made if there is none. 0 or a negative errno: -ENODEV if its
- * shared memory was damaged.
+ * Sets *@upz to the datagram service's state of @pz, which the first call makes. Returns 0 or a
+ * negative errno.
  */
 int ud_pz_open(struct dofi_pz *pz, struct ud_pz **upz);
 /* Opens the net of @upz, if that is not open. Its IA has one. 0 or a negative errno. */
