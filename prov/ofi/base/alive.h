@@ -2,11 +2,10 @@
 /*
  * A word in shared memory that shows other processes whether a thread lives.
  *
- * The kernel changes the word when the thread ends, by whatever cause, and at exec, before the
- * number of the process or its memory is used for anything else. It does that for the word of a
- * robust mutex that the thread holds. A process that writes to the memory of another process by
- * number has no other way to find out, without a system call, that the number is still that
- * process's.
+ * The word is part of a robust mutex that the thread holds. The kernel changes it when the thread
+ * ends, by any cause, and at exec, before it reuses the number of the process or its memory. A
+ * process that writes to another process's memory by number checks the word to learn, without a
+ * system call, that the number still belongs to that process.
  */
 #ifndef DOFI_BASE_ALIVE_H
 #define DOFI_BASE_ALIVE_H
@@ -24,7 +23,7 @@ struct dofi_alive {
 	uint32_t at, value;
 	union {
 		pthread_mutex_t mutex;
-		_Atomic uint32_t word[DOFI_ALIVE_WORDS]; /* the same size in all C libraries */
+		_Atomic uint32_t word[DOFI_ALIVE_WORDS]; /* one size for all C libraries */
 	};
 };
 

@@ -136,8 +136,9 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 			return -EAGAIN;
 	}
 	/*
-	 * dofi_ring_publish() clears this word. Its line is on its way here while the caller writes
-	 * the record: otherwise the consumer, which polls the record's line, takes that back.
+	 * Fetches the line of the next record's word, which dofi_ring_publish() clears, while the
+	 * caller writes the record. Otherwise publishing waits for that line, and the polling
+	 * consumer takes back the line of this record meanwhile.
 	 */
 	atomic_store_explicit(dofi_ring_word(out->ring, at + n), 0, memory_order_relaxed);
 	out->at = at;

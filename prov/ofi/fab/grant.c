@@ -195,7 +195,7 @@ int dofi_grant_open(struct dofi_grants *t, const struct dofi_mr_request *r,
 	return ret;
 }
 
-/* No peer begins to write once the page is void; then waits for those that have begun. */
+/* Voids the page, so that no peer begins to write, and waits for peers that are writing. */
 static void withdraw(struct dofi_grants *t, const struct dofi_grant *g) DOFI_NEEDS(t->lock)
 {
 	struct dofi_writer *writer;

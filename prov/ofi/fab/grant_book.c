@@ -37,7 +37,7 @@ struct dofi_grant_book {
 	int fd;
 	pid_t owner;
 	uint32_t used;			/* pages that have ever had a grant */
-	uint32_t free;			/* a page that has no grant any more, and begins a list */
+	uint32_t free;			/* head of the pages with an ended grant; 0: no page */
 	uint64_t last;			/* the last word */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Peers that write to this process's memory by themselves, and how the end of a grant waits for
- * them.
+ * Writes of peers to this process's memory, and the wait of a grant's end for them.
  *
  * A writer marks the page of the grant (fab/grant_book.h) as busy, then checks that the grant is
  * valid and the connection not over, writes, and clears the mark. The owner voids the page, or
@@ -9,10 +8,9 @@
  * consistent: either the writer finds that it may not write, or the owner finds the mark and waits
  * until the bytes are in place.
  *
- * The mark is in memory that both can write, so the wait is bounded. A dead writer cannot hold up
- * the owner. A writer that is stopped while it writes, by a signal or a debugger, can: until the
- * wait ends, once. If it was stopped between its check and the system call, it writes when it goes
- * on.
+ * Both processes can write to the mark, so the wait is bounded. A dead writer does not delay the
+ * owner. A writer that a signal or a debugger has stopped delays the owner once, up to the limit.
+ * If it was stopped between its check and the system call, it writes when it continues.
  */
 #ifndef DOFI_FAB_WRITER_H
 #define DOFI_FAB_WRITER_H
@@ -28,7 +26,7 @@
 
 /* Shared by the two processes; all zero at first. */
 struct dofi_mark {
-	/* 0, or the page that is written to in the low bits, and a count in the others */
+	/* 0, or the page being written to in the low bits and a count in the high bits */
 	_Alignas(64) _Atomic uint64_t busy;
 	_Atomic uint32_t over;		/* set by the owner: the connection has ended */
 };

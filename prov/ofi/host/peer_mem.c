@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 
-/* The rest of a list of segments, one of which is for the word, or for the bytes that come last. */
+/* Remaining segments. One more than the caller's is for the word, or for the last bytes. */
 struct list {
 	struct iovec iov[DOFI_PEER_SEGMENTS + 1];
 	size_t first, n;

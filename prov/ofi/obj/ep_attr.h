@@ -35,9 +35,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOF
  * the fabric has no operations of it.
  */
 void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
-/*
- * Sets the second CQ of a datagram EP, which its EVDs poll as well; NULL: none. EP lock held.
- */
+/* Sets the second CQ of a datagram EP, which its EVDs poll as well; NULL removes it. */
 void dofi_ep_set_second_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
 /*
  * Compares the receives that the EP holds with its watermarks, reports those that are passed, and

@@ -5,8 +5,8 @@
  *
  * The active end creates the memory and sends its descriptor with the request; the passive end maps
  * it. Each end also maps the other's doorbell: a page that all peers of a set of rings
- * (rings/rings.h) share, by which its owner asks for marks and wakeups. An end that may write to
- * the other's memory maps the book of its grants as well.
+ * (rings/rings.h) share, where its owner requests marks and wakeups. An end that may write to the
+ * peer's memory also maps the peer's book of grants.
  */
 #ifndef DOFI_RINGS_LINK_H
 #define DOFI_RINGS_LINK_H
@@ -93,22 +93,21 @@ void dofi_link_free(struct dofi_link *link);
 void dofi_link_show_slot(struct dofi_link *link);
 
 /*
- * A link that carries frames in one direction alone, to the end that made it. Its maker may offer
- * it to a peer that has no use for it. Exactly one of dofi_link_claim() and dofi_link_withdraw()
- * succeeds.
+ * A link that carries frames in one direction only, to its maker. A peer may not need the link that
+ * the maker offers, so exactly one of dofi_link_claim() and dofi_link_withdraw() succeeds.
  */
 
 /* The sender will use the link. Returns false if the maker has withdrawn it. */
 bool dofi_link_claim(struct dofi_link *link);
-/* The sender sends no more; it still has to wake the maker. */
+/* Ends the link for the sender, which has to wake the maker after this call. */
 void dofi_link_end(struct dofi_link *link);
 /* The maker withdraws its offer. Returns false if the sender has claimed the link. */
 bool dofi_link_withdraw(struct dofi_link *link);
-/* The maker reads no more, claimed or not. */
+/* Ends the link for the maker, which stops reading, whether the link was claimed or not. */
 void dofi_link_shut(struct dofi_link *link);
-/* For the maker: whether the sender has ended the link; all its frames are in the ring then. */
+/* For the maker: returns whether the sender has ended the link, with all its frames in the ring. */
 bool dofi_link_has_ended(const struct dofi_link *link);
-/* For the sender: whether the maker reads no more. */
+/* For the sender: returns whether the maker has shut the link. */
 bool dofi_link_is_shut(const struct dofi_link *link);
 
 /*

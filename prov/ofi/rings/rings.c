@@ -125,7 +125,7 @@ static void due_clear(struct dofi_rings *rings, uint32_t mark)
 /*
  * Takes the marks from the doorbell, before their rings are read: a producer that finds a mark set
  * does not set it again, and the frame that it published before is read after the mark was cleared.
- * The first look may be relaxed: a read that must miss nothing covers all rings (all_due).
+ * The first load may be relaxed: a read that must miss nothing covers all rings (all_due).
  */
 static void marks_take(struct dofi_rings *rings)
 {
@@ -144,7 +144,7 @@ static void marks_take(struct dofi_rings *rings)
 }
 
 /*
- * Makes all rings due, marked or not, if all_due is set. The look may be relaxed: the thread that
+ * Makes all rings due, marked or not, if all_due is set. The load may be relaxed: the thread that
  * has set all_due reads under the CQ lock, and finds it set, or cleared by a read in between.
  */
 static void all_set(struct dofi_rings *rings)

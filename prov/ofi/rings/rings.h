@@ -73,7 +73,7 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
 	dofi_ring_release(&((struct dofi_link *)entry->op_context)->in, entry->data);
 }
 
-/* Returns a ring of @cq that has a record, each in turn; NULL if none is found. CQ lock held. */
+/* Returns the next ring of @cq, in turn, that has a record, or NULL. CQ lock held. */
 struct dofi_link *dofi_rings_find(const struct dofi_cq *cq);
 
 /* Returns whether a peer has ended a link since the last call, see dofi_link_end(). Any thread. */

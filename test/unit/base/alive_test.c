@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The word that shows whether a thread lives: until the thread ends, by whatever cause. */
+/* The word that shows whether a thread lives: until the thread ends, by any cause. */
 
 #include "base/alive.h"
 

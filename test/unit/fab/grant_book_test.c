@@ -135,7 +135,7 @@ Test(grant_book, a_registration_for_local_use_is_not_in_it)
 	dofi_grant_close(second);
 }
 
-/* A peer that found the first grant is not misled by the second, in the same page. */
+/* A peer that found the first grant does not use the second one, which has its page. */
 Test(grant_book, the_next_grant_has_another_word)
 {
 	struct dofi_permit former;
@@ -230,7 +230,7 @@ static void own(int fd)
 	child_rest(fd);
 }
 
-/* A process that dies does not end its grants; but they do not hold any more. */
+/* A dead process's grants are still found, but do not hold. */
 Test(grant_book, a_dead_owner_grants_nothing)
 {
 	char path[64];

@@ -296,7 +296,7 @@ static void explore(const struct model *m)
 		ended(m);
 }
 
-/* Returns how many final states lack a frame. */
+/* Returns the number of final states in which a frame is missing. */
 static unsigned losses(enum wrong order, bool marks, bool with_sleep)
 {
 	const struct model begin = { .wants = marks ? DOFI_DOORBELL_MARK : 0 };

@@ -15,7 +15,7 @@
  * newest endpoint; an older one is closed with its last connection.
  *
  * A process that is killed while it sends to an endpoint of libfabric's shm may leave the
- * endpoint's memory in a state in which nothing arrives any more. So after the death of a peer the
+ * endpoint's memory in a state in which nothing arrives. So after the death of a peer the
  * endpoint sends a probe to itself. If the probe does not arrive in time, the endpoint is damaged:
  * its connections end as BROKEN, and new ones use another endpoint.
  */

@@ -20,7 +20,7 @@
  *	op.c		operations at the fabric; pending frames; stalled connections
  *	reserve.c	entries of an endpoint that are reserved for peers
  *	endpoint.c	the fabric's endpoints of a PZ; their replacement
- *	rings.c		rings in place of the fabric
+ *	rings.c		rings as the fabric
  *	peer.c		what each end reports of itself
  *	link.c		sending a frame; credits
  *	eager.c		messages in several frames, at both ends
@@ -83,7 +83,7 @@ struct rdm_pending;
  */
 extern const struct dofi_xport dofi_rdm_xport, dofi_rings_xport;
 
-/* A set of rings in addition to those of connections, of which peers wake the progress thread. */
+/* A set of rings that are not for connections; its peers also wake the progress thread. */
 struct rdm_ring_guest {
 	struct dofi_rings *rings;
 	LIST_ENTRY(rdm_ring_guest) link;

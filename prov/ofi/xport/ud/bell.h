@@ -3,9 +3,10 @@
  * A doorbell: wakes the progress thread of a process that shares memory with this one.
  *
  * Shared memory has no descriptor to sleep on. A connection wakes its peer over its CM connection;
- * datagrams have none. So an IA with datagram EPs has a socket with a name that its peers know, and
- * a byte sent there wakes its thread. The name ends with the process, by which peers notice that.
- * It is in the abstract namespace: the processes must be in one network namespace.
+ * datagrams have no connection. So an IA with datagram EPs has a socket with a name that its peers
+ * know, and a byte sent there wakes its thread. The kernel removes the name when the process ends,
+ * which shows peers the death. The name is in the abstract namespace: the processes must be in one
+ * network namespace.
  */
 #ifndef DOFI_XPORT_UD_BELL_H
 #define DOFI_XPORT_UD_BELL_H

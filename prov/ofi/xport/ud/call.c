@@ -60,7 +60,7 @@ static struct dofi_progress *progress_of(const struct ud_call *call)
 	return &uia_of(call)->ia->progress;
 }
 
-/* @bell is that of the peer, or NULL. */
+/* @bell is the name of the peer's doorbell, or NULL. */
 static void attempt_close(struct ud_call *call, const char *bell)
 {
 	dofi_cm_close(call->cm);
@@ -210,10 +210,7 @@ static void on_failure(struct dofi_cm_conn *cm, int err)
 
 static const struct dofi_cm_ops active_ops = { .message = on_answer, .ended = on_failure };
 
-/*
- * Descriptors of an exchange within the host: those of its socket and its inbox, and two that come
- * with the answer.
- */
+/* Descriptors of an exchange within the host: a socket, an inbox, and two from the answer. */
 #define NEAR_FDS 4
 
 /* Returns 0 if as many descriptors as an exchange needs are free, or else -EMFILE or -ENFILE. */
@@ -300,7 +297,7 @@ static void attempt_again(struct ud_call *call)
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
 }
 
-/* Begins with the best way to the peer. */
+/* Begins a round of attempts: rings first if the peer is on this host, then the net. */
 static void round_begin(struct ud_call *call)
 {
 	call->near = call->here;
@@ -338,7 +335,7 @@ static bool attempt_advance(struct ud_call *call)
 	return uia_of(call)->fabric;
 }
 
-/* Tries the next way or port to the peer, and all of them again a little later. */
+/* Makes the next attempt of the round; after the last one starts another round a little later. */
 static void attempt_next(struct ud_call *call, const char *why)
 {
 	attempt_close(call, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Inboxes: links by which peers on this host send to a PZ. */
+/* Inboxes: links over which peers on this host send to a PZ. */
 
 #include "xport/ud/inbox.h"
 
@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Each new inbox probes so many others for dead peers, so no more inboxes stay behind than there
- * are live ones.
+ * Each new inbox probes this many older ones for dead peers, so stale inboxes never outnumber live
+ * ones.
  */
 #define PROBES 2
 
@@ -41,7 +41,7 @@ static bool has_datagrams(struct ud_inbox *inbox)
 	return has;
 }
 
-/* The peer writes no more: delivers what it has written. */
+/* Delivers the last datagrams of a peer that has stopped writing, and frees its inbox. */
 static void inbox_end(struct ud_inbox *inbox)
 {
 	if (has_datagrams(inbox))

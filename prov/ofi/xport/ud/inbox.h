@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Inboxes: links by which peers on this host send to a PZ. Progress thread only.
+ * Inboxes: links over which peers on this host send to a PZ. Progress thread only.
  *
- * Each end of an exchange offers the other one an inbox. The peer claims it, or has one already.
- * From then on the inbox stays until the peer ends it, because it has no address handle of the PZ
- * any more, or until the peer's process is found dead.
+ * Each end of an exchange offers an inbox to the peer. The peer claims it, unless it has an inbox
+ * of this PZ. A claimed inbox stays until the peer ends it, with its last address handle of the PZ,
+ * or until the peer's process is found dead.
  */
 #ifndef DOFI_XPORT_UD_INBOX_H
 #define DOFI_XPORT_UD_INBOX_H

@@ -30,14 +30,11 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg);
 bool ud_intro_take_near(struct ud_intro *intro, const struct dofi_cm_msg *msg);
 /* Unmaps the inbox if it is not used. */
 void ud_intro_drop(struct ud_intro *intro);
-/*
- * Whether the peer can be reached by a way of @uia: on the same fabric, and where memory is shared,
- * on this host.
- */
+/* Returns whether @uia can reach the peer: over rings, or over the fabric of the net. */
 bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro);
 /* Fills in @msg, of a kind of datagrams, what a peer has to know of @uep. The net is open. */
 void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg);
-/* The same for a peer on this host, to which @inbox is offered. */
+/* Like ud_introduce(), for a peer on this host, to which @inbox is offered. */
 void ud_introduce_near(const struct ud_ep *uep, const struct ud_inbox *inbox,
 		       struct dofi_cm_msg *msg);
 

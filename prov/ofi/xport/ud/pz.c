@@ -328,7 +328,7 @@ static bool has_second(const struct ud_pz *upz)
 	return upz->rings && upz->net.domain;
 }
 
-/* The EVDs of @uep also poll @cq; NULL: no more. */
+/* Makes the EVDs of @uep also poll @cq; NULL ends that. */
 static void second_set(struct ud_ep *uep, struct dofi_cq *cq)
 {
 	dofi_ep_lock(uep->ep);

@@ -119,8 +119,8 @@ static void take(struct ud_way *way, const void *header, const unsigned char *by
 static const unsigned char no_header[DOFI_DATAGRAM_HEADER];
 
 /*
- * The fabric's prefix in front of the data is InfiniBand's global route header, or there is none;
- * then zeros are.
+ * The header that the program gets is the fabric's prefix, if that is InfiniBand's global route
+ * header, and otherwise zeros.
  */
 static void take_from_net(struct ud_pz *upz, const unsigned char *bytes, size_t len,
 			  struct dofi_sink *sink)
@@ -150,7 +150,7 @@ void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *e
 	dofi_rdm_repost(buffer);
 }
 
-/* Nothing is read from a broken ring any more. */
+/* Shuts a link with a ring that the peer broke, which an entry without a buffer reports. */
 void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	struct dofi_link *link = entry->op_context;

@@ -124,7 +124,7 @@ static ssize_t sendmsg_copy(struct ud_pz *upz, const struct ud_peer *peer, struc
 	return fi_sendmsg(upz->rdm.fid, &msg, FI_COMPLETION);
 }
 
-/* Whether the way to @peer copies @len bytes at once. */
+/* Returns whether a send of @len bytes to @peer is copied before the call returns. */
 static bool is_injected(const struct ud_pz *upz, const struct ud_peer *peer, size_t len)
 {
 	return peer->link || len <= upz->inject;

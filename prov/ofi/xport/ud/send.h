@@ -24,13 +24,13 @@ static inline bool ud_is_copy(const struct ud_pz *upz, const struct dofi_rdm_buf
 /* The fabric is done with the copy @buffer, or failed with a positive @err. CQ lock held. */
 void ud_sent(struct dofi_rdm_buffer *buffer, int err);
 
-/* Of a way's sweeper: sends what waits, by any way. CQ lock held. */
+/* Callback of a way's sweeper: sends the waiting copies of all peers. CQ lock held. */
 void ud_swept(struct dofi_sweeper *sweeper);
 
 /* Whether copies wait for the fabric. */
 bool ud_sends_wait(struct ud_pz *upz);
 
-/* @uep is being closed: no sweep finds it any more. Lock of the first way's CQ held. */
+/* Removes @uep, which is being closed, from the list of sweeps. First way's CQ lock held. */
 void ud_unstall(struct ud_ep *uep) DOFI_NEEDS_NOT(uep->upz->lock);
 
 #endif

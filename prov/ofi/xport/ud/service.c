@@ -50,7 +50,7 @@ static void own_close(struct ud_ia *uia)
 		dofi_fabric_release(&uia->own);
 }
 
-/* The fabric of the net. An IA of which the fabric is rings has none. */
+/* Finds the fabric of the net, which an IA on rings alone does not have. */
 static int net_find(struct ud_ia *uia)
 {
 	struct dofi_ia *ia = uia->ia;
@@ -80,7 +80,7 @@ static void frame_size_find(struct ud_ia *uia)
 		uia->frame_size = uia->fabric->frame_size;
 }
 
-/* An IA with both ways has none of its datagrams without the net: its peers may be remote. */
+/* Fails without the net, unless the IA has rings alone: peers may be remote. */
 static int ways_find(struct ud_ia *uia)
 {
 	int ret = net_find(uia);

@@ -2,7 +2,7 @@
 /*
  * The datagram service: datagram EPs over connectionless endpoints, and over rings within a host.
  *
- * There are two ways to a peer, of which an IA has at least one: the net and the rings.
+ * A PZ has up to two paths to peers, called ways: the net and the rings.
  *
  * The net: all datagram EPs of a PZ share one endpoint of the fabric. Where the IA's fabric is
  * connectionless, that is an endpoint in the PZ's own domain. Elsewhere it is one of libfabric's
@@ -28,7 +28,7 @@
  *
  *	frame.c		datagrams as bytes
  *	bell.c		wakes a process that sleeps and shares memory with this one
- *	inbox.c		links by which peers on this host send
+ *	inbox.c		links over which peers on this host send
  *	peer.c		address handles
  *	send.c		sends, and the copies that wait
  *	recv.c		datagrams that arrive
@@ -145,7 +145,7 @@ struct ud_ep {
 
 TAILQ_HEAD(ud_eps, ud_ep);
 
-/* A way by which datagrams come to a PZ. */
+/* One of the two paths on which datagrams arrive at a PZ. */
 struct ud_way {
 	struct ud_pz *upz;
 	struct dofi_domain *domain;	/* NULL: the way is not open */
@@ -194,7 +194,7 @@ static inline struct ud_ep *ud_ep_of(const struct dofi_ep *ep)
 	return ep->conn;
 }
 
-/* The way that is open from the beginning: rings, if the IA has them. Its CQ is that of the EPs. */
+/* Returns the way that ud_pz_open() opens: rings, if the IA has them. EPs complete on its CQ. */
 static inline struct ud_way *ud_first_way(struct ud_pz *upz)
 {
 	return upz->rings ? &upz->near : &upz->net;

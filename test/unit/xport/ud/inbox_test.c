@@ -37,7 +37,7 @@ static struct ud_peer *established(const struct ud_side *s, DAT_IB_EXT_TYPE type
 	return ud_ah_of(&event);
 }
 
-/* The end of an exchange of either side. */
+/* The end of an exchange, at either end. */
 static struct ud_peer *any_established(const struct ud_side *s)
 {
 	const DAT_EVENT event =
@@ -432,7 +432,7 @@ Test(xport_ud_inbox, with_a_foreign_datagram_goes_on)
 	ud_received(&ud_far, 1, 10);
 }
 
-/* The peer is told by its full ring. */
+/* The peer finds its ring full, and then the link shut. */
 Test(xport_ud_inbox, of_which_the_ring_is_broken_is_not_read)
 {
 	struct dofi_ring_out *out;
