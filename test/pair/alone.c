@@ -188,7 +188,10 @@ static void target_round(struct pair *p, struct link *l, const struct end *end, 
 	struct mem m;
 
 	mem_get(&l->n, &m, LONG);
-	g = (struct grant){ (uintptr_t)m.base, LONG, m.rmr_context };
+	memset(&g, 0, sizeof(g));	/* the padding is sent, too */
+	g.address = (uintptr_t)m.base;
+	g.size = LONG;
+	g.rmr_context = m.rmr_context;
 	l->ep = link_in(p, &l->n, l->n.pz);
 	if (end->rmr) {
 		OK(dat_rmr_create(l->n.pz, &rmr));
