@@ -10,6 +10,14 @@
 
 #define CQ_SIZE 4096 /* as in the DAT provider */
 #define KEY_TRIES 16
+#define NAME_TRIES 16
+
+#define RAW_CLOSE(fid_ptr)                         \
+	do {                                       \
+		if (fid_ptr)                       \
+			fi_close(&(fid_ptr)->fid); \
+		(fid_ptr) = NULL;                  \
+	} while (0)
 
 /* A send must arrive after earlier writes. */
 #define WRITES_ORDERED (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW)
@@ -176,17 +184,30 @@ int perf_raw_open_domain(struct perf_raw *raw)
 	return raw_register(raw);
 }
 
-int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid)
+static int raw_enable(struct perf_raw *raw, struct fid *fid)
 {
-	int rc = fi_endpoint(raw->domain, info, &raw->ep, NULL);
+	int rc = fi_ep_bind(raw->ep, fid, 0);
 
-	if (rc)
-		return perf_raw_fail(raw, "fi_endpoint", rc);
-	rc = fi_ep_bind(raw->ep, fid, 0);
 	if (!rc)
 		rc = fi_ep_bind(raw->ep, &raw->cq->fid, FI_TRANSMIT | FI_RECV);
-	if (!rc)
-		rc = fi_enable(raw->ep);
+	return rc ? rc : fi_enable(raw->ep);
+}
+
+/*
+ * shm names an endpoint after the process number and a count. fi_enable() returns EBUSY if a killed
+ * process of that number has left a file of that name, and the next endpoint has another name.
+ */
+int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid)
+{
+	int rc = -FI_EBUSY, tries;
+
+	for (tries = 0; rc == -FI_EBUSY && tries < NAME_TRIES; tries++) {
+		RAW_CLOSE(raw->ep);
+		rc = fi_endpoint(raw->domain, info, &raw->ep, NULL);
+		if (rc)
+			return perf_raw_fail(raw, "fi_endpoint", rc);
+		rc = raw_enable(raw, fid);
+	}
 	return rc ? perf_raw_fail(raw, "fi_enable", rc) : 0;
 }
 
@@ -222,13 +243,6 @@ void perf_raw_apply_hello(struct perf_raw *raw, const struct perf_hello *hello)
 }
 
 /* --- closing ------------------------------------------------------------ */
-
-#define RAW_CLOSE(fid_ptr)                         \
-	do {                                       \
-		if (fid_ptr)                       \
-			fi_close(&(fid_ptr)->fid); \
-		(fid_ptr) = NULL;                  \
-	} while (0)
 
 void perf_raw_close(struct perf_xport *x)
 {
