@@ -125,8 +125,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	dofi_cq_serve_end(cq);
 	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;
-	atomic_store(&cq->programs_fid, NULL);
-	atomic_store(&cq->programs_poll, NULL);
+	dofi_cq_route(cq);
 	dofi_lead_close(cq);
 	if (cq->several)
 		dofi_shards_close(cq->shards);

@@ -30,12 +30,13 @@ static bool read_takes_all(const struct dofi_cq *cq)
 
 void dofi_cq_route(struct dofi_cq *cq)
 {
-	const bool all = read_takes_all(cq);
-	const bool direct = !all && !cq->mixed && !cq->several;
+	/* without a fid, the CQ is being closed, and waits for its leader */
+	const bool may_leave = cq->fid && !read_takes_all(cq);
+	const bool direct = may_leave && !cq->mixed && !cq->several;
 
 	dofi_mutex_assert_held(&cq->lock);
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
-	atomic_store(&cq->programs_poll, all ? NULL : cq->ops->poll);
+	atomic_store(&cq->programs_poll, may_leave ? cq->ops->poll : NULL);
 }
 
 /*

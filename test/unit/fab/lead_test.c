@@ -48,7 +48,16 @@ static void swept(struct dofi_cq *q)
 		dofi_cq_want_sweep(q);
 }
 
-static const struct dofi_progress_ops ops = { .completed = completed, .swept = swept };
+/* The transport's own poll; only programs call it. */
+static bool polled(struct dofi_cq *q, struct dofi_sink *sink)
+{
+	(void)q, (void)sink;
+	return true;
+}
+
+static const struct dofi_progress_ops ops = {
+	.completed = completed, .swept = swept, .poll = polled,
+};
 
 static void init(void)
 {
@@ -357,6 +366,21 @@ Test(lead, closing_the_queue_waits_for_it)
 	dofi_cq_close(&cq);
 	cr_expect(!led());
 	cr_expect_eq(leader_end(&l), -EBUSY);
+}
+
+/* A thread may still poll a CQ that fed its EVD. */
+Test(lead, nobody_polls_a_queue_that_its_leader_left_as_it_closed)
+{
+	struct leader l;
+
+	make_owned();
+	cr_expect_eq(cq.programs_poll, polled);
+	leader_start(&l);
+	dofi_cq_close(&cq);
+	cr_expect_eq(leader_end(&l), -EBUSY);
+	cr_expect_eq(cq.programs_poll, NULL);
+	cr_expect_eq(cq.programs_fid, NULL);
+	dofi_cq_poll_next(&cq);
 }
 
 /* From the second shard on, the CQ's descriptor is that of the epoll set. */
