@@ -121,14 +121,15 @@ void dofi_shards_leave(struct dofi_shards *s, struct dofi_shard *shard)
 }
 
 /*
- * Clears s->asked first: a shard that is requested meanwhile is found now, or sets it again.
+ * Clears s->asked first: a shard that is requested meanwhile is found now, or sets it again. The
+ * load is sequentially consistent: a thread that is about to sleep has stored that before, and a
+ * poster loads it after dofi_shards_ask() (dofi_cq_kick()), so one of the two sees the other.
  */
 static void wake_asked(struct dofi_shards *s)
 {
 	unsigned i;
 
-	if (!atomic_load_explicit(&s->asked, memory_order_relaxed) ||
-	    !atomic_exchange(&s->asked, false))
+	if (!atomic_load(&s->asked) || !atomic_exchange(&s->asked, false))
 		return;
 	for (i = 0; i < s->n; i++)
 		if (atomic_load_explicit(&s->shard[i]->asked, memory_order_relaxed) &&
