@@ -146,6 +146,12 @@ test_robust_ud_scale2_SOURCES = test/robust/ud_scale.c
 test_robust_ud_scale2_CPPFLAGS = $(pair_cppflags2)
 test_robust_ud_scale2_LDADD = $(pair_ldadd2)
 
+# Measures more processes, too.
+check_PROGRAMS += test/robust/mesh2
+test_robust_mesh2_SOURCES = test/robust/mesh.c
+test_robust_mesh2_CPPFLAGS = $(pair_cppflags2)
+test_robust_mesh2_LDADD = $(pair_ldadd2)
+
 # Run by hosts.sh only.
 check_PROGRAMS += test/robust/hosts1 test/robust/hosts2
 test_robust_hosts1_SOURCES = test/robust/hosts.c

@@ -3,7 +3,7 @@
 #
 # One datagram EP and twenty peers: on each kind of fabric, in few processes, and with few
 # descriptors, where most exchanges of addresses must wait for earlier ones. Within a host there may
-# be more peers than libfabric's shm has.
+# be more peers than libfabric's shm has. And processes that are connected, each with each.
 
 . "${top_srcdir:-.}/test/robust/tap.sh"
 program=${top_builddir:-.}/test/robust/ud_scale2
@@ -32,9 +32,15 @@ descriptors_of_datagrams()
 	scale "$1" -c | awk -F , '{ print } NR == 2 { exit !($13 < 20) }'
 }
 
+mesh()
+{
+	DAT_TEST_IA=$1 ${TEST_RUNNER-} "${top_builddir:-.}/test/robust/mesh2"
+}
+
 for ia in ofi ofi-tcp ofi-shm ofi-rxm; do
 	try "$ia" scale $ia
 	try "$ia, connections" scale $ia -m rc
+	try "$ia, each process with each" mesh $ia
 done
 try "three processes" scale ofi-shm -p 3
 try "more than 256 within a host" many_within_a_host
