@@ -25,7 +25,9 @@ ROBUST_TESTS += \
 	test/robust/crowd2 \
 	test/robust/datagrams2 \
 	test/robust/many1 \
-	test/robust/many2
+	test/robust/many2 \
+	test/robust/scribble1 \
+	test/robust/scribble2
 
 check_PROGRAMS += \
 	test/robust/death1 \
@@ -52,7 +54,9 @@ check_PROGRAMS += \
 	test/robust/crowd2 \
 	test/robust/datagrams2 \
 	test/robust/many1 \
-	test/robust/many2
+	test/robust/many2 \
+	test/robust/scribble1 \
+	test/robust/scribble2
 
 test_robust_death1_SOURCES = test/robust/death.c
 test_robust_death1_CPPFLAGS = $(pair_cppflags1)
@@ -139,6 +143,13 @@ test_robust_many1_LDADD = $(pair_ldadd1)
 test_robust_many2_SOURCES = test/robust/many.c
 test_robust_many2_CPPFLAGS = $(pair_cppflags2)
 test_robust_many2_LDADD = $(pair_ldadd2)
+
+test_robust_scribble1_SOURCES = test/robust/scribble.c
+test_robust_scribble1_CPPFLAGS = $(pair_cppflags1)
+test_robust_scribble1_LDADD = $(pair_ldadd1)
+test_robust_scribble2_SOURCES = test/robust/scribble.c
+test_robust_scribble2_CPPFLAGS = $(pair_cppflags2)
+test_robust_scribble2_LDADD = $(pair_ldadd2)
 
 # Also measures larger crowds: see the program. The test is a small one.
 check_PROGRAMS += test/robust/ud_scale2
