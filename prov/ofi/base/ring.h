@@ -63,7 +63,7 @@ struct dofi_ring_in {
 	/* dofi_ring_seek() writes these two */
 	uint64_t next;			/* how many lines were taken */
 	_Atomic uint64_t *word;		/* of the next record */
-	/* the producer wrote an impossible record: nothing is taken any more */
+	/* nothing is taken any more: the producer wrote an impossible record, or is faulty */
 	bool broken;
 };
 

@@ -313,7 +313,10 @@ static inline void dofi_cq_delivered(struct dofi_cq *cq)
 	atomic_store_explicit(&cq->delivered, true, memory_order_relaxed);
 }
 
-/* Waits for the lock and reads until the CQ is empty. Returns whether there were completions. */
+/*
+ * Waits for the lock and reads until the CQ is empty, or, in a flood, for a while; the progress
+ * thread reads on then. Returns whether there were completions.
+ */
 bool dofi_cq_drain(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*

@@ -186,10 +186,28 @@ static ssize_t read_batch(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 	return n;
 }
 
+/*
+ * Returns whether a thread may read one more of several batches. A flood of completions, or a faulty
+ * peer whose ring never ends, must not keep the thread, and the lock, for ever: after so many
+ * batches the progress thread reads on, or the leader.
+ */
+#define MOST_BATCHES 4096
+
+static bool may_go_on(struct dofi_cq *cq, unsigned *batches)
+{
+	if (++*batches < MOST_BATCHES)
+		return true;
+	dofi_progress_wake(cq->progress);
+	dofi_lead_depose(&cq->lead);
+	return false;
+}
+
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 {
+	unsigned batches = 0;
+
 	dofi_mutex_assert_held(&cq->lock);
-	while (left_behind(cq, deal_with(cq, n, sink)))
+	while (left_behind(cq, deal_with(cq, n, sink)) && may_go_on(cq, &batches))
 		n = read_batch(cq);
 	sweep(cq);
 	dofi_cq_leave(cq);
@@ -231,11 +249,15 @@ void dofi_cq_poll_next(struct dofi_cq *cq)
 
 bool dofi_cq_drain(struct dofi_cq *cq)
 {
+	unsigned batches = 0;
 	bool found = false;
 
 	dofi_mutex_lock(&cq->lock);
-	while (deal_with(cq, read_batch(cq), NULL) > 0)
+	while (deal_with(cq, read_batch(cq), NULL) > 0) {
 		found = true;
+		if (!may_go_on(cq, &batches))
+			break;
+	}
 	sweep(cq);
 	dofi_mutex_unlock(&cq->lock);
 	return found;

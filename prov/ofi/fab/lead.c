@@ -142,21 +142,31 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	return err;
 }
 
+/* Sleeps until a peer wakes the leader, but no longer than dofi_longest_rest_ns. */
+static int sleep_on_word(const struct dofi_lead_word *w, struct dofi_cond *cond,
+			 struct dofi_mutex *lock, int64_t deadline) DOFI_NEEDS(*lock)
+{
+	const uint32_t value = atomic_load(w->word);
+	const int64_t most = dofi_now() + dofi_longest_rest_ns;
+	int err;
+
+	if (!(value & w->bit))
+		return 0;
+	err = dofi_cond_wait_word(cond, lock, most < deadline ? most : deadline, w->word, value);
+	return err == -ETIMEDOUT && most < deadline ? 0 : err;
+}
+
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
 		    int64_t deadline)
 {
 	const struct dofi_lead *lead = &cq->lead;
 	const struct dofi_lead_word *w = atomic_load(&lead->word);
-	uint32_t value;
 
 	dofi_mutex_assert_held(lock);
 	if (cq->fd >= 0)
 		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd,
 					 lead->signals);
-	if (!w)
-		return 0;
-	value = atomic_load(w->word);
-	return value & w->bit ? dofi_cond_wait_word(cond, lock, deadline, w->word, value) : 0;
+	return w ? sleep_on_word(w, cond, lock, deadline) : 0;
 }
 
 void dofi_lead_end(struct dofi_cq *cq)

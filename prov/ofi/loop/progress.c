@@ -153,6 +153,8 @@ static bool drain_before_rest(struct dofi_progress *p)
 
 #define NO_WAKEUP_TICKS 4
 
+int64_t dofi_longest_rest_ns = 1000000000;
+
 /*
  * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens.
  * First the thread requests wakeups from peers, then it reads the queues, so that nothing arrives
@@ -163,16 +165,17 @@ static bool drain_before_rest(struct dofi_progress *p)
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {
 	const bool polled = program_polls_without_fd(p);
+	const int64_t tick = dofi_settings.tick_us * 1000;
 	int64_t due;
 
 	if (!relies_on_peers(p))
 		return deadline;
 	p->resting = !polled && p->ops->rest && p->ops->rest(p);
-	if (!p->resting) {
-		due = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_WAKEUP_TICKS);
-		return due < deadline ? due : deadline;
-	}
-	return drain_before_rest(p) ? 0 : deadline;
+	if (p->resting && drain_before_rest(p))
+		return 0;
+	due = dofi_now() + (p->resting ? dofi_longest_rest_ns :
+			    polled ? tick : NO_WAKEUP_TICKS * tick);
+	return due < deadline ? due : deadline;
 }
 
 static void rise(struct dofi_progress *p)

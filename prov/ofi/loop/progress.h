@@ -101,6 +101,13 @@ struct dofi_progress_ops {
 	void (*rise)(struct dofi_progress *progress);
 };
 
+/*
+ * The longest sleep, in nanoseconds, of a thread that relies on peers to wake it; it reads the CQs
+ * then, and sleeps again. A faulty peer can withdraw the request for a wakeup that all peers of a
+ * CQ see, so that the others do not wake the thread. Written by tests alone.
+ */
+extern int64_t dofi_longest_rest_ns;
+
 struct dofi_progress {
 	const struct dofi_progress_ops *ops;
 	struct fid_fabric *fabric;

@@ -32,7 +32,8 @@ enum {
 
 /*
  * The shared page. A faulty peer that clears bits delays the frames of other peers until the
- * owner's next full search; all peers run as the owner's user.
+ * owner's next full search, of which a sleeping owner makes one per dofi_longest_rest_ns; all peers
+ * run as the owner's user.
  */
 struct dofi_doorbell {
 	_Alignas(DOFI_RING_LINE) _Atomic uint32_t wants;
@@ -86,6 +87,15 @@ int dofi_link_meet(struct dofi_link *link, int doorbell);
 void dofi_link_learn_grants(struct dofi_link *link, int fd);
 /* The link must be in no set. Does nothing for NULL. */
 void dofi_link_free(struct dofi_link *link);
+
+/*
+ * Takes no more records, and reports no broken ring: what a faulty peer has left in the ring may have
+ * no end. Call with the lock of the set held.
+ */
+static inline void dofi_link_ignore(struct dofi_link *link)
+{
+	link->in.broken = link->reported = true;
+}
 
 /*
  * Stores the slot of the incoming ring in our set for the peer, which derives its mark from that.

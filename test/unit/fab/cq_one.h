@@ -27,6 +27,7 @@ static uintptr_t next_context = 1;
 static int last_err;
 static struct dofi_sink *last_sink;
 static bool suppressed;		/* the program gets no events of the completions */
+static bool endless;		/* each completion is followed by another */
 
 static inline void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
@@ -36,6 +37,8 @@ static inline void completed(const struct fi_cq_data_entry *entry, int err, stru
 	last_sink = sink;
 	if (!suppressed)
 		dofi_cq_delivered(&cq);
+	if (endless)
+		fake_complete((void *)next_context++, 0);
 }
 
 static unsigned sweeps, idle_sweeps;

@@ -299,6 +299,28 @@ Test(cq_read, an_error_that_cannot_be_read_ends_the_drain, .timeout = 20)
 	cr_expect_eq(delivered, 0);
 }
 
+static bool progress_thread_is_woken(void)
+{
+	uint64_t rung;
+
+	return read(progress.doorbell, &rung, sizeof(rung)) == sizeof(rung);
+}
+
+Test(cq_read, a_flood_leaves_the_lock_to_others, .timeout = 20)
+{
+	endless = true;
+	complete(40);
+	cr_expect(!progress_thread_is_woken());
+	cr_expect(dofi_cq_drain(&cq));
+	cr_expect(progress_thread_is_woken());
+	dofi_cq_poll(&cq, NULL);
+	cr_expect(progress_thread_is_woken());
+	cr_expect_eq(out_of_order, 0);
+	endless = false;
+	dofi_cq_drain(&cq);
+	cr_expect_eq(fake_unread(), 0);
+}
+
 static _Atomic unsigned yields;
 
 /* Replaces libc's sched_yield(), to count the calls. */

@@ -65,6 +65,7 @@ static void init(void)
 	dofi_settings_read();
 	dofi_settings.probe_us = 100;
 	dofi_settings.tick_us = 1000;
+	dofi_longest_rest_ns = LONG * US * 60;
 	progress.ops = &ops;
 	progress.fabric = &fake.fabric;
 	progress.owner = getpid();
@@ -569,6 +570,20 @@ Test(lead, it_sleeps_on_a_shared_word)
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
 	peer_wakes();
 	cr_expect_eq(sleep_for(UINT32_MAX), 0, "woken before it slept");
+}
+
+/* A faulty peer may withdraw the request, and others do not wake it then. */
+Test(lead, on_a_shared_word_it_does_not_sleep_for_ever)
+{
+	make_shared();
+	dofi_lead_set_word(&cq, &peers_word);
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	if (!waits_for_futexes())
+		return;
+	dofi_longest_rest_ns = BRIEF * US;
+	cr_expect_eq(sleep_for(UINT32_MAX), 0);
+	cr_expect_eq(sleep_for(LONG), 0);
+	cr_expect_eq(sleep_for(BRIEF / 2), -ETIMEDOUT);
 }
 
 Test(lead, on_a_shared_word_it_is_woken_by_all_that_wakes_it)

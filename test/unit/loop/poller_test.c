@@ -81,6 +81,7 @@ static void init_rdm_with(const struct dofi_progress_ops *with)
 {
 	dofi_settings_read();
 	dofi_settings.tick_us = 10;	/* short enough to notice a thread that ticks */
+	dofi_longest_rest_ns = 3600 * INT64_C(1000000000);
 	fake_init();
 	fake.replace_fabric = true;
 	fake.fault.eq_open = -FI_ENOSYS;
@@ -142,6 +143,22 @@ Test(rest, nothing_is_lost_between_the_last_read_and_sleep, .timeout = 20)
 		await(1);
 	}
 	cr_expect_eq(arrived, 2000);
+}
+
+static void rest_briefly(void *arg)
+{
+	(void)arg;
+	dofi_longest_rest_ns = 1000000;
+}
+
+/* A faulty peer withdraws the request that all peers see. */
+Test(rest, a_withdrawn_request_delays_others_for_a_limited_time, .timeout = 20)
+{
+	dofi_progress_call(&progress, rest_briefly, NULL);
+	settle();
+	atomic_store(&asleep, false);
+	peer_sends();
+	await(1);
 }
 
 Test(rest, what_comes_when_peers_are_asked_to_ring_is_found, .timeout = 20)

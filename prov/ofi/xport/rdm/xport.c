@@ -146,7 +146,10 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 		rdm_op_completed(entry, err, sink);
 }
 
-/* A ring belongs to one connection, so its frames must name that connection. */
+/*
+ * A ring belongs to one connection, so its frames must name that connection. One that ends takes no
+ * more frames.
+ */
 static void ring_frame_take(struct rdm_conn *conn, const void *data, size_t len,
 			    struct dofi_sink *sink)
 {
@@ -161,6 +164,8 @@ static void ring_frame_take(struct rdm_conn *conn, const void *data, size_t len,
 		rdm_peer_error(conn, "sent an invalid frame");
 	else
 		rdm_arrived(conn, &task, sink);
+	if (conn->ep->closing)
+		dofi_link_ignore(conn->ring);
 	dofi_ep_unlock(conn->ep);
 }
 

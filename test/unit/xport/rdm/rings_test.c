@@ -452,6 +452,18 @@ Test(rdm_link, what_is_no_frame_ends_the_connection)
 	breaks();
 }
 
+/* A faulty peer writes a word into each line, so that the ring never gets empty. */
+Test(rdm_link, a_ring_without_end_ends_the_connection, .timeout = 20)
+{
+	uint64_t line;
+
+	couple();
+	receive();
+	for (line = 0; line < DOFI_RING_LINES; line++)
+		atomic_store(dofi_ring_word(theirs->out.ring, line), 9);
+	breaks();
+}
+
 Test(rdm_link, a_frame_for_another_connection_ends_this_one)
 {
 	struct rdm_frame f;
