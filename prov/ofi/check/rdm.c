@@ -56,7 +56,7 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 	      dofi_ep_state_row(ep->state)->name);
 	CHECK("connection", conn, conn->credits <= conn->max_credits, "%u, %u", conn->credits,
 	      conn->max_credits);
-	CHECK("connection", conn, conn->credits_owed <= RDM_WINDOW, "%u", conn->credits_owed);
+	CHECK("connection", conn, conn->credits_owed <= conn->window, "%u", conn->credits_owed);
 	CHECK("connection", conn, !conn->processing, "%d", conn->processing);
 	pending_check(conn);
 	asked_check(conn);

@@ -42,6 +42,7 @@ static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_pz *rpz, struct 
 	conn->ep = ep;
 	conn->rpz = rpz;
 	conn->peer = peer;
+	conn->window = rpz->rings ? RDM_RING_WINDOW : RDM_WINDOW;
 	conn->work.run = conn_work;
 	conn->lost.fire = lost_fire;
 	STAILQ_INIT(&conn->pending);

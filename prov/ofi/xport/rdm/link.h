@@ -44,7 +44,7 @@ void rdm_send_credits(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Returns credits, if there are enough of them for a frame of their own. */
 static inline void rdm_give_credits(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
-	if (conn->credits_owed >= RDM_WINDOW / 2)
+	if (conn->credits_owed >= conn->window / 2)
 		rdm_send_credits(conn);
 }
 

@@ -110,7 +110,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 		.kind = kind,
 		.conn_id = conn->id,
 		.secret = ep->secret,
-		.window = RDM_WINDOW,
+		.window = conn->window,
 		.srq = ep->srq,
 		.alive_addr = (uintptr_t)&conn->id,
 		.host = ria->host,

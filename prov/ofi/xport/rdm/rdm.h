@@ -53,8 +53,12 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/* Frames that this end keeps for a peer while they are pending. */
+/*
+ * Frames that this end keeps for a peer while they are pending. A ring has room for more short ones
+ * than a fabric has buffers: a sender that runs out of credits takes the slow path.
+ */
 #define RDM_WINDOW 32
+#define RDM_RING_WINDOW 256
 
 /* The maximum number of bytes to inject. */
 #define RDM_INJECT_MAX 4096
@@ -203,6 +207,7 @@ struct rdm_conn {
 	uint32_t seen;			/* frames received */
 	uint32_t credits, max_credits;	/* available credits, and their maximum */
 	uint32_t credits_owed;		/* credits to return to the peer */
+	uint32_t window;		/* credits that the peer got at first */
 
 	uint32_t matched;		/* number of the next receive to be matched */
 	bool filling;			/* an eager message in several frames has begun to arrive */

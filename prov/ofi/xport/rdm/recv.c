@@ -233,7 +233,7 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 {
 	bool done;
 
-	if (conn->n_pending + conn->credits_owed >= RDM_WINDOW) {
+	if (conn->n_pending + conn->credits_owed >= conn->window) {
 		rdm_peer_error(conn, "exceeded its credits");
 		return;
 	}
