@@ -101,7 +101,7 @@ static void accept_one(struct self *s)
 	OK(dat_cr_accept(cr, s->ep[from], 0, NULL));
 }
 
-/* Requests connections to the processes with higher numbers, and accepts those of the lower ones. */
+/* Requests connections to the processes with higher numbers, and accepts those of lower ones. */
 static void connect_all(struct self *s)
 {
 	DAT_EVENT event;
@@ -209,8 +209,8 @@ static void print(const struct mesh *mesh)
 		all.own += m->own / mesh->n;
 		all.shared += m->shared / mesh->n;
 	}
-	printf("%s: %u processes, %u connections: %.1f ms, first messages %.1f ms; memory of an end "
-	       "%.2f KiB, shared %.2f KiB; closed in %.1f ms\n", pair_ia_name(), mesh->n,
+	printf("%s: %u processes, %u connections: %.1f ms, first messages %.1f ms; memory of an "
+	       "end %.2f KiB, shared %.2f KiB; closed in %.1f ms\n", pair_ia_name(), mesh->n,
 	       mesh->n * (mesh->n - 1) / 2, (double)all.connections_us / 1000,
 	       (double)all.messages_us / 1000, all.own / 1024, all.shared / 1024,
 	       (double)all.close_us / 1000);

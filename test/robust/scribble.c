@@ -4,8 +4,8 @@
  * doorbells, marks of writers, its own book of grants. The victim does not crash, its calls return,
  * and it loses no message of another peer.
  *
- * Three processes: the server role is the victim, the client role the other peer, and a child of the
- * client is hostile. Whatever happens to the hostile process is its own affair.
+ * Three processes: the server role is the victim, the client role the other peer, and a child of
+ * the client is hostile. Whatever happens to the hostile process is its own affair.
  *
  * DAT_TEST_SECONDS: how long (default 2). DAT_TEST_SEED: of what is written.
  */

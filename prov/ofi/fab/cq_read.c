@@ -187,9 +187,9 @@ static ssize_t read_batch(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 }
 
 /*
- * Returns whether a thread may read one more of several batches. A flood of completions, or a faulty
- * peer whose ring never ends, must not keep the thread, and the lock, for ever: after so many
- * batches the progress thread reads on, or the leader.
+ * Returns whether a thread may read one more of several batches. A flood of completions, or a
+ * faulty peer with an endless ring, must not keep the thread, and the lock, for ever: after so
+ * many batches the progress thread reads on, or the leader.
  */
 #define MOST_BATCHES 4096
 

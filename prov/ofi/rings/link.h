@@ -89,8 +89,8 @@ void dofi_link_learn_grants(struct dofi_link *link, int fd);
 void dofi_link_free(struct dofi_link *link);
 
 /*
- * Takes no more records, and reports no broken ring: what a faulty peer has left in the ring may have
- * no end. Call with the lock of the set held.
+ * Takes no more records, and reports no broken ring: what a faulty peer has left in the ring may
+ * have no end. Call with the lock of the set held.
  */
 static inline void dofi_link_ignore(struct dofi_link *link)
 {
