@@ -165,11 +165,11 @@ int64_t dofi_longest_rest_ns = 1000000000;
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {
 	const bool polled = program_polls_without_fd(p);
-	const int64_t tick = dofi_settings.tick_us * 1000;
-	int64_t due;
+	int64_t due, tick;
 
 	if (!relies_on_peers(p))
 		return deadline;
+	tick = dofi_settings.tick_us * 1000;
 	p->resting = !polled && p->ops->rest && p->ops->rest(p);
 	if (p->resting && drain_before_rest(p))
 		return 0;
