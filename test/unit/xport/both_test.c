@@ -300,6 +300,32 @@ Test(both, a_name_that_is_taken_is_warned_of_once)
 	close(listener);
 }
 
+static void listen_by_name(void *arg)
+{
+	struct dofi_sp *sp = arg;
+	const DAT_CONN_QUAL before = sp->conn_qual;
+
+	dofi_rings_xport.unlisten(sp);
+	sp->conn_qual = 0;
+	cr_expect_eq(dofi_rings_xport.listen(sp), 0);
+	cr_expect(sp->conn_qual > 60999 && sp->conn_qual < 65536, "%llu",
+		  (unsigned long long)sp->conn_qual);
+	dofi_rings_xport.unlisten(sp);
+	sp->conn_qual = before;
+	cr_expect_eq(dofi_rings_xport.listen(sp), 0);
+}
+
+/* ofi-shm has no ports, and its names must not be those of a port that Linux gives to ofi. */
+Test(both, a_name_without_a_port_is_no_port_that_others_get)
+{
+	DAT_PSP_HANDLE psp = listen_any(&qual);
+	int i;
+
+	for (i = 0; i < 100; i++)
+		dofi_progress_call(&ia->progress, listen_by_name, psp);
+	succeed(dofi_psp_free(psp));
+}
+
 Test(both, a_peer_that_closes_without_a_reply_is_skipped)
 {
 	take_name();

@@ -226,6 +226,13 @@ void rdm_unlisten(struct dofi_sp *sp)
 /* How many names are tried for a service point that takes any qualifier. */
 #define NAME_TRIES 64
 
+/*
+ * The qualifiers behind the ports that Linux chooses by default: an IA that also has a fabric on
+ * TCP names a service point after such a port, and its peers must not find another process there.
+ */
+#define NAMES_FIRST 61000
+#define NAMES (65536 - NAMES_FIRST)
+
 /* Listens with the qualifier's name; with an unused one if the service point takes any. */
 static int name_listen(struct dofi_sp *sp, struct rdm_listener *l)
 {
@@ -236,7 +243,7 @@ static int name_listen(struct dofi_sp *sp, struct rdm_listener *l)
 	if (qual)
 		return dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm);
 	for (i = 0, ret = -EADDRINUSE; i < NAME_TRIES && ret == -EADDRINUSE; i++) {
-		qual = 0x8000 | (dofi_random() & 0x7fff);
+		qual = NAMES_FIRST + dofi_random() % NAMES;
 		ret = dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm);
 	}
 	if (!ret)
