@@ -194,8 +194,9 @@ static int raw_enable(struct perf_raw *raw, struct fid *fid)
 }
 
 /*
- * shm names an endpoint after the process number and a count. fi_enable() returns EBUSY if a killed
- * process of that number has left a file of that name, and the next endpoint has another name.
+ * libfabric's shm names an endpoint after the process number and a count of endpoints. If a killed
+ * process with the same number has left a file with this name, fi_enable() returns EBUSY. A new
+ * endpoint gets the next name.
  */
 int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid)
 {
