@@ -184,21 +184,17 @@ static void await_writes(const struct mem *m, int n)
 static void target_round(struct pair *p, struct link *l, const struct end *end, int round)
 {
 	DAT_RMR_HANDLE rmr = NULL;
-	struct grant g;
-	struct mem m;
+	struct mem m, granted;
 
 	mem_get(&l->n, &m, LONG);
-	memset(&g, 0, sizeof(g));	/* the padding is sent, too */
-	g.address = (uintptr_t)m.base;
-	g.size = LONG;
-	g.rmr_context = m.rmr_context;
+	granted = m;
 	l->ep = link_in(p, &l->n, l->n.pz);
 	if (end->rmr) {
 		OK(dat_rmr_create(l->n.pz, &rmr));
-		OK(bind_part(rmr, &m, 0, LONG, PRIV_BOTH, l->ep, 4, &g.rmr_context));
+		OK(bind_part(rmr, &m, 0, LONG, PRIV_BOTH, l->ep, 4, &granted.rmr_context));
 		expect_bind(l->n.req, rmr, 4, DAT_RMR_BIND_SUCCESS);
 	}
-	pair_send(p, &g, sizeof(g));
+	pair_grant(p, &granted);
 	await_writes(&m, round % 5 + 1);
 	end->end(l, rmr, &m);
 	/* the memory is the program's again */

@@ -128,12 +128,15 @@ static void busy(struct node *n, DAT_EP_HANDLE ep, struct mem *m)
 
 static void attack(struct node *n, struct mem *m, const struct listener *victim)
 {
-	struct grant g = { (uintptr_t)m->base, m->size, m->rmr_context };
+	static struct grant g;		/* the padding is sent, too */
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
 	DAT_EVENT event;
 	DAT_COUNT more;
 	pid_t child;
 
+	g.address = (uintptr_t)m->base;
+	g.size = m->size;
+	g.rmr_context = m->rmr_context;
 	connect_with(ep, victim, 2000, sizeof(g), &g);
 	if (!dat_evd_wait(n->conn, 3000000, 1, &event, &more) &&
 	    event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {

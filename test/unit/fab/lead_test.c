@@ -560,25 +560,28 @@ static void peer_wakes(void)
 		dofi_word_wake(&asleep);
 }
 
-Test(lead, it_sleeps_on_a_shared_word)
+/* Returns whether the kernel lets the leader sleep on the word. */
+static bool lead_by_word(void)
 {
 	make_shared();
 	dofi_lead_set_word(&cq, &peers_word);
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
-	if (!waits_for_futexes())
+	return waits_for_futexes();
+}
+
+Test(lead, it_sleeps_on_a_shared_word)
+{
+	if (!lead_by_word())
 		return;
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
 	peer_wakes();
 	cr_expect_eq(sleep_for(UINT32_MAX), 0, "woken before it slept");
 }
 
-/* A faulty peer may withdraw the request, and others do not wake it then. */
+/* After a faulty peer has withdrawn the request, other peers do not wake the leader. */
 Test(lead, on_a_shared_word_it_does_not_sleep_for_ever)
 {
-	make_shared();
-	dofi_lead_set_word(&cq, &peers_word);
-	cr_assert_eq(dofi_lead_begin(&cq), 0);
-	if (!waits_for_futexes())
+	if (!lead_by_word())
 		return;
 	dofi_longest_rest_ns = BRIEF * US;
 	cr_expect_eq(sleep_for(UINT32_MAX), 0);
