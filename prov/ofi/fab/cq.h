@@ -321,7 +321,7 @@ bool dofi_cq_drain(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
  * Sets programs_fid and programs_poll. Call with the lock held after a change of the mode, the
- * leader or the shards.
+ * leader, the shards or fid.
  */
 void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 

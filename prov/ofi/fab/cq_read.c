@@ -186,13 +186,13 @@ static ssize_t read_batch(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 	return n;
 }
 
-/*
- * Returns whether a thread may read one more of several batches. A flood of completions, or a
- * faulty peer with an endless ring, must not keep the thread, and the lock, for ever: after so
- * many batches the progress thread reads on, or the leader.
- */
 #define MOST_BATCHES 4096
 
+/*
+ * Returns whether the caller may read another batch. A flood of completions, or a faulty peer with
+ * an endless ring, must not keep the caller and the CQ lock for ever: after MOST_BATCHES the
+ * progress thread, or the leader, reads on.
+ */
 static bool may_go_on(struct dofi_cq *cq, unsigned *batches)
 {
 	if (++*batches < MOST_BATCHES)

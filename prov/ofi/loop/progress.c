@@ -165,16 +165,17 @@ int64_t dofi_longest_rest_ns = 1000000000;
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {
 	const bool polled = program_polls_without_fd(p);
-	int64_t due, tick;
+	int64_t due;
 
 	if (!relies_on_peers(p))
 		return deadline;
-	tick = dofi_settings.tick_us * 1000;
 	p->resting = !polled && p->ops->rest && p->ops->rest(p);
 	if (p->resting && drain_before_rest(p))
 		return 0;
-	due = dofi_now() + (p->resting ? dofi_longest_rest_ns :
-			    polled ? tick : NO_WAKEUP_TICKS * tick);
+	if (p->resting)
+		due = dofi_now() + dofi_longest_rest_ns;
+	else
+		due = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_WAKEUP_TICKS);
 	return due < deadline ? due : deadline;
 }
 
