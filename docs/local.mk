@@ -40,7 +40,6 @@ libfabric_defects = \
 	docs/libfabric-defects/tcp_default_flags.c \
 	docs/libfabric-defects/tcp_early.c \
 	docs/libfabric-defects/tcp_reset.c \
-	docs/libfabric-defects/net_stale_signal.c \
 	docs/libfabric-defects/rxm_lost_sends.c \
 	docs/libfabric-defects/rxm_two_receives.c \
 	docs/libfabric-defects/rxd_bad_write.c \

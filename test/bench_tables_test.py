@@ -167,11 +167,11 @@ class Output(unittest.TestCase):
     def test_failures_and_skipped_fabrics(self):
         d = document([one_run(0, 12, {})])
         d["skipped"] = [{"libfabric": "1.17", "fabric": "ofi-verbs", "reason": "no device"},
-                        {"libfabric": "2.1", "fabric": "ofi-net", "reason": "not there"}]
+                        {"libfabric": "2.1", "fabric": "ofi-rxm", "reason": "not there"}]
         d["failures"] = [{"libfabric": "2.1", "fabric": "ofi-shm", "run": "dat -S 8", "reason": "broke"}]
         text = report.markdown(d)
         self.assertIn("\n\n* ofi-verbs with libfabric 1.17: no device\n"
-                      "* ofi-net with libfabric 2.1: not there\n", text)
+                      "* ofi-rxm with libfabric 2.1: not there\n", text)
         self.assertIn("**FAILED**: ofi-shm with libfabric 2.1, `dat -S 8`: broke", text)
 
     def test_names(self):

@@ -152,26 +152,6 @@ static inline int bounded(void (*body)(void), int seconds)
 	return SHOWS;
 }
 
-/* The provider that bounded_on_streams() currently tests. */
-static const char *provider;
-
-/* Like bounded(), over tcp and, if this libfabric has it, net. Returns SHOWS if either shows it. */
-static inline int bounded_on_streams(void (*body)(void), int seconds)
-{
-	static const char *const names[] = { "tcp", "net" };
-	int i, ret, status = SKIP;
-
-	for (i = 0; i < 2; i++) {
-		provider = names[i];
-		printf("%s: ", provider);
-		fflush(stdout);
-		ret = bounded(body, seconds);
-		if (status == SKIP || ret == SHOWS || ret == FAILED)
-			status = ret;
-	}
-	return status;
-}
-
 /* Returns whether @until has passed. For polling loops: yields the processor. */
 static inline bool is_late(int64_t until)
 {

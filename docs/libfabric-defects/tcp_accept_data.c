@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: fi_accept() and fi_reject() copy private data beyond the end of their buffer.
+ * tcp: fi_accept() and fi_reject() copy private data beyond the end of their buffer.
  *
  * fi_connect() refuses more than FI_OPT_CM_DATA_SIZE bytes. fi_accept() and fi_reject() copy all
  * bytes to a buffer of 256.
@@ -17,7 +17,7 @@ static void answer(void)
 	struct node n;
 	int event, ret;
 
-	msg_open(&n, provider, FI_MSG | FI_RMA);
+	msg_open(&n, "tcp", FI_MSG | FI_RMA);
 	msg_connect(&n, msg_listen(&n));
 	while ((event = eq_wait(&n, &entry, 10)) == -FI_EAGAIN)
 		if (is_late(until))
@@ -40,8 +40,8 @@ int main(void)
 	int accepts;
 
 	printf("fi_accept, ");
-	accepts = bounded_on_streams(answer, 20);
+	accepts = bounded(answer, 20);
 	rejects = true;
 	printf("fi_reject, ");
-	return bounded_on_streams(answer, 20) == SHOWS ? SHOWS : accepts;
+	return bounded(answer, 20) == SHOWS ? SHOWS : accepts;
 }

@@ -13,8 +13,8 @@ static void be_left(void)
 	struct node a, b;
 	int event;
 
-	msg_open(&a, provider, FI_MSG | FI_RMA);
-	msg_open(&b, provider, FI_MSG | FI_RMA);
+	msg_open(&a, "tcp", FI_MSG | FI_RMA);
+	msg_open(&b, "tcp", FI_MSG | FI_RMA);
 	msg_pair(&a, &b, msg_listen(&b), &active, &passive);
 	must(fi_inject(active, "message", 7, 0));
 	fi_cq_read(a.cq, NULL, 0);
@@ -28,5 +28,5 @@ static void be_left(void)
 
 int main(void)
 {
-	return bounded_on_streams(be_left, 20);
+	return bounded(be_left, 20);
 }

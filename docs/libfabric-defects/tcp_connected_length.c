@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: FI_CONNECTED on the passive side is reported 256 bytes too long, with data that the
+ * tcp: FI_CONNECTED on the passive side is reported 256 bytes too long, with data that the
  * peer did not send.
  */
 #include "defect.h"
@@ -17,7 +17,7 @@ static void length(void)
 	uint32_t event;
 	ssize_t ret;
 
-	msg_open(&n, provider, FI_MSG | FI_RMA);
+	msg_open(&n, "tcp", FI_MSG | FI_RMA);
 	active = msg_connect(&n, msg_listen(&n));
 	for (;;) {
 		fi_cq_read(n.cq, NULL, 0);
@@ -41,5 +41,5 @@ static void length(void)
 
 int main(void)
 {
-	return bounded_on_streams(length, 20);
+	return bounded(length, 20);
 }

@@ -16,8 +16,8 @@ static void write_once(void)
 	struct node a, b;
 	uint16_t port;
 
-	msg_open(&a, provider, FI_MSG | FI_RMA);
-	msg_open(&b, provider, FI_MSG | FI_RMA);
+	msg_open(&a, "tcp", FI_MSG | FI_RMA);
+	msg_open(&b, "tcp", FI_MSG | FI_RMA);
 	a.info->tx_attr->op_flags |= FI_DELIVERY_COMPLETE;
 	port = msg_listen(&b);
 	msg_pair(&a, &b, port, &active, &passive);
@@ -30,5 +30,5 @@ static void write_once(void)
 
 int main(void)
 {
-	return bounded_on_streams(write_once, 10);
+	return bounded(write_once, 10);
 }

@@ -9,8 +9,8 @@ static void receive(void)
 	struct node a, b;
 	int ret;
 
-	msg_open(&a, provider, FI_MSG | FI_RMA);
-	msg_open(&b, provider, FI_MSG | FI_RMA);
+	msg_open(&a, "tcp", FI_MSG | FI_RMA);
+	msg_open(&b, "tcp", FI_MSG | FI_RMA);
 	msg_pair(&a, &b, msg_listen(&b), &active, &passive);
 	must(fi_recv(passive, NULL, 0, NULL, 0, NULL));
 	must(fi_inject(active, "message", 7, 0));
@@ -23,5 +23,5 @@ static void receive(void)
 
 int main(void)
 {
-	return bounded_on_streams(receive, 20);
+	return bounded(receive, 20);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp (since 1.18, xnet), net: data makes the descriptor of the event queue readable although
+ * tcp (since 1.18, xnet): data makes the descriptor of the event queue readable although
  * there is no event.
  *
  * Each message that another thread receives wakes a thread that sleeps for connection events.
@@ -21,8 +21,8 @@ static void count(void)
 	struct node a, b;
 	char data[64];
 
-	msg_open(&a, provider, FI_MSG | FI_RMA);
-	msg_open(&b, provider, FI_MSG | FI_RMA);
+	msg_open(&a, "tcp", FI_MSG | FI_RMA);
+	msg_open(&b, "tcp", FI_MSG | FI_RMA);
 	msg_pair(&a, &b, msg_listen(&b), &active, &passive);
 	fids[0] = &b.eq->fid;
 	must(fi_control(&b.eq->fid, FI_GETWAIT, &fd));
@@ -55,5 +55,5 @@ static void count(void)
 
 int main(void)
 {
-	return bounded_on_streams(count, 20);
+	return bounded(count, 20);
 }

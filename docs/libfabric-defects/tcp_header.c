@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: an accepted peer can crash the process with one header of 16 to 24 bytes.
+ * tcp: an accepted peer can crash the process with one header of 16 to 24 bytes.
  *
  * The endpoint has no shared receive context and no operation that waits for an acknowledgement.
  * The program finds the peer's socket in this process and writes the header to it, bypassing
@@ -38,7 +38,7 @@ static void attack(void)
 	uint16_t port;
 	int fd, event;
 
-	msg_open(&n, provider, FI_MSG | FI_RMA);
+	msg_open(&n, "tcp", FI_MSG | FI_RMA);
 	port = msg_listen(&n);
 	msg_pair(&n, &n, port, &active, &passive);
 	fd = socket_of(port, false);
@@ -57,7 +57,7 @@ int main(void)
 
 	for (now = 0; now < sizeof(tries) / sizeof(tries[0]); now++) {
 		printf("%s, ", tries[now].name);
-		ret = bounded_on_streams(attack, 10);
+		ret = bounded(attack, 10);
 		if (status == SKIP || ret == SHOWS || ret == FAILED)
 			status = ret;
 	}

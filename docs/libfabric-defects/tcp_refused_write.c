@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: an RDMA write that the target rejects is reported as a success, and then both ends
+ * tcp: an RDMA write that the target rejects is reported as a success, and then both ends
  * get an orderly FI_SHUTDOWN. Nothing reports the error or the operation that failed.
  */
 #include "defect.h"
@@ -14,8 +14,8 @@ static void write_badly(void)
 	struct node a, b;
 	int ret, at_a, at_b;
 
-	msg_open(&a, provider, FI_MSG | FI_RMA);
-	msg_open(&b, provider, FI_MSG | FI_RMA);
+	msg_open(&a, "tcp", FI_MSG | FI_RMA);
+	msg_open(&b, "tcp", FI_MSG | FI_RMA);
 	msg_pair(&a, &b, msg_listen(&b), &active, &passive);
 	must(fi_write(active, data, sizeof(data), NULL, 0, 0, 0xdead, NULL));
 	ret = wait_one(&a, &entry, 2000);
@@ -29,5 +29,5 @@ static void write_badly(void)
 
 int main(void)
 {
-	return bounded_on_streams(write_badly, 20);
+	return bounded(write_badly, 20);
 }

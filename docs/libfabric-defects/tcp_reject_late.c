@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: fi_reject() after fi_endpoint() for a request returns 0, but the peer gets no event.
+ * tcp: fi_reject() after fi_endpoint() for a request returns 0, but the peer gets no event.
  */
 #include "defect.h"
 
@@ -12,7 +12,7 @@ static void reject(void)
 	struct node n;
 	int event, ret;
 
-	msg_open(&n, provider, FI_MSG | FI_RMA);
+	msg_open(&n, "tcp", FI_MSG | FI_RMA);
 	msg_connect(&n, msg_listen(&n));
 	while ((event = eq_wait(&n, &entry, 10)) == -FI_EAGAIN)
 		if (is_late(until))
@@ -32,5 +32,5 @@ static void reject(void)
 
 int main(void)
 {
-	return bounded_on_streams(reject, 20);
+	return bounded(reject, 20);
 }

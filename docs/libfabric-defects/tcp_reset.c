@@ -17,8 +17,8 @@ static void be_reset(void)
 	struct node a, b;
 	int i, n = 0;
 
-	msg_open(&a, provider, FI_MSG | FI_RMA);
-	msg_open(&b, provider, FI_MSG | FI_RMA);
+	msg_open(&a, "tcp", FI_MSG | FI_RMA);
+	msg_open(&b, "tcp", FI_MSG | FI_RMA);
 	msg_pair(&a, &b, msg_listen(&b), &active, &passive);
 	for (i = 0; i < MESSAGES; i++)
 		must(fi_recv(passive, in[i], sizeof(in[i]), NULL, 0, in[i]));
@@ -44,5 +44,5 @@ static void be_reset(void)
 
 int main(void)
 {
-	return bounded_on_streams(be_reset, 20);
+	return bounded(be_reset, 20);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: an error of the target's send() loses the reply to an RDMA read; the connection
+ * tcp: an error of the target's send() loses the reply to an RDMA read; the connection
  * continues and the read never completes.
  *
  * The program overrides the send functions of the C library, and lets the target's send fail once.
@@ -44,7 +44,7 @@ static void read_once(void)
 	bool late = false;
 	int64_t until;
 
-	msg_open(&n, provider, FI_MSG | FI_RMA);
+	msg_open(&n, "tcp", FI_MSG | FI_RMA);
 	port = msg_listen(&n);
 	msg_pair(&n, &n, port, &active, &passive);
 	must(fi_mr_reg(n.domain, remote, sizeof(remote), FI_REMOTE_READ, 0, 7, 0, &mr, NULL));
@@ -73,5 +73,5 @@ static void read_once(void)
 
 int main(void)
 {
-	return bounded_on_streams(read_once, 20);
+	return bounded(read_once, 20);
 }

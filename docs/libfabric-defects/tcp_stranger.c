@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: a connection that has not sent its request uses a closed passive endpoint.
+ * tcp: a connection that has not sent its request uses a closed passive endpoint.
  *
  * A client connects and sends nothing. The passive endpoint accepts the connection and is
  * closed. Then the client sends a request. Freed memory is overwritten, so that its use is
@@ -20,7 +20,7 @@ static void outlive(void)
 	int fd, event;
 
 	mallopt(M_PERTURB, 0x5a);
-	msg_open(&n, provider, FI_MSG | FI_RMA);
+	msg_open(&n, "tcp", FI_MSG | FI_RMA);
 	to.sin_port = htons(msg_listen(&n));
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
@@ -40,5 +40,5 @@ static void outlive(void)
 
 int main(void)
 {
-	return bounded_on_streams(outlive, 20);
+	return bounded(outlive, 20);
 }

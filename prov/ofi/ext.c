@@ -12,85 +12,72 @@
 #if DAT_VERSION_MAJOR >= 2
 
 /* dat_ib_post_rdma_write_immed(): size, lbuf, cookie, rbuf, idata, flags */
-static DAT_RETURN write_immed(DAT_HANDLE handle, va_list *args)
+static DAT_RETURN write_immed(DAT_HANDLE handle, va_list args)
 {
-	struct dofi_post p = { .n = va_arg(*args, DAT_COUNT) };
+	struct dofi_post p = { .n = va_arg(args, DAT_COUNT) };
 
-	p.iov = va_arg(*args, DAT_LMR_TRIPLET *);
-	p.cookie = va_arg(*args, DAT_DTO_COOKIE);
-	p.remote = va_arg(*args, DAT_RMR_TRIPLET *);
-	p.immed = va_arg(*args, DAT_UINT32);
-	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+	p.iov = va_arg(args, DAT_LMR_TRIPLET *);
+	p.cookie = va_arg(args, DAT_DTO_COOKIE);
+	p.remote = va_arg(args, DAT_RMR_TRIPLET *);
+	p.immed = va_arg(args, DAT_UINT32);
+	p.flags = va_arg(args, DAT_COMPLETION_FLAGS);
 	return dofi_ep_post_write_immed(handle, &p);
 }
 
 /* dat_ib_post_send_immed(): size, lbuf, cookie, idata, flags */
-static DAT_RETURN send_immed(DAT_HANDLE handle, va_list *args)
+static DAT_RETURN send_immed(DAT_HANDLE handle, va_list args)
 {
-	struct dofi_post p = { .n = va_arg(*args, DAT_COUNT) };
+	struct dofi_post p = { .n = va_arg(args, DAT_COUNT) };
 
-	p.iov = va_arg(*args, DAT_LMR_TRIPLET *);
-	p.cookie = va_arg(*args, DAT_DTO_COOKIE);
-	p.immed = va_arg(*args, DAT_UINT32);
-	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+	p.iov = va_arg(args, DAT_LMR_TRIPLET *);
+	p.cookie = va_arg(args, DAT_DTO_COOKIE);
+	p.immed = va_arg(args, DAT_UINT32);
+	p.flags = va_arg(args, DAT_COMPLETION_FLAGS);
 	return dofi_ep_post_send_immed(handle, &p);
 }
 
-static void take_atomic(struct dofi_post *p, va_list *args)
+static void take_atomic(struct dofi_post *p, va_list args)
 {
 	p->n = 1;
-	p->iov = va_arg(*args, DAT_LMR_TRIPLET *);
-	p->cookie = va_arg(*args, DAT_DTO_COOKIE);
-	p->remote = va_arg(*args, DAT_RMR_TRIPLET *);
-	p->flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+	p->iov = va_arg(args, DAT_LMR_TRIPLET *);
+	p->cookie = va_arg(args, DAT_DTO_COOKIE);
+	p->remote = va_arg(args, DAT_RMR_TRIPLET *);
+	p->flags = va_arg(args, DAT_COMPLETION_FLAGS);
 }
 
 /* dat_ib_post_fetch_and_add(): add_val, lbuf, cookie, rbuf, flags */
-static DAT_RETURN fetch_add(DAT_HANDLE handle, va_list *args)
+static DAT_RETURN fetch_add(DAT_HANDLE handle, va_list args)
 {
-	struct dofi_post p = { .operand = va_arg(*args, DAT_UINT64) };
+	struct dofi_post p = { .operand = va_arg(args, DAT_UINT64) };
 
 	take_atomic(&p, args);
 	return dofi_ep_post_fetch_add(handle, &p);
 }
 
 /* dat_ib_post_cmp_and_swap(): cmp_val, swap_val, lbuf, cookie, rbuf, flags */
-static DAT_RETURN cmp_swap(DAT_HANDLE handle, va_list *args)
+static DAT_RETURN cmp_swap(DAT_HANDLE handle, va_list args)
 {
-	struct dofi_post p = { .compare = va_arg(*args, DAT_UINT64) };
+	struct dofi_post p = { .compare = va_arg(args, DAT_UINT64) };
 
-	p.operand = va_arg(*args, DAT_UINT64);
+	p.operand = va_arg(args, DAT_UINT64);
 	take_atomic(&p, args);
 	return dofi_ep_post_cmp_swap(handle, &p);
 }
 
-/* segments, lbuf, ah_ptr, cookie: the program's address handle is read once */
-static void take_datagram(struct dofi_post *p, va_list *args)
+/*
+ * dat_ib_post_send_ud(): segments, lbuf, ah_ptr, cookie, flags; dat_ib_post_send_ud_immed() has
+ * idata before the flags
+ */
+static DAT_RETURN send_ud(DAT_HANDLE handle, va_list args, bool immed)
 {
-	const DAT_IB_ADDR_HANDLE *ah;
+	struct dofi_post p = { .n = va_arg(args, DAT_COUNT) };
 
-	p->n = va_arg(*args, DAT_COUNT);
-	p->iov = va_arg(*args, DAT_LMR_TRIPLET *);
-	ah = va_arg(*args, DAT_IB_ADDR_HANDLE *);
-	p->cookie = va_arg(*args, DAT_DTO_COOKIE);
-	p->ah = ah ? ah->ah : NULL;
-	p->number = ah ? ah->qpn : 0;
-}
-
-/* dat_ib_post_send_ud(), and with idata before the flags dat_ib_post_send_ud_immed() */
-static DAT_RETURN send_ud(DAT_HANDLE handle, va_list *args, bool immed)
-{
-	struct dofi_post p = { .n = 0 };
-	struct dofi_ep *ep DOFI_CALL = NULL;
-	DAT_RETURN ret = dofi_datagram_enter(handle, &ep);
-
-	/* an address handle is read for a datagram EP only */
-	if (ret)
-		return ret;
-	take_datagram(&p, args);
+	p.iov = va_arg(args, DAT_LMR_TRIPLET *);
+	p.ah = va_arg(args, DAT_IB_ADDR_HANDLE *);
+	p.cookie = va_arg(args, DAT_DTO_COOKIE);
 	if (immed)
-		p.immed = va_arg(*args, DAT_UINT32);
-	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+		p.immed = va_arg(args, DAT_UINT32);
+	p.flags = va_arg(args, DAT_COMPLETION_FLAGS);
 	return immed ? dofi_ep_post_send_ud_immed(handle, &p) : dofi_ep_post_send_ud(handle, &p);
 }
 
@@ -129,15 +116,15 @@ static DAT_RETURN open_and_query(const struct query *q)
  * dat_ib_open_query(): name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr. The registry finds
  * the provider by the name and passes it where other calls have a handle.
  */
-static DAT_RETURN open_query(DAT_HANDLE name, va_list *args)
+static DAT_RETURN open_query(DAT_HANDLE name, va_list args)
 {
 	struct query q = { .name = name };
 
-	q.ia_handle = va_arg(*args, DAT_HANDLE *);
-	q.ia_mask = va_arg(*args, DAT_IA_ATTR_MASK);
-	q.ia_attr = va_arg(*args, DAT_IA_ATTR *);
-	q.provider_mask = va_arg(*args, DAT_PROVIDER_ATTR_MASK);
-	q.provider_attr = va_arg(*args, DAT_PROVIDER_ATTR *);
+	q.ia_handle = va_arg(args, DAT_HANDLE *);
+	q.ia_mask = va_arg(args, DAT_IA_ATTR_MASK);
+	q.ia_attr = va_arg(args, DAT_IA_ATTR *);
+	q.provider_mask = va_arg(args, DAT_PROVIDER_ATTR_MASK);
+	q.provider_attr = va_arg(args, DAT_PROVIDER_ATTR *);
 	return open_and_query(&q);
 }
 
@@ -156,29 +143,29 @@ static DAT_RETURN close_query(DAT_HANDLE handle)
 }
 
 /* dat_ib_query_counters(): cntr, p_cntrs_out, reset */
-static DAT_RETURN query_counters(DAT_HANDLE handle, va_list *args)
+static DAT_RETURN query_counters(DAT_HANDLE handle, va_list args)
 {
-	int which = va_arg(*args, int);
-	DAT_UINT64 *out = va_arg(*args, DAT_UINT64 *);
+	int which = va_arg(args, int);
+	DAT_UINT64 *out = va_arg(args, DAT_UINT64 *);
 
-	return dofi_counters_query(handle, which, out, va_arg(*args, int));
+	return dofi_counters_query(handle, which, out, va_arg(args, int));
 }
 
 /* dat_ib_print_counters(): cntr, reset */
-static DAT_RETURN print_counters(DAT_HANDLE handle, va_list *args)
+static DAT_RETURN print_counters(DAT_HANDLE handle, va_list args)
 {
-	int which = va_arg(*args, int);
+	int which = va_arg(args, int);
 
-	return dofi_counters_print(stdout, handle, which, va_arg(*args, int));
+	return dofi_counters_print(stdout, handle, which, va_arg(args, int));
 }
 
 /* dat_ib_start_counter(), dat_ib_stop_counter(): type */
-static DAT_RETURN run_counters(DAT_HANDLE handle, va_list *args, bool run)
+static DAT_RETURN run_counters(DAT_HANDLE handle, va_list args, bool run)
 {
-	return dofi_counters_run(handle, va_arg(*args, int), run);
+	return dofi_counters_run(handle, va_arg(args, int), run);
 }
 
-static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *args)
+DAT_RETURN dofi_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	switch ((unsigned)op) {
 	case DAT_IB_FETCH_AND_ADD_OP:
@@ -194,9 +181,9 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *a
 	case DAT_IB_UD_SEND_IMMED_OP:
 		return send_ud(handle, args, true);
 	case DAT_IB_UD_CM_FREE_OP:
-		return dofi_ud_cm_free(handle, va_arg(*args, void *));
+		return dofi_ud_cm_free(handle, va_arg(args, void *));
 	case DAT_IB_UD_AH_FREE_OP:
-		return dofi_ud_ah_free(handle, va_arg(*args, DAT_IB_ADDR_HANDLE *));
+		return dofi_ud_ah_free(handle, va_arg(args, DAT_IB_ADDR_HANDLE *));
 	case DAT_IB_QUERY_COUNTERS_OP:
 		return query_counters(handle, args);
 	case DAT_IB_PRINT_COUNTERS_OP:
@@ -215,17 +202,5 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *a
 		return (unsigned)op <= DAT_IB_UD_AH_FREE_OP ? DOFI_NOT_SUPPORTED :
 							      DOFI_NOT_IMPLEMENTED;
 	}
-}
-
-/* A va_list that is a parameter may be an array, which cannot be passed on by address. */
-DAT_RETURN dofi_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
-{
-	va_list copy;
-	DAT_RETURN ret;
-
-	va_copy(copy, args);
-	ret = extension_op(handle, op, &copy);
-	va_end(copy);
-	return ret;
 }
 #endif

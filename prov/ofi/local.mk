@@ -6,6 +6,7 @@ dofi_core_sources = \
 	prov/ofi/base/calls.c \
 	prov/ofi/base/cond.c \
 	prov/ofi/base/env.c \
+	prov/ofi/base/fd_table.c \
 	prov/ofi/base/heap.c \
 	prov/ofi/base/iov.c \
 	prov/ofi/base/log.c \
@@ -45,7 +46,9 @@ dofi_core_sources = \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/query.c \
 	prov/ofi/fab/quirks.c \
+	prov/ofi/fab/reach.c \
 	prov/ofi/fab/reason.c \
+	prov/ofi/fab/resolve.c \
 	prov/ofi/fab/shards.c \
 	prov/ofi/fab/signals.c \
 	prov/ofi/fab/start.c \
@@ -192,9 +195,11 @@ noinst_HEADERS += \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/container.h \
 	prov/ofi/base/env.h \
+	prov/ofi/base/fd_table.h \
 	prov/ofi/base/guard.h \
 	prov/ofi/base/heap.h \
 	prov/ofi/base/iov.h \
+	prov/ofi/base/line.h \
 	prov/ofi/base/log.h \
 	prov/ofi/base/maps.h \
 	prov/ofi/base/mutex.h \
@@ -235,7 +240,9 @@ noinst_HEADERS += \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/query.h \
 	prov/ofi/fab/quirks.h \
+	prov/ofi/fab/reach.h \
 	prov/ofi/fab/reason.h \
+	prov/ofi/fab/resolve.h \
 	prov/ofi/fab/shards.h \
 	prov/ofi/fab/signals.h \
 	prov/ofi/fab/start.h \

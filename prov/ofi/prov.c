@@ -2,6 +2,7 @@
 /* The provider as a registry sees it: its entry points, its function table, opening an IA. */
 
 #include "base/env.h"
+#include "base/fd_table.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/std_fds.h"
@@ -194,6 +195,7 @@ static DAT_RETURN ia_open(const char *name, bool thread_safe, DAT_COUNT qlen,
 	struct entry *e;
 
 	dofi_std_fds_hold();
+	dofi_fd_table_grow();
 	dofi_settings_read();
 	if (!name)
 		return DOFI_BAD_ARG(1);

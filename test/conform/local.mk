@@ -64,8 +64,6 @@ CONFORM_TESTS += $(conform_programs) test/conform/returns.sh test/conform/sanity
 	test/conform/strict.sh
 SLOW_TESTS += \
 	test/conform/both.sh \
-	test/conform/net.sh \
-	test/conform/net-rdm.sh \
 	test/conform/rxm.sh \
 	test/conform/shm.sh \
 	test/conform/sockets.sh \
@@ -81,8 +79,6 @@ LIBFABRIC_TESTS += \
 EXTRA_DIST += \
 	test/conform/both.sh \
 	test/conform/fabric.sh \
-	test/conform/net.sh \
-	test/conform/net-rdm.sh \
 	test/conform/returns.sh \
 	test/conform/rxm.sh \
 	test/conform/sanity.sh \
@@ -95,8 +91,8 @@ EXTRA_DIST += \
 
 # Reports the clauses tried, passed and skipped, for each version and fabric.
 conform: $(conform_programs) all
-	@$(AM_TESTS_ENVIRONMENT) failed=0; for ia in ofi-tcp ofi-sockets ofi-net ofi-net-rdm ofi-rxm \
-			ofi-shm ofi-sockets-rdm; do \
+	@$(AM_TESTS_ENVIRONMENT) failed=0; for ia in ofi-tcp ofi-sockets ofi-rxm ofi-shm \
+			ofi-sockets-rdm; do \
 		for api in 1 2; do \
 			test/conform/conform$$api --ia $$ia --thorough; \
 			case $$? in 0|77) ;; *) failed=1 ;; esac; \

@@ -6,7 +6,7 @@
 #
 # Environment:
 #   INTEROP_FABRICS  fabrics to run on; "any" is the provider's choice (default "tcp", and
-#                    "tcp sockets net shm rxm any" if INTEROP_FULL); "ofed" is OFED's provider
+#                    "tcp sockets shm rxm any" if INTEROP_FULL); "ofed" is OFED's provider
 #                    on the device rxe0, instead of this one
 #   INTEROP_BRIEF    further fabrics, with a few modes each, on this registry (default "shm rxm",
 #                    and none if INTEROP_FULL or INTEROP_FABRICS)
@@ -23,7 +23,7 @@ unset FI_PROVIDER LD_LIBRARY_PATH
 . "${srcdir:-.}/test/interop/await.sh"
 
 full=${INTEROP_FULL:+yes}
-fabrics=${INTEROP_FABRICS-tcp${full:+ sockets net shm rxm any}}
+fabrics=${INTEROP_FABRICS-tcp${full:+ sockets shm rxm any}}
 brief=${INTEROP_BRIEF-shm rxm}
 [ -z "$full${INTEROP_FABRICS:-}" ] || brief=${INTEROP_BRIEF:-}
 registries=${INTEROP_LIBS:-ours debian}

@@ -5,7 +5,7 @@
 # provider's own choice. Each test runs with one API version, alternating between fabrics: the
 # versions differ above the fabrics, and tcp has both. Each of the two forms of sockets, which are
 # deprecated and slow, has half of the programs. PAIR_FULL=1 runs all with both versions. Exits
-# with 77 if libfabric lacks the fabric.
+# with 77 if libfabric lacks the fabric. PAIR_PROGRAMS: the programs to run (all).
 
 : "${top_builddir:=.}"
 DAT_TEST_IA=ofi${1:+-$1} DAT_TEST_WARM=1
@@ -42,7 +42,7 @@ versions()
 # Similar fabrics get different API versions: sockets and its connectionless form, shared memory
 # alone and with another fabric.
 case ${1:-} in
-shm | net | sockets | tcp-rdm) first=0 ;;
+shm | sockets | tcp-rdm) first=0 ;;
 *) first=1 ;;
 esac
 
@@ -53,9 +53,10 @@ sockets-rdm) not=1 ;;
 *) not= ;;
 esac
 
+all='connect passive qualifier foreign disconnect linger data rdma errors events cno modify rmr
+	memory freed pz invalidate ext limits srq datagram mixed'
 n=0
-for program in connect passive qualifier foreign disconnect linger data rdma errors events cno modify rmr \
-	memory freed pz invalidate ext limits srq datagram mixed; do
+for program in ${PAIR_PROGRAMS:-$all}; do
 	n=$((n + 1))
 	for api in $(versions $n $program); do
 		echo "# $program$api"

@@ -217,7 +217,7 @@ static void half_server(struct pair *p)
 {
 	struct link l;
 
-	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
+	if (!pair_fabric_is("tcp"))
 		pair_skip("the fabric has no sockets, or keeps them");
 	open_both(p, &l);
 	pair_sync(p);
@@ -234,7 +234,7 @@ static void half_client(struct pair *p)
 	const int64_t deadline = pair_deadline(PAIR_LIMIT);
 	struct link l;
 
-	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
+	if (!pair_fabric_is("tcp"))
 		pair_skip("the fabric has no sockets, or keeps them");
 	open_both(p, &l);
 	pair_sync(p);

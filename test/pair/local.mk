@@ -241,8 +241,6 @@ test_pair_srq2_LDADD = $(pair_ldadd2)
 # Over libfabric's other software fabrics.
 SLOW_TESTS += \
 	test/pair/both.sh \
-	test/pair/net.sh \
-	test/pair/net-rdm.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
 	test/pair/shm-rdm.sh \
@@ -263,8 +261,6 @@ EXTRA_DIST += \
 	test/pair/both.sh \
 	test/pair/cold.sh \
 	test/pair/fabric.sh \
-	test/pair/net.sh \
-	test/pair/net-rdm.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
 	test/pair/shm-rdm.sh \

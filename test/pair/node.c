@@ -253,8 +253,7 @@ static void expect_gone(struct node *n, DAT_EP_HANDLE ep)
 	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
 	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	/* the requester had gone before: fabrics that watch its socket notice that */
-	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED && !pair_fabric_is("tcp") &&
-	    !pair_fabric_is("net"))
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED && !pair_fabric_is("tcp"))
 		expect_end(n->conn, ep);
 	else
 		SAME(event.event_number, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);

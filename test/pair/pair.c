@@ -218,15 +218,15 @@ static void conf_write(FILE *f)
 	} fabrics[] = {
 		{ "tcp", "provider=tcp" },
 		{ "sockets", "provider=sockets" },
-		{ "net", "provider=net" },
 		{ "shm", "provider=shm" },
 		{ "shm-rdm", "provider=shm endpoint=rdm" },
 		{ "verbs", "provider=verbs" },
-		{ "net-rdm", "provider=net endpoint=rdm" },
 		{ "tcp-rdm", "provider=tcp endpoint=rdm" },
 		{ "sockets-rdm", "provider=sockets endpoint=rdm" },
 		{ "rxm", "provider=tcp;ofi_rxm" },
 		{ "efa", "provider=efa" },
+		{ "psm3", "provider=psm3" },
+		{ "sm2", "provider=sm2" },
 	};
 	const char *library = getenv(DAT_API == 1 ? "DAT_TEST_PROVIDER1" : "DAT_TEST_PROVIDER2");
 	char by_default[32];

@@ -335,7 +335,7 @@ static bool has_both_families(void)
 
 static void needs_both_families(const struct node *n)
 {
-	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
+	if (!pair_fabric_is("tcp"))
 		pair_skip("this fabric listens only to the address family of the IA");
 	if (n->address.ss_family != AF_INET)
 		pair_skip("the IA has an IPv6 address");

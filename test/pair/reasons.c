@@ -213,9 +213,8 @@ static void meets_no_host(struct pair *p)
 }
 
 /*
- * Another fabric: an EP of sockets requests a connection from a service point of tcp or net. The
- * other direction ends the process of the service point, within libfabric's sockets provider
- * (1.17).
+ * Another fabric: an EP of sockets requests a connection from a service point of tcp. The other
+ * direction ends the process of the service point, within libfabric's sockets provider (1.17).
  */
 
 struct other {
@@ -253,7 +252,7 @@ static void meets_other_fabric(struct pair *p)
 	struct node n;
 
 	(void)p;
-	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
+	if (!pair_fabric_is("tcp"))
 		pair_skip("%s is not a fabric on TCP with connected endpoints", pair_ia_name());
 	log_begin();
 	node_open(&n);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -671,7 +672,7 @@ static void *wait_forever(void *arg)
 	struct waiter *w = arg;
 	DAT_COUNT more;
 
-	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	__atomic_store_n(&w->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	OK(dat_evd_wait(w->evd, DAT_TIMEOUT_INFINITE, 1, &w->event, &more));
 	return NULL;
 }

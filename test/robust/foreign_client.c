@@ -18,7 +18,7 @@
 
 #define MESSAGE 64
 #define HALF 5			/* too few bytes for a request */
-#define HEAD 32			/* bytes that contain the length of the rest, on tcp and net */
+#define HEAD 32			/* bytes that contain the length of the rest, on tcp */
 
 /* The bytes of a fabric's connection request. */
 static unsigned char request[1024];

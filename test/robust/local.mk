@@ -194,7 +194,6 @@ SLOW_TESTS += \
 	test/robust/deaths-shm.sh \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
-	test/robust/net.sh \
 	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \
@@ -223,7 +222,6 @@ EXTRA_DIST += \
 	test/robust/fabric.sh \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
-	test/robust/net.sh \
 	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \

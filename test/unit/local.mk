@@ -66,6 +66,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/runner_test.c \
 	test/unit/base/sealed_test.c \
 	test/unit/base/spin_test.c \
+	test/unit/base/fd_table_test.c \
 	test/unit/base/std_fds_test.c \
 	test/unit/base/table_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
@@ -106,9 +107,12 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/params_test.c \
 	test/unit/fab/query_test.c \
 	test/unit/fab/quirks_test.c \
+	test/unit/fab/reach_test.c \
+	test/unit/fab/resolve_test.c \
 	test/unit/fab/shards_test.c \
 	test/unit/fab/signals_test.c \
 	test/unit/fab/start_test.c \
+	test/unit/fab/tree.h \
 	test/unit/fab/version_test.c \
 	test/unit/fab/wc_test.c \
 	test/unit/fab/writer_test.c \
@@ -122,7 +126,7 @@ test_unit_fab_test_SOURCES = \
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \
-	-Wl,--wrap=ioctl -Wl,--wrap=getsockopt \
+	-Wl,--wrap=ioctl -Wl,--wrap=getsockopt -Wl,--wrap=getaddrinfo \
 	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=process_vm_readv -Wl,--wrap=process_vm_writev \
 	$(nomem_ldflags)
 test_unit_fab_test_LDADD = test/unit/libplain.la libdofi_core.la

@@ -17,6 +17,18 @@ static uint32_t self(void)
 }
 
 /*
+ * Returns whether the kernel has the thread's list of robust mutexes. QEMU's user-mode emulation
+ * has no such list, and the C library does not report its absence.
+ */
+static bool robust_list_known(void)
+{
+	void *head;
+	size_t size;
+
+	return !syscall(SYS_get_robust_list, 0, &head, &size) && head;
+}
+
+/*
  * The mutex serves only one thread, so that trylock never fails. ThreadSanitizer follows 64 locks
  * of a thread, and a thread may hold more of these: it sees each as unlocked.
  */
@@ -34,6 +46,10 @@ static int robust_hold(pthread_mutex_t *mutex)
 		err = pthread_mutex_init(mutex, &attr);
 	if (!err)
 		err = pthread_mutex_trylock(mutex);
+	if (!err && !robust_list_known()) {
+		pthread_mutex_unlock(mutex);
+		err = ENOTSUP;
+	}
 	pthread_mutexattr_destroy(&attr);
 	if (err)
 		return -ENOTSUP;

@@ -7,6 +7,7 @@
 #include "secure_env.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -35,19 +36,19 @@ enum {
 #define ALL_PARTS (PART(DOFI_MEM + 1) - 1)
 
 /* A bit of a part enables debugging information; each other bit stands for a level. */
-static long level_of_types(long types)
+static int64_t level_of_types(int64_t types)
 {
-	if (types & ~(long)DAPL_LEVELS)
+	if (types & ~(int64_t)DAPL_LEVELS)
 		return DOFI_DEBUG;
-	if (types & ~(long)DAPL_ERR)
+	if (types & ~(int64_t)DAPL_ERR)
 		return DOFI_WARN;
 	return types ? DOFI_ERR : DOFI_SILENT;
 }
 
-static long parts_of_types(long types)
+static int64_t parts_of_types(int64_t types)
 {
-	const long ours = DAPL_EVD | DAPL_CM | DAPL_CM_STATS | DAPL_EP | DAPL_LEVELS;
-	long parts = 0;
+	const int64_t ours = DAPL_EVD | DAPL_CM | DAPL_CM_STATS | DAPL_EP | DAPL_LEVELS;
+	int64_t parts = 0;
 
 	if (types & DAPL_EVD)
 		parts |= PART(DOFI_EVD);
@@ -61,7 +62,7 @@ static long parts_of_types(long types)
 }
 
 /* DAPL_DBG_DEST means stdout by the bit of stderr here: the program's stdout is its own. */
-static long dest_of_dest(long dest)
+static int64_t dest_of_dest(int64_t dest)
 {
 	return dest & (DOFI_LOG_STDERR | DOFI_LOG_SYSLOG);
 }
@@ -84,7 +85,7 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "a queue that the program polls is checked at least once in four times this",
 	  1000, 10, 1000000, &dofi_settings.tick_us, NULL, NULL },
 	{ "DAT_OFI_LINGER_MS", "ms",
-	  "how long data that a peer does not take is kept after disconnecting; tcp and net",
+	  "how long data that a peer does not take is kept after disconnecting; tcp only",
 	  2000, 0, 600000, &dofi_settings.linger_ms, NULL, NULL },
 	{ "DAT_OFI_LOCAL", "0/1",
 	  "1: shared memory for peers on this host where the IA names no fabric; 0: off",
@@ -93,7 +94,7 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "1: processes on one host may access each other's memory; 0: never",
 	  1, 0, 1, &dofi_settings.cma, NULL, NULL },
 	{ "DAT_OFI_KEEPALIVE_S", "s",
-	  "a peer that is silent for this long is probed, 0 never; tcp and net",
+	  "a peer that is silent for this long is probed, 0 never; tcp only",
 	  60, 0, 32767, &dofi_settings.keepalive_s, NULL, NULL },
 	{ "DAT_OFI_NUMA", "level",
 	  "0 nothing, 1 prefers a near device, 2 also runs the progress thread near it",
@@ -110,8 +111,8 @@ const struct dofi_setting dofi_setting_table[] = {
 };
 
 /*
- * Programs poll the last byte of an RDMA write. These fabrics receive a message of up to
- * 9000 bytes in a buffer of theirs, and memcpy() from there stores the first bytes last.
+ * Programs poll the last byte of an RDMA write. libfabric's tcp receives a message of up to
+ * 9000 bytes in a buffer of its own, and memcpy() from there stores the first bytes last.
  * Bytes beyond the setting are received into the program's memory, after the others were copied.
  */
 #define BUFFERED_BYTES "128"
@@ -150,8 +151,6 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: receive buffer, so small that the last byte of an RDMA write lands last",
 	  BUFFERED_BYTES, 0, NULL, false },
-	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes",
-	  "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, 0, NULL, false },
 	{ "FI_TCP_MAX_RX_SIZE", "bytes",
 	  "of libfabric: room for a tagged message without a receive, of which each PZ has 1,024",
 	  SAVED_BYTES, 0, NULL, false },
@@ -176,12 +175,8 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_IO_URING", "0/1",
 	  "of libfabric: always 0 here, as connections stall with it",
 	  "0", 0, NULL, true },
-	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net",
-	  "0", 0, NULL, true },
 	{ "FI_TCP_ZEROCOPY_SIZE", "bytes",
 	  "of libfabric: always -1 (never) here, as connections over IPv6 break with it",
-	  "-1", 0, NULL, true },
-	{ "FI_NET_ZEROCOPY_SIZE", "bytes", "of libfabric: as FI_TCP_ZEROCOPY_SIZE, for net",
 	  "-1", 0, NULL, true },
 	{ "FI_VERBS_DGRAM_USE_NAME_SERVER", "0/1",
 	  "of libfabric: a thread of verbs listens at a TCP port for names of datagram endpoints",
@@ -214,12 +209,12 @@ static struct {
 
 static struct dofi_setting_line lines[N_SETTINGS + N_FOREIGN + DOFI_OFED_MOST];
 
-bool dofi_number(const char *text, long *v)
+bool dofi_number(const char *text, int64_t *v)
 {
 	char *end;
 
 	errno = 0;
-	*v = strtol(text, &end, 0);
+	*v = strtoll(text, &end, 0);
 	return !errno && end != text && !*end;
 }
 
@@ -228,7 +223,7 @@ static void setting_read(size_t i)
 	const struct dofi_setting *s = &dofi_setting_table[i];
 	const char *text = secure_getenv(s->name);
 	const char *alias = text || !s->alias ? NULL : secure_getenv(s->alias);
-	long v;
+	int64_t v;
 
 	*s->value = s->def;
 	found[i].origin = by_default;
@@ -251,10 +246,11 @@ static void name_the_refused(size_t i)
 	if (!found[i].refused)
 		return;
 	if (found[i].refused_name == s->name)
-		dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a number from %ld to %ld; using %ld",
+		dofi_log(DOFI_ERR, DOFI_CORE,
+			 "%s=%s is not a number from %" PRId64 " to %" PRId64 "; using %" PRId64,
 			 s->name, found[i].refused, s->min, s->max, s->def);
 	else
-		dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a sum of bits; using %s=%ld",
+		dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a sum of bits; using %s=%" PRId64,
 			 s->alias, found[i].refused, s->name, s->def);
 }
 
@@ -397,7 +393,7 @@ static void lines_write(void)
 	for (i = 0; i < N_SETTINGS; i++) {
 		const struct dofi_setting *s = &dofi_setting_table[i];
 
-		snprintf(value, sizeof(value), "%ld", *s->value);
+		snprintf(value, sizeof(value), "%" PRId64, *s->value);
 		line_write(&lines[i], s->name, s->unit, found[i].origin, s->help, value);
 	}
 	for (i = 0; i < N_FOREIGN; i++)

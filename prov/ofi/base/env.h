@@ -7,21 +7,23 @@
 #include <stdint.h>
 
 struct dofi_settings {
-	long log;	/* highest log level written, -1 (nothing) to 3 (debug) */
-	long log_parts;	/* subsystems that write DOFI_INFO and DOFI_DEBUG, a bit each */
-	long log_dest;	/* DOFI_LOG_STDERR, DOFI_LOG_SYSLOG */
-	long spin_us;	/* a blocking wait polls this long before it sleeps */
-	long probe_us;	/* how long a polling program may take between two polls */
+	int64_t log;	/* highest log level written, -1 (nothing) to 3 (debug) */
+	int64_t log_parts;	/* subsystems that write DOFI_INFO and DOFI_DEBUG, a bit each */
+	int64_t log_dest;	/* DOFI_LOG_STDERR, DOFI_LOG_SYSLOG */
+	int64_t spin_us;	/* a blocking wait polls this long before it sleeps */
+	int64_t probe_us;	/* how long a polling program may take between two polls */
 	/* 0: not served; 1: served to datinfo; 2: also written when an object is freed */
-	long counters;
-	long tick_us;	/* a quarter of the longest pause between checks of a polled queue */
-	long linger_ms;	/* a closed connection is reset when its data has not moved for this long */
-	long cma;	/* whether processes on one host access each other's memory */
-	long keepalive_s; /* a silent peer is probed after this long; 0: never */
-	long numa;	/* enum dofi_numa */
-	long local;	/* whether peers on this host are reached by shared memory by default */
+	int64_t counters;
+	/* a quarter of the longest pause between checks of a polled queue */
+	int64_t tick_us;
+	/* a closed connection is reset when its data has not moved for this long */
+	int64_t linger_ms;
+	int64_t cma;	/* whether processes on one host access each other's memory */
+	int64_t keepalive_s; /* a silent peer is probed after this long; 0: never */
+	int64_t numa;	/* enum dofi_numa */
+	int64_t local;	/* whether peers on this host are reached by shared memory by default */
 	/* whether calls that DAT forbids and OFED's provider accepts fail; -1: ia_params decide */
-	long strict;
+	int64_t strict;
 };
 
 /* How the machine's topology is used. */
@@ -34,10 +36,11 @@ struct dofi_setting {
 	const char *name;	/* the environment variable */
 	const char *unit;
 	const char *help;
-	long def, min, max;
-	long *value;
+	int64_t def, min, max;
+	int64_t *value;
 	const char *alias;	/* the variable that is read if name is not set; may be NULL */
-	long (*of_alias)(long value); /* converts the alias's value, which is never negative */
+	/* converts the alias's value, which is never negative */
+	int64_t (*of_alias)(int64_t value);
 };
 
 /* Ends with a row without a name. */
@@ -63,7 +66,7 @@ extern const struct dofi_foreign dofi_foreign_table[];
  * Parses the whole of @text as a number in the notation of C: decimal, 0x or 0. Returns whether it
  * is one that fits.
  */
-bool dofi_number(const char *text, long *v);
+bool dofi_number(const char *text, int64_t *v);
 
 /*
  * Reads the environment once; any thread may call it, and again. Call it before libfabric and

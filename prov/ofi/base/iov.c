@@ -26,22 +26,12 @@ static size_t part_of(const struct iovec *piece, size_t *offset, size_t len, voi
 	return len < rest ? len : rest;
 }
 
-/* Short messages usually fit the first segment. */
-static bool is_in_first(const struct iovec *iov, size_t n, size_t offset, size_t len)
-{
-	return n && len && offset <= iov->iov_len && len <= iov->iov_len - offset;
-}
-
-size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset, const void *from,
-			size_t len)
+size_t dofi_iov_scatter_all(const struct iovec *iov, size_t n, size_t offset, const void *from,
+			    size_t len)
 {
 	size_t done = 0, part, i;
 	void *at;
 
-	if (is_in_first(iov, n, offset, len)) {
-		memcpy((char *)iov->iov_base + offset, from, len);
-		return len;
-	}
 	for (i = 0; i < n && done < len; i++) {
 		part = part_of(&iov[i], &offset, len - done, &at);
 		if (part)
@@ -51,15 +41,11 @@ size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset, const 
 	return done;
 }
 
-size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n, size_t offset, size_t len)
+size_t dofi_iov_gather_all(void *to, const struct iovec *iov, size_t n, size_t offset, size_t len)
 {
 	size_t done = 0, part, i;
 	void *at;
 
-	if (is_in_first(iov, n, offset, len)) {
-		memcpy(to, (const char *)iov->iov_base + offset, len);
-		return len;
-	}
 	for (i = 0; i < n && done < len; i++) {
 		part = part_of(&iov[i], &offset, len - done, &at);
 		if (part)

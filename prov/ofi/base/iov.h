@@ -3,18 +3,44 @@
 #ifndef DOFI_BASE_IOV_H
 #define DOFI_BASE_IOV_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/uio.h>
+
+/* Returns whether the bytes are in the first segment, as those of short messages usually are. */
+static inline bool dofi_iov_in_first(const struct iovec *iov, size_t n, size_t offset, size_t len)
+{
+	return n && len && offset <= iov->iov_len && len <= iov->iov_len - offset;
+}
+
+/* Continue dofi_iov_scatter() and dofi_iov_gather() for several segments. */
+size_t dofi_iov_scatter_all(const struct iovec *iov, size_t n, size_t offset, const void *from,
+			    size_t len);
+size_t dofi_iov_gather_all(void *to, const struct iovec *iov, size_t n, size_t offset, size_t len);
 
 /*
  * Copies @len bytes at @from into the @n segments @iov, beginning at @offset in their sequence.
  * Bytes beyond the last segment are not copied. Returns how many were.
  */
-size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset, const void *from,
-			size_t len);
+static inline size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset,
+				      const void *from, size_t len)
+{
+	if (!dofi_iov_in_first(iov, n, offset, len))
+		return dofi_iov_scatter_all(iov, n, offset, from, len);
+	memcpy((char *)iov->iov_base + offset, from, len);
+	return len;
+}
 
 /* Like dofi_iov_scatter(), but copies from the segments to @to. */
-size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n, size_t offset, size_t len);
+static inline size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n, size_t offset,
+				     size_t len)
+{
+	if (!dofi_iov_in_first(iov, n, offset, len))
+		return dofi_iov_gather_all(to, iov, n, offset, len);
+	memcpy(to, (const char *)iov->iov_base + offset, len);
+	return len;
+}
 
 /*
  * Returns how many of @len bytes at @to have to be written after the rest: they are in one aligned

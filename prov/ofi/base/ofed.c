@@ -88,7 +88,7 @@ static bool is_given(const struct dofi_ofed *o)
 
 static bool is_valid(const struct dofi_ofed *o, const char *text)
 {
-	long v;
+	int64_t v;
 
 	return dofi_number(text, &v) && v >= o->min && v <= o->max;
 }

@@ -25,18 +25,15 @@
 #ifndef DOFI_BASE_RING_H
 #define DOFI_BASE_RING_H
 
+#include "base/line.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest cache line of the architecture. Both ends of a ring are of one host. */
-#ifdef __aarch64__
-#define DOFI_RING_LINE 128
-#else
-#define DOFI_RING_LINE 64
-#endif
+#define DOFI_RING_LINE DOFI_CACHE_LINE
 #define DOFI_RING_LINES (65536 / DOFI_RING_LINE) /* a power of two */
 /* lines that a ring with little in it uses: with what is before them, less than 4 KiB */
 #define DOFI_RING_FIRST (4096 / DOFI_RING_LINE - 8)

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,11 +26,11 @@ void dofi_runner_change(struct dofi_runner *runner)
 	const unsigned current = atomic_load_explicit(&age, memory_order_relaxed);
 
 	if (own_age != current) {
-		own_tid = gettid();
+		own_tid = (int)syscall(SYS_gettid);	/* glibc has gettid() since 2.30 */
 		own_age = current;
 	}
 	atomic_store_explicit(&runner->tid, own_tid, memory_order_relaxed);
-	atomic_store_explicit(&runner->self, __builtin_thread_pointer(), memory_order_relaxed);
+	atomic_store_explicit(&runner->self, dofi_thread_pointer(), memory_order_relaxed);
 }
 
 /*
@@ -57,7 +58,7 @@ int64_t dofi_runner_ran(struct dofi_runner *runner)
 	struct timespec ts;
 
 	if (!tid ||
-	    atomic_load_explicit(&runner->self, memory_order_relaxed) == __builtin_thread_pointer())
+	    atomic_load_explicit(&runner->self, memory_order_relaxed) == dofi_thread_pointer())
 		return INT64_MAX;
 	if (clock_gettime(clock_of(tid), &ts)) {
 		forget(runner);

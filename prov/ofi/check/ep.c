@@ -112,15 +112,15 @@ static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	CHECK_EP(ep,
 		 ep->sq.open == (open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING),
 		 "%d", OF_EP(ep), ep->sq.open);
-	CHECK_EP(ep, plain || !ep->fast.send, "owes %d, receives held %d", OF_EP(ep), ep->owes,
-		 ep->rq.held);
+	CHECK_EP(ep, plain || (!ep->fast.send && !ep->fast.recv), "owes %d, receives held %d",
+		 OF_EP(ep), ep->owes, ep->rq.held);
 	CHECK_EP(ep,
 		 ep->fast.lock_when_free ==
 			 (ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock),
 		 "%p", OF_EP(ep), (void *)ep->fast.lock_when_free);
 	CHECK_EP(ep,
-		 !ep->fast.send || (ep->fast.request_evd == ep->request_evd &&
-				    ep->fast.recv_evd == ep->recv_evd),
+		 (!ep->fast.send && !ep->fast.recv) || (ep->fast.request_evd == ep->request_evd &&
+							ep->fast.recv_evd == ep->recv_evd),
 		 "%p, %p", OF_EP(ep), (void *)ep->fast.request_evd, (void *)ep->fast.recv_evd);
 }
 

@@ -26,9 +26,10 @@ void dofi_cq_init(struct dofi_cq *cq)
 
 /*
  * Opens a CQ; sets *@fd to -1 if the fabric has no descriptor for epoll, as shared memory and some
- * devices.
+ * devices, or none that reports everything.
  */
-static int fid_open_of(struct fid_domain *domain, size_t size, struct fid_cq **fid, int *fd)
+static int fid_open_of(const struct dofi_cq *cq, struct fid_domain *domain, size_t size,
+		       struct fid_cq **fid, int *fd)
 {
 	struct fi_cq_attr attr = {
 		.size = size,
@@ -36,7 +37,7 @@ static int fid_open_of(struct fid_domain *domain, size_t size, struct fid_cq **f
 		/* with FI_WAIT_UNSPEC, FI_GETWAIT writes a larger structure */
 		.wait_obj = FI_WAIT_FD,
 	};
-	int ret = fi_cq_open(domain, &attr, fid, NULL);
+	int ret = cq->by_clock ? -FI_ENOSYS : fi_cq_open(domain, &attr, fid, NULL);
 
 	if (ret == -FI_ENOSYS) {
 		*fd = -1;
@@ -57,9 +58,9 @@ static int fid_open(struct dofi_cq *cq, struct fid_domain *domain, struct fid_cq
 	int ret;
 
 	if (!cq->fixed)
-		return fid_open_of(domain, CQ_SIZE, fid, &cq->fd);
+		return fid_open_of(cq, domain, CQ_SIZE, fid, &cq->fd);
 	for (;;) {
-		ret = fid_open_of(domain, size, fid, &cq->fd);
+		ret = fid_open_of(cq, domain, size, fid, &cq->fd);
 		if (!ret || size / 2 < LEAST_FIXED_SIZE)
 			break;
 		size /= 2;
@@ -171,7 +172,7 @@ static int shard_add(struct dofi_cq *cq)
 	if (!cq->several)
 		ret = shards_begin(cq);
 	if (!ret)
-		ret = fid_open_of(cq->domain, SHARD_SIZE, &fid, &fd);
+		ret = fid_open_of(cq, cq->domain, SHARD_SIZE, &fid, &fd);
 	if (ret)
 		return ret;
 	dofi_mutex_lock(&cq->lock);

@@ -81,6 +81,7 @@ struct dofi_cq {
 	bool offloaded;			/* hardware moves data while no thread reads the CQ */
 	bool trywait_reads;		/* fi_trywait() moves what has arrived, as a read does */
 	bool silent_errors;		/* a failed completion does not make fd readable */
+	bool by_clock;			/* no descriptor reports what arrives */
 	bool serial;			/* the domain is FI_THREAD_COMPLETION: dofi_cq_enter() */
 	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */
 	bool fixed;			/* fid loses completions beyond its size */
@@ -330,13 +331,6 @@ void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
  * if not, there is something to read. Always true where the CQ has no descriptor.
  */
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid) DOFI_NEEDS_NOT(cq->lock);
-
-/*
- * For a fabric with stale signals (struct dofi_quirk): epoll repeats an event that was read long
- * ago, until a blocking read finds nothing. This read blocks for 1 ms, the shortest time there is.
- * Returns whether it delivered something; then there may be more.
- */
-bool dofi_cq_clear_signal(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
  * Call after a receive was posted to an endpoint that had none: its message may have left the

@@ -65,7 +65,7 @@ static ssize_t read_shards(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
  */
 static ssize_t read_one(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
-	const unsigned left = cq->left ? take_left(cq) : 0;
+	const ssize_t left = cq->left ? take_left(cq) : 0;
 	const ssize_t n = fi_cq_read(cq->fid, &cq->entry[left], DOFI_CQ_BATCH - left);
 
 	return left ? left + (n > 0 ? n : 0) : n;
@@ -281,20 +281,6 @@ void dofi_cq_sleep_begin(struct dofi_cq *cq)
 void dofi_cq_sleep_end(struct dofi_cq *cq)
 {
 	atomic_fetch_sub(&cq->sleepers, 1);
-}
-
-bool dofi_cq_clear_signal(struct dofi_cq *cq)
-{
-	bool found;
-	ssize_t n;
-
-	dofi_mutex_lock(&cq->lock);
-	dofi_cq_enter(cq);
-	n = fi_cq_sread(cq->fid, cq->entry, DOFI_CQ_BATCH, NULL, 1);
-	dofi_cq_exit(cq);
-	found = hand_over(cq, n, NULL) > 0;
-	dofi_mutex_unlock(&cq->lock);
-	return found;
 }
 
 static bool shards_can_sleep(struct dofi_cq *cq)

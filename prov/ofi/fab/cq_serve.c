@@ -282,10 +282,8 @@ static void drain_and_arm(struct dofi_cq *cq, bool found, int64_t now)
 	/* before the CQ is drained, so that dofi_cq_kick() after a later receive sees the mode */
 	set_mode(cq, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
-		found = found || dofi_cq_drain(cq);
-		if (!found && cq->fd >= 0 && cq->progress->traits.stale_signal &&
-		    dofi_cq_clear_signal(cq))
-			continue;
+		if (!found)
+			dofi_cq_drain(cq);
 		found = false;
 		if (dofi_cq_can_sleep(cq, cq->fid)) {
 			if (!watch(cq)) {

@@ -29,7 +29,7 @@ static const struct dofi_query query = {
 
 static bool is_software(const char *provider)
 {
-	static const char *const software[] = { "tcp", "net", "sockets" };
+	static const char *const software[] = { "tcp", "sockets" };
 	size_t i;
 
 	for (i = 0; i < sizeof(software) / sizeof(software[0]); i++)

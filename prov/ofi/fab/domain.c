@@ -48,6 +48,7 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->cq.offloaded = choice->quirk && choice->quirk->offloaded;
 	domain->cq.trywait_reads = choice->quirk && choice->quirk->trywait_reads;
 	domain->cq.silent_errors = choice->quirk && choice->quirk->silent_errors;
+	domain->cq.by_clock = choice->rdm && choice->quirk && choice->quirk->by_clock;
 	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
 	ret = dofi_cq_open_for(&domain->cq, progress, fabric, domain->fid, ops);
 	if (ret)

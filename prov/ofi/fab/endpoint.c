@@ -6,6 +6,7 @@
 #include "fab/endpoint.h"
 
 #include "base/container.h"
+#include "base/line.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "fab/signals.h"
@@ -17,9 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-/* The alignment of frames. */
-#define CACHE_LINE 64
 
 struct dofi_rdm_peer {
 	struct dofi_table_link by_address, by_addr;
@@ -46,7 +44,7 @@ static void buffers_close(struct dofi_rdm *rdm)
 
 static size_t round_up(size_t size)
 {
-	return (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	return (size + DOFI_CACHE_LINE - 1) / DOFI_CACHE_LINE * DOFI_CACHE_LINE;
 }
 
 static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain)
@@ -57,7 +55,7 @@ static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain)
 
 	if (!rdm->n_buffers)
 		return 0;
-	rdm->memory = aligned_alloc(CACHE_LINE,
+	rdm->memory = aligned_alloc(DOFI_CACHE_LINE,
 				    size + round_up(rdm->n_buffers * sizeof(*rdm->buffer)));
 	if (!rdm->memory)
 		return -ENOMEM;
@@ -68,9 +66,7 @@ static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain)
 	}
 	rdm->buffer = (struct dofi_rdm_buffer *)(rdm->memory + size);
 	for (i = 0; i < rdm->n_buffers; i++)
-		rdm->buffer[i] = (struct dofi_rdm_buffer){
-			.rdm = rdm, .data = rdm->memory + i * stride,
-		};
+		dofi_rdm_buffer_init(&rdm->buffer[i], rdm, rdm->memory + i * stride);
 	return 0;
 }
 
@@ -143,7 +139,7 @@ static int address_read(struct dofi_rdm *rdm, const struct fi_info *info)
 static ssize_t post(const struct dofi_rdm *rdm, struct dofi_rdm_buffer *buffer)
 {
 	return fi_recv(rdm->fid, buffer->data, buffer_size(rdm), dofi_local_mr_desc(rdm->mr),
-		       FI_ADDR_UNSPEC, dofi_rdm_context_of(buffer));
+		       FI_ADDR_UNSPEC, buffer);
 }
 
 static int buffers_post(struct dofi_rdm *rdm)
@@ -162,7 +158,7 @@ static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 	unsigned i;
 
 	for (i = 0; i < rdm->n_buffers; i++)
-		fi_cancel(&fid->fid, dofi_rdm_context_of(&rdm->buffer[i]));
+		fi_cancel(&fid->fid, &rdm->buffer[i]);
 }
 
 /* Holds the CQ lock: shm frees memory that a thread that reads the CQ may still access. */
@@ -210,7 +206,8 @@ static void rdm_init(struct dofi_rdm *rdm, struct dofi_domain *domain,
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options)
 {
-	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	const bool map = choice->info->domain_attr->av_type == FI_AV_MAP;
+	struct fi_av_attr attr = { .type = map ? FI_AV_MAP : FI_AV_TABLE };
 	int ret;
 
 	rdm_init(rdm, domain, choice, options);

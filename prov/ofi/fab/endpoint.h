@@ -22,8 +22,18 @@
 
 struct dofi_rdm;
 
+/*
+ * The first member of what an operation of a connectionless endpoint has as its context. A fabric
+ * with the mode FI_CONTEXT or FI_CONTEXT2 writes there until the operation has completed.
+ */
+struct dofi_rdm_context {
+	struct fi_context2 fabric;
+	bool is_buffer;			/* the context is a struct dofi_rdm_buffer */
+};
+
 /* A buffer that a frame arrives in. */
 struct dofi_rdm_buffer {
+	struct dofi_rdm_context context;
 	struct dofi_rdm *rdm;
 	/* of rdm->prefix + rdm->frame_size bytes; the frame follows the prefix */
 	unsigned char *data;
@@ -31,7 +41,7 @@ struct dofi_rdm_buffer {
 };
 
 /*
- * An operation with the context of @buffer completed: @entry->len includes the prefix, @err is 0 or
+ * An operation with the context @buffer completed: @entry->len includes the prefix, @err is 0 or
  * a positive libfabric error, FI_ECANCELED if the endpoint was closed. The owner passes a received
  * buffer to dofi_rdm_repost(), with an error as well. Any thread, CQ lock held; rules as for
  * dofi_completed.
@@ -130,33 +140,29 @@ bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t l
  */
 unsigned dofi_rdm_free_entries(const struct dofi_rdm *rdm);
 
-/* The highest bit of op_context distinguishes buffers from operations: no address has it. */
-#define DOFI_RDM_BUFFER_BIT ((uintptr_t)1 << 63)
-
-static inline bool dofi_rdm_is_buffer(const void *context)
-{
-	return (uintptr_t)context & DOFI_RDM_BUFFER_BIT;
-}
-
 /*
- * The context of operations with a buffer. The endpoint's owner may send with the context of a
- * buffer of its own, in which the member rdm is set.
+ * Sets up @buffer. Its address is the context of operations with it. The owner of an endpoint may
+ * send with a buffer of its own.
  */
-static inline void *dofi_rdm_context_of(const struct dofi_rdm_buffer *buffer)
+static inline void dofi_rdm_buffer_init(struct dofi_rdm_buffer *buffer, struct dofi_rdm *rdm,
+					unsigned char *data)
 {
-	return (void *)((uintptr_t)buffer | DOFI_RDM_BUFFER_BIT);
+	*buffer = (struct dofi_rdm_buffer){
+		.context.is_buffer = true, .rdm = rdm, .data = data,
+	};
 }
 
-static inline struct dofi_rdm_buffer *dofi_rdm_buffer_of(const void *context)
+/* Returns whether @context, which is NULL or a struct dofi_rdm_context, is a buffer. */
+static inline bool dofi_rdm_is_buffer(const struct dofi_rdm_context *context)
 {
-	return (struct dofi_rdm_buffer *)((uintptr_t)context & ~DOFI_RDM_BUFFER_BIT);
+	return context && context->is_buffer;
 }
 
 /* Passes a completion with the context of a buffer to the owner of its endpoint. CQ lock held. */
 static inline void dofi_rdm_completed(const struct fi_cq_data_entry *entry, int err,
 				      struct dofi_sink *sink)
 {
-	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
+	struct dofi_rdm_buffer *buffer = entry->op_context;
 
 	buffer->rdm->arrived(buffer, entry, err, sink);
 }

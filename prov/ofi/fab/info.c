@@ -4,9 +4,12 @@
 #include "fab/info.h"
 
 #include "base/log.h"
+#include "fab/offers.h"
 #include "fab/query.h"
 #include "fab/quirks.h"
+#include "fab/reach.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <rdma/fi_endpoint.h>
@@ -170,23 +173,50 @@ void dofi_fabric_release(struct dofi_fabric_choice *choice)
 	choice->info = NULL;
 }
 
-void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *address)
+/* Copies the IP address of the interface. Returns false if the fabric has addresses of its own. */
+static bool interface_address(const struct fi_info *info, struct sockaddr_storage *address)
+{
+	const struct sockaddr *sa = dofi_offer_ip(info);
+
+	if (!sa || info->src_addrlen > sizeof(*address))
+		return false;
+	memcpy(address, sa, info->src_addrlen);
+	((struct sockaddr_in *)address)->sin_port = 0;	/* at one offset in both families */
+	return true;
+}
+
+static bool numeric_address(const char *text, struct sockaddr_storage *address)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *a;
+
+	if (!text[0] || getaddrinfo(text, NULL, &hints, &a))
+		return false;
+	memcpy(address, a->ai_addr, a->ai_addrlen);
+	freeaddrinfo(a);
+	return true;
+}
+
+void dofi_fabric_address(const struct dofi_fabric_choice *choice, const struct dofi_params *params,
+			 struct sockaddr_storage *address)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)address;
 
-	/* an address of another format is a name */
-	if (info->src_addr && info->src_addrlen <= sizeof(*address) &&
-	    info->addr_format != FI_ADDR_STR) {
-		memset(address, 0, sizeof(*address));
-		memcpy(address, info->src_addr, info->src_addrlen);
-		if (address->ss_family == AF_INET || address->ss_family == AF_INET6) {
-			in->sin_port = 0; /* at one offset in both families */
-			return;
-		}
-	}
 	memset(address, 0, sizeof(*address));
+	if (interface_address(choice->info, address) || numeric_address(params->address, address) ||
+	    (!choice->quirk->shared_memory && dofi_reach_host(address)))
+		return;
 	in->sin_family = AF_INET;
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+}
+
+const char *dofi_address_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN])
+{
+	const void *host = &((const struct sockaddr_in *)address)->sin_addr;
+
+	if (address->ss_family == AF_INET6)
+		host = &((const struct sockaddr_in6 *)address)->sin6_addr;
+	return inet_ntop(address->ss_family, host, text, INET6_ADDRSTRLEN) ? text : "?";
 }
 
 /* The header of SRQ framing is shorter than this. */
@@ -205,8 +235,9 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 {
 	const struct fi_info *info = choice->info;
 	/* the limits of the fabric do not matter for what we move ourselves */
-	size_t tx_iov = choice->shared_memory ? MAX_IOV : info->tx_attr->iov_limit;
-	size_t rx_iov = choice->shared_memory ? MAX_IOV : info->rx_attr->iov_limit;
+	const bool by_frames = choice->target_rdma && !choice->quirk->closes_wholly;
+	size_t tx_iov = by_frames ? MAX_IOV : info->tx_attr->iov_limit;
+	size_t rx_iov = by_frames ? MAX_IOV : info->rx_attr->iov_limit;
 	size_t rdma_iov = choice->target_rdma ? MAX_IOV : info->tx_attr->iov_limit;
 	bool can_frame = choice->rdm || info->tx_attr->inject_size >= MIN_INJECT;
 

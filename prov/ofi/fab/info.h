@@ -6,6 +6,7 @@
 #include "fab/params.h"
 #include "fab/topo.h"
 
+#include <netinet/in.h>
 #include <rdma/fabric.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,8 +82,16 @@ void dofi_fabric_release(struct dofi_fabric_choice *choice);
  */
 void dofi_fabric_list(bool rdm, char *names, size_t size);
 
-/* Returns the address of the interface of @info, 127.0.0.1 if it has none. */
-void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *address);
+/*
+ * Returns the address at which peers reach this host; @choice was made for @params. It is the
+ * address of the fabric's interface. Where the fabric has addresses of its own, it is the one of
+ * @params, or the one that other hosts are likely to reach (fab/reach.h). 127.0.0.1 if there is
+ * none, and for shared memory.
+ */
+void dofi_fabric_address(const struct dofi_fabric_choice *choice, const struct dofi_params *params,
+			 struct sockaddr_storage *address);
+/* Writes the numeric IPv4 or IPv6 address to @text, and returns it; "?" for another family. */
+const char *dofi_address_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN]);
 
 /* Limits of a fabric in DAT's terms; rows of obj/caps.c point into this. */
 struct dofi_limits {

@@ -29,20 +29,19 @@ static void descriptors_close(struct dofi_lead *lead)
 }
 
 /*
- * A descriptor that stays readable would wake the leader repeatedly, and one that does not report
- * failures would not wake it. Such CQs have no leader: the progress thread handles both.
+ * A descriptor that does not report failures would not wake the leader. Such a CQ has no leader:
+ * the progress thread reads it.
  */
 void dofi_lead_open(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	struct dofi_lead *lead = &cq->lead;
-	const bool reliable = !cq->progress->traits.stale_signal && !cq->silent_errors;
 
 	dofi_mutex_assert_held(&cq->lock);
 	lead->wakeup_fd = lead->signals = -1;
 	atomic_store(&lead->word, NULL);
 	atomic_store(&lead->taken, false);
 	dofi_cond_init(&lead->left);
-	if (cq->fd >= 0 && reliable)
+	if (cq->fd >= 0 && !cq->silent_errors)
 		descriptors_open(lead);
 	lead->able = lead->signals >= 0;
 }
@@ -127,10 +126,6 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	bool read;
 	int err;
 
-	/*
-	 * where signals are stale the progress thread has the lock for a millisecond:
-	 * dofi_cq_clear_signal()
-	 */
 	if (!dofi_lead_is_able(&cq->lead))
 		return -EBUSY;
 	fid = take(cq, &read);

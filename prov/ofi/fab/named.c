@@ -3,8 +3,12 @@
 
 #include "fab/named.h"
 
+#include "base/log.h"
 #include "base/names.h"
 #include "fab/device.h"
+#include "fab/offers.h"
+#include "fab/reach.h"
+#include "fab/resolve.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -174,20 +178,73 @@ static int device_find(const struct search *s, struct dofi_params *p, char *why,
 	return 0;
 }
 
-/* OFED's provider also accepts the name of the host and a numeric address. */
-static bool host_find(struct dofi_params *p)
+static bool address_write(const struct addrinfo *a, char *text, size_t size)
 {
-	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM }, *a;
-	char own[HOST_NAME_MAX + 1] = "";
+	return !getnameinfo(a->ai_addr, a->ai_addrlen, text, size, NULL, 0, NI_NUMERICHOST);
+}
+
+static bool numeric_take(struct dofi_params *p)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *a;
 	bool found;
 
-	if (!gethostname(own, sizeof(own) - 1) && !strcmp(own, p->name))
-		hints.ai_flags = 0;
 	if (getaddrinfo(p->name, NULL, &hints, &a))
 		return false;
-	found = !getnameinfo(a->ai_addr, a->ai_addrlen, p->address, sizeof(p->address), NULL, 0,
-			     NI_NUMERICHOST);
+	found = address_write(a, p->address, sizeof(p->address));
 	freeaddrinfo(a);
+	return found;
+}
+
+/*
+ * Sets the address of @p to the first one in @list that this host has and others can reach, or for
+ * localhost to the first one. A host's own name often has the address 127.0.1.1 alone: then the
+ * address is chosen as without a name. Returns false if @list has no address of this host.
+ */
+static bool own_address_take(struct dofi_params *p, const struct addrinfo *list)
+{
+	char text[sizeof(p->address)], loopback[sizeof(p->address)] = "";
+
+	for (; list; list = list->ai_next) {
+		if (!address_write(list, text, sizeof(text)) || !dofi_address_is_local(text))
+			continue;
+		if (!dofi_reach_is_loopback(list->ai_addr) ||
+		    !strncmp(p->name, "localhost", strlen("localhost"))) {
+			strcpy(p->address, text);
+			return true;
+		}
+		strcpy(loopback, text);
+	}
+	if (loopback[0])
+		dofi_log(DOFI_WARN, DOFI_FAB, "the address of \"%s\" is %s, which other hosts "
+			 "cannot reach: another address of this host is taken", p->name, loopback);
+	return loopback[0];
+}
+
+/* A resolver waits 5 s or more for a server that is down. */
+#define RESOLVE_NS (3 * INT64_C(1000000000))
+
+/*
+ * The name of this host, or of one of its addresses, as OFED's provider takes it. Returns false,
+ * with @why empty if there is no such name.
+ */
+static bool host_find(struct dofi_params *p, char *why, size_t why_size)
+{
+	struct addrinfo *list;
+	bool found;
+	int ret = dofi_resolve(p->name, RESOLVE_NS, &list);
+
+	why[0] = 0;
+	if (ret) {
+		if (ret != -ENOENT)
+			snprintf(why, why_size, "looking up the address of \"%s\": %s", p->name,
+				 strerror(-ret));
+		return false;
+	}
+	found = own_address_take(p, list);
+	freeaddrinfo(list);
+	if (!found)
+		snprintf(why, why_size, "\"%s\" is the name of another host", p->name);
 	return found;
 }
 
@@ -197,12 +254,16 @@ static int interface_find(const struct search *s, struct dofi_params *p, char *w
 		return 0;
 	if (is_device(s))
 		return device_find(s, p, why, why_size);
-	if (host_find(p))
-		return 0;
-	if (exists("%s/net/%s", s->sysfs, p->name))
+	if (exists("%s/net/%s", s->sysfs, p->name)) {
 		snprintf(why, why_size, "network interface \"%s\" has no address", p->name);
-	else
-		snprintf(why, why_size, "this machine has no network interface \"%s\"", p->name);
+		return -ENODATA;
+	}
+	if (numeric_take(p) || host_find(p, why, why_size))
+		return 0;
+	if (!why[0])
+		snprintf(why, why_size,
+			 "this machine has no network interface \"%s\", and no host has that name",
+			 p->name);
 	return -ENODATA;
 }
 

@@ -30,6 +30,7 @@ const struct dofi_query dofi_query_rdm = {
 	.type = FI_EP_RDM,
 	.caps = FI_MSG | FI_TAGGED,
 	.order = FI_ORDER_SAS,
+	.mode = FI_CONTEXT | FI_CONTEXT2,
 	.mr_mode = DOFI_QUERY_MR_MODES,
 };
 
@@ -59,14 +60,22 @@ bool dofi_offer_layered(const struct fi_info *info)
 }
 
 /*
- * Connected endpoints follow rules of libfabric; connectionless ones are used only if their quirks
- * are known.
+ * net is a preview of tcp 1.18, with defects of its own; no other version than 1.17 has it, and
+ * that has tcp, too.
  */
+bool dofi_provider_is_preview(const char *provider)
+{
+	return !strcmp(provider, "net") || !strncmp(provider, "net;", 4);
+}
+
+/* An unknown fabric is used like one with few promises: dofi_quirk_of(). */
 bool dofi_offer_usable(const struct fi_info *info)
 {
+	if (dofi_provider_is_preview(info->fabric_attr->prov_name))
+		return false;
 	if (info->ep_attr->type == FI_EP_MSG)
 		return !dofi_offer_layered(info);
-	return info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm &&
+	return info->ep_attr->type == FI_EP_RDM && !quirk_of(info)->refused &&
 	       dofi_offer_keeps_order(info) && dofi_offer_has_source(info);
 }
 
@@ -81,7 +90,6 @@ static struct fi_info *hints_make(const struct dofi_query *q, const char *provid
 	h->ep_attr->type = q->type;
 	h->domain_attr->threading = FI_THREAD_SAFE;
 	h->domain_attr->mr_mode = q->mr_mode;
-	h->domain_attr->av_type = q->type == FI_EP_RDM ? FI_AV_TABLE : FI_AV_UNSPEC;
 	h->tx_attr->op_flags = q->op_flags;
 	h->tx_attr->msg_order = q->order;
 	h->rx_attr->msg_order = q->order;
@@ -126,16 +134,26 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
+const struct sockaddr *dofi_offer_ip(const struct fi_info *info)
+{
+	const struct sockaddr *sa = info->src_addr;
+
+	/* a device's own format, or a name, may begin with any bytes */
+	if (!sa || info->addr_format > FI_SOCKADDR_IN6 ||
+	    info->src_addrlen < sizeof(struct sockaddr_in))
+		return NULL;
+	return sa->sa_family == AF_INET || sa->sa_family == AF_INET6 ? sa : NULL;
+}
+
 /* libfabric may offer a device that has another address than the wanted one. */
 bool dofi_offer_has_address(const struct fi_info *info, const char *text)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
-	const struct sockaddr *own = info->src_addr;
+	const struct sockaddr *own = dofi_offer_ip(info);
 	struct addrinfo *a;
 	bool same;
 
-	if (!text[0] || !own || (own->sa_family != AF_INET && own->sa_family != AF_INET6) ||
-	    info->addr_format == FI_ADDR_STR || getaddrinfo(text, NULL, &hints, &a))
+	if (!text[0] || !own || getaddrinfo(text, NULL, &hints, &a))
 		return true;
 	same = same_address(own, a->ai_addr);
 	freeaddrinfo(a);

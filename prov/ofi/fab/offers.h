@@ -8,6 +8,7 @@
 #include <rdma/fabric.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* What a transport requires of a fabric. */
 struct dofi_query {
@@ -34,10 +35,14 @@ extern const struct dofi_query dofi_query_rdm; /* for connectionless endpoints o
 int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *q,
 		     struct fi_info **list);
 
+/* Returns whether @provider is libfabric 1.17's net or a layer over it, which are not used. */
+bool dofi_provider_is_preview(const char *provider);
 /* Returns whether endpoints of this kind and fabric can be used, whatever their domain. */
 bool dofi_offer_usable(const struct fi_info *info);
 /* Returns whether the fabric is a layer over another fabric. */
 bool dofi_offer_layered(const struct fi_info *info);
+/* Returns the IPv4 or IPv6 address of the interface; NULL if the fabric has no IP address. */
+const struct sockaddr *dofi_offer_ip(const struct fi_info *info);
 /* Returns whether the fabric is at the numeric address @text; true if it has no IP address. */
 bool dofi_offer_has_address(const struct fi_info *info, const char *text);
 /* Returns false for tcp without an address to listen at. */

@@ -59,6 +59,10 @@ static int param_word(struct dofi_params *p, const char *word, size_t len,
 	}
 	memcpy(slot, eq + 1, value_len);
 	slot[value_len] = 0;
+	if (slot == p->address && value_len > 2 && slot[0] == '[' && slot[value_len - 1] == ']') {
+		slot[value_len - 1] = 0;
+		memmove(slot, slot + 1, value_len - 1);
+	}
 	if (slot == p->endpoint && strcmp(slot, "msg") && strcmp(slot, "rdm")) {
 		snprintf(why, why_size, "endpoint=%s is neither msg nor rdm", slot);
 		return -EINVAL;

@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "fab/info.h"
 #include "fab/quirks.h"
+#include "fab/reach.h"
 #include "fab/reason.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -16,20 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool loopback(const struct sockaddr *sa)
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
-
-	return sa->sa_family == AF_INET && (ntohl(in->sin_addr.s_addr) >> 24) == 127;
-}
-
-/* Most uDAPL programs understand only IPv4 addresses (they exchange them as text). */
-static bool has_ipv4(const struct fi_info *info)
-{
-	return info->src_addr && info->src_addrlen >= sizeof(struct sockaddr_in) &&
-	       ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET;
-}
 
 static const struct dofi_quirk *quirk_of(const struct fi_info *info)
 {
@@ -44,10 +30,15 @@ static bool names_a_layer(const struct dofi_params *params)
 	return strchr(params->provider, ';') || (filter && filter[0] != '^' && strchr(filter, ';'));
 }
 
-/* Lower is better; 0 means unusable. */
-static int info_rank(const struct fi_info *info, const struct dofi_params *params)
+/*
+ * Lower is better; 0 means unusable. The interface of a device does not count: libfabric lists fast
+ * devices first, and DAT programs name the device.
+ */
+static int info_rank(const struct fi_info *info, const struct dofi_params *params,
+		     const struct dofi_routes *routes)
 {
-	int rank = quirk_of(info)->rank * 4;
+	const struct sockaddr *sa = dofi_offer_ip(info);
+	int rank = quirk_of(info)->rank * DOFI_REACH_RANKS;
 
 	if (!dofi_offer_usable(info) || (dofi_offer_layered(info) && !names_a_layer(params)))
 		return 0;
@@ -55,11 +46,8 @@ static int info_rank(const struct fi_info *info, const struct dofi_params *param
 		return 0;
 	if (params->domain[0] && strcmp(info->domain_attr->name, params->domain))
 		return 0;
-	if (!has_ipv4(info))
-		rank += 2;
-	else if (loopback(info->src_addr))
-		rank += 1;
-	return rank;
+	return sa ? rank + dofi_reach_rank(routes, info->nic ? "" : info->domain_attr->name, sa) :
+		    rank + DOFI_REACH_RANKS - 1;
 }
 
 /* In bits per second; 0 if unknown. */
@@ -95,10 +83,12 @@ static bool nearer(const struct fi_info *a, const struct fi_info *b)
 static const struct fi_info *info_best(const struct fi_info *list, const struct dofi_params *params)
 {
 	const struct fi_info *best = NULL;
+	struct dofi_routes routes;
 	int best_rank = INT_MAX;
 
+	dofi_routes_read(&routes, DOFI_REACH_SYSFS, DOFI_REACH_PROCFS);
 	for (; list; list = list->next) {
-		int rank = info_rank(list, params);
+		int rank = info_rank(list, params, &routes);
 
 		if (rank && (rank < best_rank || (rank == best_rank && nearer(list, best)))) {
 			best = list;
@@ -128,8 +118,7 @@ static const char *why_refused(const struct fi_info *info, const struct dofi_par
 		return NULL;
 	if (quirk_of(info)->refused)
 		return quirk_of(info)->reason;
-	if (info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm &&
-	    !dofi_offer_keeps_order(info))
+	if (info->ep_attr->type == FI_EP_RDM && !dofi_offer_keeps_order(info))
 		return "it does not keep messages in order (FI_ORDER_SAS)";
 	return NULL;
 }
@@ -184,11 +173,11 @@ static int rdm_find(const struct dofi_params *params, struct dofi_query *q, stru
 	*q = rdm_query(quirk_of(any));
 	fi_freeinfo(any);
 	ret = info_find(&same, q, info);
-	if (ret == -FI_ENODATA && q->order != FI_ORDER_SAS) {
-		q->order = FI_ORDER_SAS;	/* efa */
-		ret = info_find(&same, q, info);
-	}
-	return ret;
+	if (ret != -FI_ENODATA)
+		return ret;
+	q->order = dofi_query_rdm.order;	/* efa */
+	q->mr_mode = dofi_query_rdm.mr_mode;	/* a device that needs local memory registered */
+	return info_find(&same, q, info);
 }
 
 bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
@@ -219,10 +208,23 @@ static int fabric_find(const struct dofi_params *params, struct dofi_query *q,
 	return ret;
 }
 
+/* Programs publish the address of the IA, and a loopback address leads no other host here. */
+static void log_loopback(const struct dofi_params *params, const struct fi_info *info)
+{
+	const struct sockaddr *sa = dofi_offer_ip(info);
+
+	if (sa && dofi_reach_is_loopback(sa) && !params->address[0] && !params->domain[0])
+		dofi_log(DOFI_WARN, DOFI_FAB,
+			 "fabric %s has a loopback address only: other hosts cannot connect",
+			 info->fabric_attr->prov_name);
+}
+
 int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	int ret = fabric_find(params, q, info);
 
+	if (!ret)
+		log_loopback(params, *info);
 	if (ret == -FI_ENODATA)
 		return dofi_reason_log(params);
 	if (ret && ret != -FI_EOPNOTSUPP)

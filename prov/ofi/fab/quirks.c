@@ -18,7 +18,7 @@
 	      .eq_fails_for_one = true, .reason_in_prov_errno = true, .trywait_reads = true
 
 #define TCP .blind_when_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
-	    .joins_families = true, .ends_silently = true, .rdm = true,                        \
+	    .joins_families = true, .ends_silently = true,                                     \
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
 /*
@@ -49,28 +49,23 @@ static const struct dofi_quirk quirks[] = {
 		    "passive endpoint for a connection without a request (libfabric pull request "
 		    "12709)" },
 	{ .provider = "tcp", .rank = 2, TCP, .hangs_on_empty_recv = true, .data_in_eq = true,
-	  .listens_apart = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, or "
 		    "at a receive of no bytes (2.1); has the sockets of a domain in the wait set "
 		    "of each event queue that one of its endpoints is bound to, and moves their "
 		    "data when the queue is read (1.18 to 2.6)" },
-	{ .provider = "net", .rank = 3, TCP, .stale_signal = true, .data_in_eq = true,
-	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; stops reading without a "
-		    "receive; has the sockets of all domains in the wait set of each event queue; "
-		    "its fi_trywait clears no signal (libfabric issue 8947)" },
-	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
+	{ .provider = "sockets", .rank = 3, .late_listen_error = true, .shutdown_closes = true,
 	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true,
 	  .loses_cq_data_flag = true,
-	  .silent_errors = true, .vague_refusal = true, .rdm = true,
+	  .silent_errors = true, .vague_refusal = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), ends by another "
 		    "socket than data (1.17), any failure to connect is a refusal (1.17), a "
 		    "connection outlives a refused write, a message that waits for a receive "
 		    "loses FI_REMOTE_CQ_DATA but not the data (1.17), a failed completion does "
 		    "not make the descriptor readable (1.17), descriptors closed twice after "
 		    "fi_shutdown (1.17)" },
-	{ .provider = "efa", .rank = 1, .rdm = true, .frame_size = 4096,
+	{ .provider = "efa", .rank = 1, .frame_size = 4096,
 	  .reason = "RDMA hardware; messages of several packets end in any order" },
-	{ .provider = "shm", .rank = 5, .rdm = true, .shared_memory = true, .no_keys = true,
+	{ .provider = "shm", .rank = 4, .shared_memory = true, .no_keys = true,
 	  .frame_injected = true, .frame_size = 4096, .max_peers = 256,
 	  .reason = "this host's memory; ignores keys, or an endpoint hangs at a bad one (1.17), "
 		    "and both processes do at a message above 4096 bytes that is too long for its "
@@ -78,12 +73,12 @@ static const struct dofi_quirk quirks[] = {
 	{ .provider = "tcp;ofi_rxm", .up_to = FI_VERSION(1, 17),
 	  .unless = { "FI_OFI_RXM_ENABLE_DYN_RBUF", "FI_OFI_RXM_ENABLE_DIRECT_SEND",
 		      "FI_OFI_RXM_ENABLE_PASSTHRU" },
-	  .rank = 6, .rdm = true, .refusal_ends_all = true,
+	  .rank = 5, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME, .frame_variable = "FI_OFI_RXM_EAGER_LIMIT",
 	  .reason = "the layer with the quirks of the next row; but over tcp of 1.17 (not of 2.1) "
 		    "messages up to its eager limit are sent and received without a buffer, and "
 		    "not overtaken" },
-	{ .provider = ";ofi_rxm", .rank = 6, .rdm = true, .refusal_ends_all = true,
+	{ .provider = ";ofi_rxm", .rank = 5, .refusal_ends_all = true,
 	  .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
 	  .reason = "a layer over connected endpoints; replaces one that ends without reporting "
 		    "what was lost; a message longer than its buffer is overtaken; lets peers read "
@@ -109,7 +104,16 @@ static const struct dofi_quirk quirks[] = {
 
 #define N_QUIRKS (sizeof(quirks) / sizeof(quirks[0]))
 
-static const struct dofi_quirk unmeasured = { .provider = "", .rank = 9, .reason = "not measured" };
+/*
+ * A fabric that nobody measured only has to move messages: the target carries out RDMA, frames are
+ * as short as those of the other fabrics, CQs are read by the clock, as for psm3, and the other
+ * fabrics are preferred.
+ */
+static const struct dofi_quirk unmeasured = {
+	.provider = "", .rank = 9, .refusal_ends_all = true, .by_clock = true, .frame_size = 4096,
+	.reason = "not measured; a completion does not make the descriptor of psm3 readable, as "
+		  "only reading the queue moves data (2.6)",
+};
 
 /* Returns whether a row applies. If a setting of the user rules it out, a later row applies. */
 static bool holds(const struct dofi_quirk *q)

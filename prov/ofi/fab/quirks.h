@@ -23,11 +23,12 @@ struct dofi_quirk {
 	/* reports the peer's end before all that the peer sent was received */
 	bool shutdown_overtakes;
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
-	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
 	bool trywait_reads;	/* fi_trywait of a CQ moves what has arrived, as a read does */
-	/* an EQ's descriptor reports data of endpoints, and reading the EQ moves data */
+	/*
+	 * an EQ's descriptor reports data of its endpoints, and reading the EQ moves data; an EQ
+	 * that has only passive endpoints is not affected
+	 */
 	bool data_in_eq;
-	bool listens_apart;	/* an EQ that has only passive endpoints does not have data_in_eq */
 	bool goes_on;		/* what was sent after a refused RDMA write still arrives */
 	/* the completion of a message that waited for its receive lacks FI_REMOTE_CQ_DATA */
 	bool loses_cq_data_flag;
@@ -59,8 +60,8 @@ struct dofi_quirk {
 	bool datagrams;		/* the row is of endpoints of type FI_EP_DGRAM, not of others */
 
 	/* connectionless endpoints */
-	bool rdm;		/* they can be used */
 	bool refused;		/* never chosen, even by name */
+	bool by_clock;		/* a CQ's descriptor does not report what arrives */
 	bool shared_memory;	/* peers are processes on one host */
 	bool no_keys;		/* moves a peer's bytes without checking the key */
 	/* a refused RDMA operation ends all that two endpoints have in flight */

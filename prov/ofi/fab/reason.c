@@ -9,9 +9,11 @@
 #include "fab/offers.h"
 #include "fab/version.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -126,9 +128,17 @@ struct reason {
  */
 static bool no_such_address(const struct dofi_params *params, char *text, size_t size)
 {
+	struct in6_addr a;
+
 	if (!params->address[0] || dofi_address_is_local(params->address))
 		return false;
-	snprintf(text, size, "address=%s is not an address of this machine", params->address);
+	if (inet_pton(AF_INET6, params->address, &a) == 1 && IN6_IS_ADDR_LINKLOCAL(&a))
+		snprintf(text, size,
+			 "address=%s is link-local: append its interface, as in %s%%eth0",
+			 params->address, params->address);
+	else
+		snprintf(text, size, "address=%s is not an address of this machine",
+			 params->address);
 	return true;
 }
 
@@ -159,6 +169,47 @@ static bool filter_unknown(const struct dofi_params *params, char *text, size_t 
 	return true;
 }
 
+static bool filter_is_empty(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *filter = secure_getenv("FI_PROVIDER");
+
+	(void)params;
+	if (!filter || filter[0])
+		return false;
+	snprintf(text, size, "FI_PROVIDER is set, but empty: that excludes all providers");
+	return true;
+}
+
+/* Returns whether FI_PROVIDER leaves libfabric only net to offer. */
+static bool filter_leaves_preview(void)
+{
+	const struct dofi_params any = { .provider = "" };
+	struct fi_info *list, *i;
+	bool preview;
+
+	if (dofi_offers_list(&any, &dofi_query_msg, &list) &&
+	    dofi_offers_list(&any, &dofi_query_rdm, &list))
+		return false;
+	for (i = list; i && dofi_provider_is_preview(i->fabric_attr->prov_name); i = i->next)
+		;
+	preview = !i;
+	fi_freeinfo(list);
+	return preview;
+}
+
+static bool preview_alone(const struct dofi_params *params, char *text, size_t size)
+{
+	const char *filter = secure_getenv("FI_PROVIDER");
+	const bool named = dofi_provider_is_preview(params->provider);
+
+	if (!named && (!filter || !filter_leaves_preview()))
+		return false;
+	snprintf(text, size,
+		 "%s=%s: net, libfabric 1.17's preview of tcp, is not supported: use tcp",
+		 named ? "provider" : "FI_PROVIDER", named ? params->provider : filter);
+	return true;
+}
+
 static bool filter_excludes(const struct dofi_params *params, char *text, size_t size)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");
@@ -182,36 +233,16 @@ static bool filter_leaves_none(const struct dofi_params *params, char *text, siz
 	return true;
 }
 
-/* Providers and kinds of endpoints that only some versions of libfabric have. */
-static const struct {
-	const char *provider, *endpoint, *versions;
-} changes[] = {
-	{ "net", "", "libfabric 1.17 has it, and later versions have it as provider=tcp" },
-	{ "tcp", "rdm", "libfabric 1.18 or newer is needed" },
-};
-
-static const char *change_of(const char *provider, const char *endpoint)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
-		if (!strcmp(changes[i].provider, provider) &&
-		    (!changes[i].endpoint[0] || !strcmp(changes[i].endpoint, endpoint)))
-			return changes[i].versions;
-	return NULL;
-}
-
 static bool provider_unknown(const struct dofi_params *params, char *text, size_t size)
 {
-	const char *change = change_of(params->provider, params->endpoint);
 	char names[NAMES_TEXT], v[VERSION_TEXT];
 
 	if (!params->provider[0] || provider_exists(params->provider) ||
 	    needs_device(params->provider))
 		return false;
 	providers_list(names, false);
-	snprintf(text, size, "provider=%s: libfabric %s has no such provider%s%s", params->provider,
-		 version(v), change ? "; " : ", but ", text_or(change, names));
+	snprintf(text, size, "provider=%s: libfabric %s has no such provider, but %s",
+		 params->provider, version(v), names);
 	return true;
 }
 
@@ -232,15 +263,16 @@ static bool other_kind_exists(const struct dofi_params *params)
 
 static bool endpoint_missing(const struct dofi_params *params, char *text, size_t size)
 {
-	const char *change = change_of(params->provider, params->endpoint);
+	const bool rdm = !strcmp(params->endpoint, "rdm");
 	char v[VERSION_TEXT];
 
 	if (!params->endpoint[0] || !other_kind_exists(params))
 		return false;
-	snprintf(text, size, "provider=%s of libfabric %s has no %s endpoints (endpoint=%s)%s%s",
+	snprintf(text, size, "provider=%s of libfabric %s has no %s endpoints (endpoint=%s)%s",
 		 text_or(params->provider, "any"), version(v),
-		 params->endpoint[0] == 'm' ? "connected" : "connectionless", params->endpoint,
-		 change ? "; " : "", text_or(change, ""));
+		 rdm ? "connectionless" : "connected", params->endpoint,
+		 rdm && !strcmp(params->provider, "tcp") ? "; libfabric 1.18 or newer is needed" :
+							   "");
 	return true;
 }
 
@@ -344,6 +376,8 @@ static bool nothing(const struct dofi_params *params, char *text, size_t size)
 static const struct reason reasons[] = {
 	{ no_such_address, DOFI_ERR, -FI_ENODATA },
 	{ no_such_interface, DOFI_ERR, -FI_ENODATA },
+	{ filter_is_empty, DOFI_ERR, -FI_ENODATA },
+	{ preview_alone, DOFI_ERR, -FI_ENODATA },
 	{ filter_unknown, DOFI_ERR, -FI_ENODATA },
 	{ provider_unknown, DOFI_WARN, -FI_ENODATA },
 	{ filter_excludes, DOFI_WARN, -FI_ENODATA },

@@ -12,8 +12,7 @@ int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *o
 {
 	const struct dofi_quirk *quirk = dofi_quirk_of(info->fabric_attr->prov_name);
 	const struct dofi_eq_traits traits = {
-		.data_in_eq = quirk->data_in_eq, .listens_apart = quirk->listens_apart,
-		.stale_signal = quirk->stale_signal, .fails_for_one = quirk->eq_fails_for_one,
+		.data_in_eq = quirk->data_in_eq, .fails_for_one = quirk->eq_fails_for_one,
 	};
 	int ret = dofi_progress_start(p, ops, info, &traits);
 

@@ -15,6 +15,8 @@
 #ifndef DOFI_FAB_WRITER_H
 #define DOFI_FAB_WRITER_H
 
+#include "base/line.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +29,7 @@
 /* Shared by the two processes; all zero at first. */
 struct dofi_mark {
 	/* 0, or the page being written to in the low bits and a count in the high bits */
-	_Alignas(64) _Atomic uint64_t busy;
+	_Alignas(DOFI_CACHE_LINE) _Atomic uint64_t busy;
 	_Atomic uint32_t over;		/* set by the owner: the connection has ended */
 };
 

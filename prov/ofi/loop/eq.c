@@ -21,8 +21,6 @@
 
 /* How often an event queue is read while it is not watched. */
 #define EQ_TICK_NS 1000000
-/* How often if a read waits for the lock that a polling thread holds most of the time. */
-#define EQ_LOCKED_TICK_NS 2000000
 
 /*
  * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable.
@@ -57,8 +55,8 @@ static void eq_failed(struct dofi_progress *p, ssize_t err)
 		dofi_progress_fail(p, err);
 }
 
-/* Waits up to @ms for an event and handles it. Returns whether there was one. */
-static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq, int ms)
+/* Handles the next event. Returns whether there was one. */
+static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
 	uint32_t event;
@@ -66,18 +64,14 @@ static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq, int ms)
 
 	if (!eq->fid)
 		return false;
-	/*
-	 * if a request is too short, tcp and net (1.17) return errno, and ignore it if errno is
-	 * EAGAIN
-	 */
+	/* if a request is too short, tcp (1.17) returns errno, and ignores it if errno is EAGAIN */
 	errno = 0;
-	n = ms ? fi_eq_sread(eq->fid, &event, buf, sizeof(buf), ms, 0) :
-		 fi_eq_read(eq->fid, &event, buf, sizeof(buf), 0);
+	n = fi_eq_read(eq->fid, &event, buf, sizeof(buf), 0);
 	if (n == -FI_EAVAIL)
 		eq_read_error(p, eq);
 	else if (n >= 0)
 		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
-	else if (n != -FI_EAGAIN && !ms)
+	else if (n != -FI_EAGAIN)
 		eq_failed(p, n);
 	return n >= 0 || n == -FI_EAVAIL;
 }
@@ -87,7 +81,7 @@ bool dofi_eq_drain(struct dofi_progress *p, struct dofi_eq *eq)
 	bool found = false;
 
 	eq->armed = false;
-	while (eq_take(p, eq, 0))
+	while (eq_take(p, eq))
 		found = true;
 	return found;
 }
@@ -125,15 +119,13 @@ static void eq_empty_wakeup(struct dofi_progress *p, struct dofi_eq *eq)
 	p->listeners.arrived(p, lack_logged);
 }
 
-/* After a wakeup. An epoll set that reported nothing may do so for ever: dofi_cq_clear_signal(). */
+/* After a wakeup. */
 static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	if (dofi_eq_drain(p, eq)) {
 		eq->empty_wakeups = 0;
 		return;
 	}
-	if (p->traits.stale_signal && p->alone == &eq->source)
-		eq_take(p, eq, 1);
 	if (p->listeners.n && eq == dofi_progress_listen_eq(p))
 		eq_empty_wakeup(p, eq);
 }
@@ -148,18 +140,15 @@ static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
 
 /*
  * Reads a queue that is not watched: the polling thread moves the endpoints' data, and writes their
- * events. With stale signals fi_trywait() does not check for events.
+ * events.
  */
 static void eq_check(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
-	if (p->traits.stale_signal || !eq_is_empty(p, eq) || eq->rests_until)
+	if (!eq_is_empty(p, eq) || eq->rests_until)
 		dofi_eq_drain(p, eq);
 	if (p->listeners.n && eq == dofi_progress_listen_eq(p))
 		p->listeners.arrived(p, false);
-	if (eq->rests_until)
-		eq->due_at = now + REST_TICK_NS;
-	else
-		eq->due_at = now + (p->traits.stale_signal ? EQ_LOCKED_TICK_NS : EQ_TICK_NS);
+	eq->due_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
 }
 
 static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
@@ -198,7 +187,7 @@ bool dofi_eqs_arm(struct dofi_progress *p)
 		p->eq.due_at = 0;
 		return false;
 	}
-	if (!was_armed && p->traits.data_in_eq && p->eq.watched && eq_take(p, &p->eq, 0)) {
+	if (!was_armed && p->traits.data_in_eq && p->eq.watched && eq_take(p, &p->eq)) {
 		p->eq.armed = false;
 		return false;
 	}
@@ -307,7 +296,7 @@ int dofi_eqs_open(struct dofi_progress *p, const struct fi_info *info)
 	if (info->ep_attr->type != FI_EP_MSG)
 		return 0;
 	ret = eq_open(p, &p->eq);
-	if (!ret && p->traits.listens_apart)
+	if (!ret && p->traits.data_in_eq)
 		ret = eq_open(p, &p->listen_eq);
 	if (ret)
 		dofi_eqs_close(p);

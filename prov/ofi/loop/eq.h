@@ -35,11 +35,11 @@ struct dofi_eq {
 
 /* What the event queues of a fabric need; the reasons are in fab/quirks.c. */
 struct dofi_eq_traits {
-	/* the descriptor reports data of endpoints, and reading the queue moves data */
+	/*
+	 * the descriptor reports data of endpoints, and reading the queue moves data; so passive
+	 * endpoints need a queue of their own
+	 */
 	bool data_in_eq;
-	bool listens_apart;		/* passive endpoints need a queue of their own */
-	/* a descriptor stays readable after its queue was emptied */
-	bool stale_signal;
 	bool fails_for_one;		/* an error of the queue may concern a single connection */
 };
 

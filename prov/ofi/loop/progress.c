@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static struct dofi_work *work_next(struct dofi_progress *p)
@@ -73,19 +74,28 @@ static int64_t serve_pollers(struct dofi_progress *p, int64_t now)
 	return next;
 }
 
-/* epoll_wait with a deadline in nanoseconds. */
+/* One number for all architectures of Linux but alpha; older headers lack it. */
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+/*
+ * epoll_wait with a deadline in nanoseconds. By system call: glibc has the function since 2.35, and
+ * musl does not have it. The kernel's timespec has 64-bit members on all architectures.
+ */
 static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 {
 	static _Atomic bool old_kernel;	/* Linux before 5.11, or valgrind */
 	int64_t left = deadline == DOFI_NEVER ? -1 : deadline - dofi_now();
-	struct timespec ts;
+	struct { int64_t seconds, ns; } ts;
 	int ret;
 
 	if (deadline != DOFI_NEVER && left < 0)
 		left = 0;
 	if (!old_kernel) {
-		ts = dofi_timespec(left < 0 ? 0 : left);
-		ret = epoll_pwait2(epfd, ev, n, left < 0 ? NULL : &ts, NULL);
+		ts.seconds = left / 1000000000;
+		ts.ns = left % 1000000000;
+		ret = (int)syscall(SYS_epoll_pwait2, epfd, ev, n, left < 0 ? NULL : &ts, NULL, 0);
 		if (ret >= 0 || errno != ENOSYS)
 			return ret;
 		old_kernel = true;
@@ -209,7 +219,6 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 		epoll_failed(p);
 	rise(p);
 	p->eq.armed = n == 0 && p->eq.watched;
-	p->alone = n == 1 ? ev[0].data.ptr : NULL;
 	for (i = 0; i < n; i++) {
 		struct dofi_source *source = ev[i].data.ptr;
 

@@ -68,9 +68,9 @@ struct dofi_progress_ops {
 	/* Contexts may be others than those of the program's operations. */
 	bool mixed;
 	/*
-	 * Reads and delivers the next completion, if there is one and it is a plain receive of the
-	 * sink's EVD. Returns false without side effects if it is anything else, or if only a read
-	 * finds out. Any thread, CQ lock held. May be NULL.
+	 * Returns true if there is no completion, or if the next one was a receive of the sink's
+	 * EVD and was delivered there; false if a read has to go on. Any thread, CQ lock held. May
+	 * be NULL.
 	 */
 	dofi_polled *poll;
 	/* A connection event of @len bytes. Progress thread, no lock held. */
@@ -140,8 +140,6 @@ struct dofi_progress {
 	/* once the thread has ended; NULL if nothing ever lingered */
 	void (*lingering_end)(struct dofi_progress *p);
 	int socket_hint;		/* where sock/watch.c begins to search */
-	/* the source that epoll reported, if it was the only one; or NULL */
-	const struct dofi_source *alone;
 	struct dofi_listeners listeners;
 	bool lack_logged;		/* the lack of descriptors has been logged */
 	/* eq stays in the epoll set until then, though the program polls */

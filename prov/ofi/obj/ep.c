@@ -63,12 +63,14 @@ void dofi_fast_renew(struct dofi_ep *ep)
 	ep->fast.send = NULL;
 	ep->fast.recv = NULL;
 	ep->fast.request_evd = ep->fast.recv_evd = NULL;
-	if (plain && (ep->xport->send || ep->xport->fabric_sends))
+	if (plain && (ep->xport->recv || ep->xport->fabric_sends))
 		fast_choose(ep);
 	ep->fast.lock_when_free = ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock;
+	/* the fast path tests the LMR alone */
 	if (!ep->fast.send)
-		/* the fast path tests the LMR alone */
-		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;
+		ep->sq.lmr = &dofi_lmr_none;
+	if (!ep->fast.recv)
+		ep->rq.lmr = &dofi_lmr_none;
 }
 
 /*

@@ -41,8 +41,8 @@ struct dofi_fast {
 	dofi_send *send;		/* NULL: the slow path, also of RDMA */
 	dofi_recv *recv;		/* NULL: the slow path */
 	struct fid_ep *to;		/* the first argument of send and recv */
-	struct dofi_evd *request_evd;	/* the EP's, where send is not NULL; else NULL */
-	struct dofi_evd *recv_evd;	/* the EP's, where send is not NULL; else NULL */
+	struct dofi_evd *request_evd;	/* the EP's; NULL on the slow path */
+	struct dofi_evd *recv_evd;	/* the EP's; NULL on the slow path */
 };
 
 struct dofi_ep {

@@ -7,6 +7,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "base/std_fds.h"
+#include "fab/info.h"
 #include "fab/quirks.h"
 #include "obj/datagram.h"
 #include "obj/ep_attr.h"
@@ -14,7 +15,6 @@
 #include "obj/ep_queue.h"
 #include "obj/rmr.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
@@ -114,22 +114,13 @@ void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *da
 	dofi_ep_unlock(ep);
 }
 
-static const char *address_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN])
-{
-	const void *host = &((const struct sockaddr_in *)address)->sin_addr;
-
-	if (address->ss_family == AF_INET6)
-		host = &((const struct sockaddr_in6 *)address)->sin6_addr;
-	return inet_ntop(address->ss_family, host, text, INET6_ADDRSTRLEN) ? text : "?";
-}
-
 void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why)
 {
 	char text[INET6_ADDRSTRLEN];
 
 	dofi_log(DOFI_WARN, DOFI_CM, "ep %p: no connection to %s, qualifier %llu: %s", (void *)ep,
-		 address_text(&ep->request.peer, text), (unsigned long long)ep->request.conn_qual,
-		 why);
+		 dofi_address_text(&ep->request.peer, text),
+		 (unsigned long long)ep->request.conn_qual, why);
 	dofi_ep_end_with(ep, event, NULL, 0);
 }
 

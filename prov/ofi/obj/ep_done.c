@@ -42,6 +42,9 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 		return is_receive(kind) ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
 	case EFAULT:		/* also from the provider: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case EINVAL:		/* what EFA reports for an address or a key that the peer refused */
+		return dofi_dto_is(kind, DOFI_DTO_RDMA) ? DAT_DTO_ERR_REMOTE_ACCESS :
+						 DAT_DTO_ERR_TRANSPORT;
 	/* of a receive: the write with data that was to end it was refused */
 	case FI_EKEYREJECTED:
 		if (kind == DOFI_DTO_RECV)
@@ -202,25 +205,35 @@ static struct dofi_unread *count_unread(struct dofi_ep *ep, const struct dofi_dt
 	return q->unread;
 }
 
-/* Queues the event: no thread polls for it now, or other events are before it. */
-static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
-					      const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
-{
-	struct dofi_event event;
-
-	event.unread = count_unread(ep, dto);
-	event.life = dofi_unread_life(event.unread);
-	event.number = fill_event(&event.data, ep, dto);
-	event.immed = dto->immed;
-	if (dofi_evd_push(evd, &event, notifies(ep, dto)))
-		dofi_event_read(&event);
-	dofi_cq_delivered(ep->cq);
-}
-
 /* A buffer of the SRQ is done, without an event. */
 static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	dofi_unread_done(&ep->srq->given, dofi_unread_life(&ep->srq->given));
+}
+
+/* Queues the event: no thread polls for it now, or other events are before it. */
+static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
+					      const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
+{
+	struct dofi_event *event;
+
+	dofi_mutex_lock(&evd->lock);
+	event = dofi_evd_reserve(evd);
+	if (event) {
+		event->unread = count_unread(ep, dto);
+		event->life = dofi_unread_life(event->unread);
+		event->number = fill_event(&event->data, ep, dto);
+		event->immed = dto->immed;
+		dofi_count(&evd->count_of.completion);
+		dofi_evd_append(evd, notifies(ep, dto));
+	}
+	dofi_mutex_unlock(&evd->lock);
+	if (__builtin_expect(!event, 0)) {
+		if (dto->flags & DOFI_DTO_SHARED)
+			release_buffer(ep);
+		dofi_evd_lost(evd);
+	}
+	dofi_cq_delivered(ep->cq);
 }
 
 static DOFI_INTO_CALLER bool has_event(const struct dofi_evd *evd, const struct dofi_dto *dto)

@@ -92,6 +92,7 @@ DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post
 	return post_atomic(ep_handle, DOFI_DTO_CMP_SWAP, 5, p);
 }
 
+#if DAT_VERSION_MAJOR >= 2
 /* The segments are arguments 3 and 4, the address handle 5, the flags argument @flags_arg. */
 static DAT_RETURN datagram_check(const struct dofi_ep *ep, int flags_arg,
 				 const struct dofi_post *p) DOFI_NEEDS(ep->lock)
@@ -108,7 +109,7 @@ static DAT_RETURN datagram_check(const struct dofi_ep *ep, int flags_arg,
 		return bad_arg(3);
 	if (p->n && !p->iov)
 		return bad_arg(4);
-	if (!p->ah || !service->ah_valid(ep, p->ah))
+	if (!p->ah || !service->ah_valid(ep, p->ah->ah))
 		return bad_arg(5);
 	return dofi_dto_request_flags(ep, p->flags) ? DAT_SUCCESS : bad_arg(flags_arg);
 }
@@ -139,3 +140,4 @@ DAT_RETURN dofi_ep_post_send_ud_immed(DAT_EP_HANDLE ep_handle, const struct dofi
 {
 	return post_datagram(ep_handle, DOFI_DTO_SEND_UD_IMMED, 8, p);
 }
+#endif

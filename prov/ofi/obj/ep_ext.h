@@ -15,7 +15,10 @@ DAT_RETURN dofi_ep_post_send_immed(DAT_EP_HANDLE ep_handle, const struct dofi_po
 DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 DAT_RETURN dofi_ep_post_fetch_add(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
-/* Datagrams, to p->ah and p->number. DAT_INVALID_HANDLE if the EP is no datagram EP. */
+/*
+ * Datagrams, to p->ah, which is read if the EP is a datagram EP; otherwise DAT_INVALID_HANDLE is
+ * returned.
+ */
 DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 DAT_RETURN dofi_ep_post_send_ud_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 

@@ -103,10 +103,12 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 		dto->local_key = p->local->rmr_context;
 	else
 		dto->immed = p->immed;
+#if DAT_VERSION_MAJOR >= 2
 	if (dofi_dto_is(dto->kind, DOFI_DTO_DATAGRAMS)) {
-		dto->remote_addr = (uintptr_t)p->ah;
-		dto->remote_key = p->number;
+		dto->remote_addr = (uintptr_t)p->ah->ah;
+		dto->remote_key = p->ah->qpn;
 	}
+#endif
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS)) {
 		dto->operand = p->operand;
 		dto->compare = p->compare;

@@ -19,8 +19,7 @@ struct dofi_post {
 	const DAT_RMR_TRIPLET *local;	/* of a read to an RMR, instead of iov */
 	uint32_t immed;			/* immediate data, or the context to be invalidated */
 	uint64_t operand, compare;
-	void *ah;			/* of a datagram: the address handle */
-	uint32_t number;		/* of a datagram: the number of the peer's EP */
+	const struct dat_ib_addr_handle *ah;	/* of a datagram */
 };
 
 /* The address in @remote. */

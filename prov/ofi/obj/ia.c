@@ -203,11 +203,11 @@ static void frame_size_render(struct dofi_ia *ia)
 }
 
 /* Everything that follows from the chosen fabric. */
-static void ia_describe(struct dofi_ia *ia)
+static void ia_describe(struct dofi_ia *ia, const struct dofi_params *params)
 {
 	limits_find(ia);
 	ia->max_private_data = (DAT_COUNT)(ia->limits.cm_data_size - ia->xport->header_size);
-	dofi_info_address(ia->fabric.info, &ia->address);
+	dofi_fabric_address(&ia->fabric, params, &ia->address);
 	dofi_fabric_list(false, ia->fabrics, sizeof(ia->fabrics));
 	dofi_fabric_list(true, ia->rdm_fabrics, sizeof(ia->rdm_fabrics));
 	frame_size_render(ia);
@@ -278,7 +278,7 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ret = dofi_fabric_start(&ia->progress, ia->xport->progress_ops, ia->fabric.info);
 	if (ret)
 		goto release_fabrics;
-	ia_describe(ia);
+	ia_describe(ia, params);
 	if (ia->limits.cm_data_size <= ia->xport->header_size) {
 		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s carries too little private data (%u bytes)",
 			 ia->fabric.info->fabric_attr->prov_name, ia->limits.cm_data_size);

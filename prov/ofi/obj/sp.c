@@ -3,11 +3,15 @@
 
 #include "obj/sp.h"
 
+#include "base/log.h"
 #include "base/std_fds.h"
+#include "fab/info.h"
 #include "obj/child.h"
 #include "obj/ep_create.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
 
 struct listen_call {
 	struct dofi_sp *sp;
@@ -83,9 +87,16 @@ static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
 static DAT_RETURN start(struct dofi_sp *sp)
 {
 	struct listen_call call = { .sp = sp, .ret = -ENODEV };
+	char text[INET6_ADDRSTRLEN];
 
 	dofi_progress_call(&sp->obj.ia->progress, sp_listen, &call);
-	return call.ret == -EADDRINUSE ? DOFI_RET(DAT_CONN_QUAL_IN_USE, 0) : dofi_ret(call.ret);
+	if (call.ret == -EADDRINUSE)
+		return DOFI_RET(DAT_CONN_QUAL_IN_USE, 0);
+	if (call.ret)
+		dofi_log(DOFI_WARN, DOFI_CM, "listening at %s, qualifier %llu: %s",
+			 dofi_address_text(&sp->obj.ia->address, text),
+			 (unsigned long long)sp->conn_qual, strerror(-call.ret));
+	return dofi_ret(call.ret);
 }
 
 DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **out)

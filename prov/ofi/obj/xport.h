@@ -146,7 +146,7 @@ struct dofi_xport {
 	 * EP, see dofi_fast_to().
 	 */
 	dofi_send *send;
-	/* Receives into one segment; NULL if send is. */
+	/* Receives into one segment. Datagram EPs have this without send. */
 	dofi_recv *recv;
 	/*
 	 * fi_send() and fi_recv() of ep->fid are called in place of send and recv, which are NULL
@@ -210,9 +210,9 @@ struct dofi_xport {
 struct dofi_datagrams {
 	/*
 	 * The transport of its EPs and of requests for them. Of its members only name, reject,
-	 * close, submit, holds (which is false for all operations), resume, srq_fed and matches
-	 * (which is true) are used. close() also gives up the exchanges in ep->exchanges, with
-	 * dofi_exchange_end() or without: no event comes.
+	 * close, submit, recv, holds (which is false for all operations), resume, srq_fed and
+	 * matches (which is true) are used. close() also gives up the exchanges in ep->exchanges,
+	 * with dofi_exchange_end() or without: no event comes.
 	 */
 	const struct dofi_xport *xport;
 

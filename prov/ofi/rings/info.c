@@ -13,7 +13,8 @@
 #include <string.h>
 
 static const struct dofi_quirk quirk = {
-	.provider = DOFI_RINGS_NAME, .rdm = true, .no_keys = true, .frame_size = DOFI_LINK_FRAME,
+	.provider = DOFI_RINGS_NAME, .shared_memory = true, .no_keys = true,
+	.frame_size = DOFI_LINK_FRAME,
 	.reason = "our own: the target does RDMA, and frames are copied into the ring",
 };
 

@@ -13,6 +13,7 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -67,6 +68,16 @@ static bool listens(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &len) && yes;
 }
 
+/* Returns whether the system reports the bytes received: Linux 4.1 or newer, and no emulator. */
+static bool info_read(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) &&
+	       len >= offsetof(struct tcp_info, tcpi_bytes_received) +
+			      sizeof(info->tcpi_bytes_received);
+}
+
 /*
  * Returns whether the fabric has read nothing from @fd; it has read the request of a connection
  * that it reported. The unread bytes are queried first: bytes that arrive before the second query
@@ -75,16 +86,14 @@ static bool listens(int fd)
  */
 static bool is_unread(int fd)
 {
-	struct tcp_info info = { .tcpi_bytes_received = 0 };
-	socklen_t len = sizeof(info);
+	struct tcp_info info;
 	int unread = 0;
 
-	return !ioctl(fd, SIOCINQ, &unread) &&
-	       !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	return !ioctl(fd, SIOCINQ, &unread) && info_read(fd, &info) &&
 	       info.tcpi_bytes_received <= (uint64_t)unread + 1;
 }
 
-/* The header of a request of tcp and net; no request of ours ends with it. */
+/* The header of a request of tcp; no request of ours ends with it. */
 #define HEAD 32
 
 /*
@@ -93,11 +102,10 @@ static bool is_unread(int fd)
  */
 static bool is_silent(int fd, unsigned ms)
 {
-	struct tcp_info info = { .tcpi_bytes_received = HEAD + 1 };
-	socklen_t len = sizeof(info);
+	struct tcp_info info;
 
-	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
-	       info.tcpi_bytes_received <= HEAD && info.tcpi_last_data_recv >= ms;
+	return info_read(fd, &info) && info.tcpi_bytes_received <= HEAD &&
+	       info.tcpi_last_data_recv >= ms;
 }
 
 /* The sockets of an event queue */

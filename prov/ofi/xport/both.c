@@ -84,7 +84,6 @@ static void both_connect(struct dofi_ep *ep)
 
 static void both_connect_otherwise(struct dofi_ep *ep)
 {
-	dofi_log(DOFI_DEBUG, DOFI_CM, "ep %p: not by shared memory", (void *)ep);
 	xport_set(ep, both_of(ep->obj.ia)->remote);
 	dofi_ep_connect_again(ep);
 }

@@ -222,7 +222,11 @@ static const char *why_of(const struct dofi_ep *ep, const struct failure *f)
 {
 	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
 
-	if (f->err == ECONNREFUSED && !fabric->rdm && fabric->quirk->vague_refusal)
+	if (f->err != ECONNREFUSED || fabric->rdm)
+		return f->why;
+	if (ep->request.peer.ss_family == AF_INET6 && !fabric->quirk->joins_families)
+		return "refused, no program listens at the port, or one that listens on IPv4 only";
+	if (fabric->quirk->vague_refusal)
 		return "refused, no program listens at the port, "
 		       "or one that speaks another protocol";
 	return f->why;

@@ -5,8 +5,11 @@
 
 #include "child.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 static struct dofi_alive *alive;	/* shared with children */
 
@@ -97,6 +100,14 @@ Test(alive, whatever_a_forked_child_does)
 	child_end(&c);
 	cr_expect(dofi_alive_is(alive));
 	dofi_alive_end(alive);
+}
+
+/* The kernel would not change the word of a thread that has ended. */
+Test(alive, not_without_the_kernels_list)
+{
+	syscall(SYS_set_robust_list, NULL, sizeof(struct robust_list_head));
+	cr_expect_eq(dofi_alive_begin(alive), -ENOTSUP);
+	cr_expect(!dofi_alive_is(alive));
 }
 
 /* A hostile process wrote it. */

@@ -8,6 +8,8 @@
 #include <criterion/criterion.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static struct dofi_calls calls;
 static _Atomic pid_t tid;
@@ -18,7 +20,7 @@ TestSuite(calls, .timeout = 30);
 static void *await_run(void *arg)
 {
 	(void)arg;
-	tid = gettid();
+	tid = (pid_t)syscall(SYS_gettid);
 	dofi_calls_await(&calls);
 	waited = true;
 	return NULL;

@@ -7,6 +7,7 @@
 #include "capture.h"
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -102,7 +103,7 @@ Test(env, every_setting_takes_its_extremes)
 	char text[32];
 
 	for (s = dofi_setting_table; s->name; s++) {
-		snprintf(text, sizeof(text), "%ld", s->max);
+		snprintf(text, sizeof(text), "%" PRId64, s->max);
 		setenv(s->name, text, 1);
 	}
 	cr_expect_str_eq(read_settings(), "");
@@ -117,7 +118,7 @@ Test(env, smallest_values_are_taken)
 	char text[32];
 
 	for (s = dofi_setting_table; s->name; s++) {
-		snprintf(text, sizeof(text), "%ld", s->min);
+		snprintf(text, sizeof(text), "%" PRId64, s->min);
 		setenv(s->name, text, 1);
 	}
 	cr_expect_str_eq(read_settings(), "");
@@ -332,7 +333,7 @@ Test(env, a_line_has_value_and_origin)
 	setenv("DAT_OFI_TICK_US", "wrong", 1);
 	setenv("DAPL_DBG_TYPE", "0xa", 1);
 	setenv("DAT_OVERRIDE", "/a\tb", 1);
-	setenv("FI_NET_PREFETCH_RBUF_SIZE", "7", 1);
+	setenv("FI_OFI_RXM_TX_SIZE", "7", 1);
 	read_settings();
 	expect_line("DAT_OFI_PROBE_US", "environment", "16");
 	expect_line("DAT_OFI_TICK_US", "default", "1000");
@@ -342,7 +343,7 @@ Test(env, a_line_has_value_and_origin)
 	expect_line("DAT_DBG_DEST", "default", "-");
 	expect_line("FI_TCP_PREFETCH_RBUF_SIZE", "provider", "128");
 	expect_line("FI_TCP_MAX_RX_SIZE", "provider", "128");
-	expect_line("FI_NET_PREFETCH_RBUF_SIZE", "environment", "7");
+	expect_line("FI_OFI_RXM_TX_SIZE", "environment", "7");
 	cr_expect(strstr(line_of("DAT_OVERRIDE"), "\t/a\tb"));
 }
 
@@ -362,7 +363,7 @@ Test(env, a_long_value_is_cut)
 
 Test(env, what_libfabric_needs_is_given_where_the_user_gave_nothing)
 {
-	setenv("FI_NET_PREFETCH_RBUF_SIZE", "7", 1);
+	setenv("FI_OFI_RXM_TX_SIZE", "7", 1);
 	dofi_settings_give(LIBFABRIC_1_17);
 	cr_assert(getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
 	cr_expect_str_eq(getenv("FI_TCP_PREFETCH_RBUF_SIZE"), "128");
@@ -372,19 +373,17 @@ Test(env, what_libfabric_needs_is_given_where_the_user_gave_nothing)
 	cr_expect_str_eq(getenv("FI_MR_CACHE_MAX_COUNT"), "0");
 	cr_assert(getenv("FI_VERBS_DGRAM_USE_NAME_SERVER"));
 	cr_expect_str_eq(getenv("FI_VERBS_DGRAM_USE_NAME_SERVER"), "0");
-	cr_expect_str_eq(getenv("FI_NET_PREFETCH_RBUF_SIZE"), "7");
+	cr_expect_str_eq(getenv("FI_OFI_RXM_TX_SIZE"), "7");
 	cr_expect(!getenv("FI_PROVIDER"));
 }
 
 Test(env, what_does_not_work_with_us_is_switched_off)
 {
 	setenv("FI_TCP_IO_URING", "1", 1);
-	setenv("FI_NET_IO_URING", "Yes", 1);
 	read_settings();
 	expect_line("FI_TCP_IO_URING", "provider", "0");
 	dofi_settings_give(LIBFABRIC_1_17);
 	cr_expect_str_eq(getenv("FI_TCP_IO_URING"), "0");
-	cr_expect_str_eq(getenv("FI_NET_IO_URING"), "0");
 }
 
 Test(env, libfabric_sends_nothing_without_a_copy)
@@ -394,7 +393,6 @@ Test(env, libfabric_sends_nothing_without_a_copy)
 	expect_line("FI_TCP_ZEROCOPY_SIZE", "provider", "-1");
 	dofi_settings_give(LIBFABRIC_1_17);
 	cr_expect_str_eq(getenv("FI_TCP_ZEROCOPY_SIZE"), "-1");
-	cr_expect_str_eq(getenv("FI_NET_ZEROCOPY_SIZE"), "-1");
 }
 
 Test(env, small_buffers_of_a_layer_are_for_the_libfabric_that_does_without)
@@ -478,9 +476,9 @@ Test(env, the_page_has_default_and_range)
 	for (s = dofi_setting_table; s->name; s++) {
 		const char *entry = entry_of(s->name);
 
-		snprintf(expected, sizeof(expected), "efault %ld", s->def);
+		snprintf(expected, sizeof(expected), "efault %" PRId64, s->def);
 		cr_expect(strstr(entry, expected), "%s: %s: %s", s->name, expected, entry);
-		snprintf(expected, sizeof(expected), "%ld", s->max);
+		snprintf(expected, sizeof(expected), "%" PRId64, s->max);
 		cr_expect(strstr(entry, expected), "%s: %s: %s", s->name, expected, entry);
 		if (s->alias)
 			cr_expect(strstr(entry, s->alias), "%s: %s: %s", s->name, s->alias, entry);
@@ -561,14 +559,14 @@ Test(env, one_processor_never_spins)
 static void *read_in_thread(void *arg)
 {
 	dofi_settings_read();
-	*(long *)arg = dofi_settings.tick_us;
+	*(int64_t *)arg = dofi_settings.tick_us;
 	return NULL;
 }
 
 Test(env, threads_may_read_at_once)
 {
 	pthread_t thread[4];
-	long seen[4];
+	int64_t seen[4];
 	int i;
 
 	setenv("DAT_OFI_TICK_US", "77", 1);

@@ -8,6 +8,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define THREADS 4
 #define TURNS 20000
@@ -75,7 +77,7 @@ static void *waiter_run(void *arg)
 {
 	struct waiter *w = arg;
 
-	atomic_store(&w->tid, gettid());
+	atomic_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	errno = ENOTTY;
 	dofi_mutex_lock(&mutex);
 	w->has_it = true;

@@ -12,6 +12,8 @@
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define BRIEF 2000		/* microseconds */
 #define LONG 60000000
@@ -124,7 +126,7 @@ static void *sleeper_run(void *arg)
 		sigaddset(&blocked, s->blocked);
 	pthread_sigmask(SIG_BLOCK, &blocked, &s->before);
 	pthread_sigmask(SIG_BLOCK, NULL, &s->before);
-	atomic_store(&s->tid, gettid());
+	atomic_store(&s->tid, (pid_t)syscall(SYS_gettid));
 	while (!s->err && !atomic_load(&s->let_go)) {
 		s->err = nap_for(s->us);
 		atomic_fetch_add(&s->naps, 1);
@@ -267,7 +269,7 @@ static void *nap_uncancelled(void *arg)
 {
 	struct sleeper *s = arg;
 
-	atomic_store(&s->tid, gettid());
+	atomic_store(&s->tid, (pid_t)syscall(SYS_gettid));
 	s->err = nap_for(UINT32_MAX);
 	atomic_store(&s->naps, 1);
 	return NULL;

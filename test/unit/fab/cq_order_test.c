@@ -116,19 +116,6 @@ Test(cq_serial, an_error_is_read)
 	cr_expect_eq(last_err, FI_ECANCELED);
 }
 
-Test(cq_serial, a_stale_signal_is_cleared)
-{
-	fake.fault.stale_signal = progress.traits.stale_signal = true;
-	serve();
-	complete(1);
-	cr_assert(epoll_fires());
-	serve();
-	cr_assert(epoll_fires());
-	serve();
-	cr_expect(fake.cq_sreads > 0);
-	cr_expect_eq(delivered, 1);
-}
-
 /*
  * Several threads poll while the progress thread serves the queue: each completion is delivered
  * once and in order.

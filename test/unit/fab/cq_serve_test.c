@@ -531,25 +531,6 @@ Test(cq_serve, traffic_that_outruns_it_is_read_again_at_once)
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 }
 
-/* With net of libfabric 1.17 the progress thread would spin forever if the signal stayed. */
-Test(cq_serve, a_stale_signal_is_cleared)
-{
-	fake.fault.stale_signal = true;
-	progress.traits.stale_signal = true;
-	serve();
-	complete(3);
-	cr_assert(epoll_fires());
-	serve();
-	cr_expect_eq(delivered, 3);
-	cr_assert(epoll_fires());	/* with nothing to read */
-	serve();
-	cr_expect(!epoll_fires());
-	complete(1);
-	cr_assert(epoll_fires());
-	serve();
-	cr_expect_eq(delivered, 4);
-}
-
 Test(cq_serve, a_probe_ends_the_programs_time_early)
 {
 	serve();
@@ -589,29 +570,6 @@ Test(cq_serve, silent_errors_reach_sleepers)
 	cr_expect(dofi_cq_due(&cq) > now);		/* another look is due */
 	dofi_cq_sleep_end(&cq);
 	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
-}
-
-Test(cq_serve, a_signal_of_a_completion_costs_no_wait)
-{
-	progress.traits.stale_signal = true;
-	serve();
-	complete(1);
-	fake.cq_sreads = 0;
-	serve();
-	cr_expect_eq(fake.cq_sreads, 0);	/* armed, and nothing fired */
-	cr_assert(epoll_fires());
-	serve();
-	cr_expect_eq(delivered, 1);
-	cr_expect_eq(fake.cq_sreads, 0);	/* found a completion, so no wait is needed */
-}
-
-Test(cq_serve, other_fabrics_never_wait_in_a_read)
-{
-	serve();
-	complete(1);
-	cr_assert(epoll_fires());
-	serve();
-	cr_expect_eq(fake.cq_sreads, 0);
 }
 
 /* Without a descriptor */

@@ -16,11 +16,14 @@
 
 static struct dofi_fabric_choice beside, found;
 static struct sockaddr_storage address;
+static const struct dofi_params any;
 
 static void main_is(const char *provider, const char *ip)
 {
-	beside = (struct dofi_fabric_choice){ .info = fake_info(provider, ip) };
-	dofi_info_address(beside.info, &address);
+	beside = (struct dofi_fabric_choice){
+		.info = fake_info(provider, ip), .quirk = dofi_quirk_of(provider),
+	};
+	dofi_fabric_address(&beside, &any, &address);
 }
 
 static void fini(void)
@@ -65,7 +68,7 @@ static struct fi_info *offer_device(const char *domain)
 
 Test(datagram, software_has_udp_at_the_address)
 {
-	static const char *const software[] = { "tcp", "net", "sockets" };
+	static const char *const software[] = { "tcp", "sockets" };
 	size_t i;
 
 	offer_datagrams("udp", "10.0.0.1", 1472);
@@ -110,7 +113,7 @@ Test(datagram, ipv6_has_udp_as_well)
 	make_ipv6(offer_datagrams("udp", "10.0.0.1", 1472));
 	main_is("tcp", "");
 	make_ipv6(beside.info);
-	dofi_info_address(beside.info, &address);
+	dofi_fabric_address(&beside, &any, &address);
 	cr_assert_eq(find(), 0);
 	cr_expect_eq(((struct sockaddr *)found.info->src_addr)->sa_family, AF_INET6);
 	cr_expect_str_eq(asked_node, "::1");
@@ -289,7 +292,7 @@ static void udp_start(const char *text)
 	dofi_settings_read();
 	cr_assert_eq(dofi_params_parse(text, &params, why, sizeof(why)), 0);
 	cr_assert_eq(dofi_fabric_choose(&params, &beside), 0);
-	dofi_info_address(beside.info, &address);
+	dofi_fabric_address(&beside, &any, &address);
 	cr_assert_eq(find(), 0);
 	cr_assert_eq(dofi_fabric_start(&udp.progress, &tcp_ops, beside.info), 0);
 	cr_assert_eq(dofi_datagram_start(&found, &udp.fabric), 0);
@@ -350,9 +353,8 @@ static void send_whole(size_t len)
 	struct side *from = &udp.side[0];
 
 	message_fill(len);
-	sent.rdm = &from->rdm;
-	cr_assert_eq(fi_send(from->rdm.fid, message, len, NULL, udp.peer,
-			     dofi_rdm_context_of(&sent)), 0);
+	dofi_rdm_buffer_init(&sent, &from->rdm, NULL);
+	cr_assert_eq(fi_send(from->rdm.fid, message, len, NULL, udp.peer, &sent), 0);
 	message_came(len);
 	await(&from->sent);
 }

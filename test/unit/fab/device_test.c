@@ -7,13 +7,13 @@
 #include "fab/device.h"
 
 #include "fab/fake.h"
+#include "fab/tree.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static char sysfs[64];
@@ -22,22 +22,13 @@ static struct fi_device_attr attr = { .name = (char *)"rxe0" };
 static struct sockaddr_storage address;
 static struct dofi_device device;
 
-/* Writes @text to @path below the device's directory. Missing directories are made. */
+/* Writes @text to @path below the device's directory. */
 static void attribute_write(const char *path, const char *text)
 {
-	char name[256], *slash;
-	FILE *f;
+	char below[128];
 
-	snprintf(name, sizeof(name), "%s/rxe0/%s", sysfs, path);
-	for (slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		mkdir(name, 0700);
-		*slash = '/';
-	}
-	f = fopen(name, "w");
-	cr_assert(f != NULL);
-	fputs(text, f);
-	fclose(f);
+	snprintf(below, sizeof(below), "rxe0/%s", path);
+	tree_put(sysfs, below, text);
 }
 
 static void here(const char *ip)

@@ -109,14 +109,12 @@ static void fd_set_ready(int fd, bool ready)
 
 static void eq_signal(void)
 {
-	bool more = fake.eq_head != fake.eq_tail;
-
-	if (more || !fake.fault.stale_signal)
-		fd_set_ready(fake.eq_fd, more);
+	fd_set_ready(fake.eq_fd, fake.eq_head != fake.eq_tail);
 }
 
 static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
+	const int fault = fake.fault.eq_read;	/* loaded once: a test may end it meanwhile */
 	struct fake_event *e;
 	ssize_t ret = -FI_EAGAIN;
 
@@ -125,8 +123,8 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 		return -FI_EAGAIN;
 	fake.eq_errno |= errno;
 	fake.eq_reads++;
-	if (fake.fault.eq_read)
-		return fake.fault.eq_read;
+	if (fault)
+		return fault;
 	pthread_mutex_lock(&fake.lock);
 	e = &fake.event[fake.eq_head % 16];
 	if (fake.eq_head != fake.eq_tail && e->err) {
@@ -165,27 +163,9 @@ static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64
 	return sizeof(*buf);
 }
 
-static ssize_t eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,
-			uint64_t flags)
-{
-	ssize_t n = eq_read(eq, event, buf, len, flags);
-
-	(void)timeout;
-	if (eq != &fake.eq)
-		return n;
-	fake.eq_sreads++;
-	pthread_mutex_lock(&fake.lock);
-	fd_set_ready(fake.eq_fd, fake.eq_head != fake.eq_tail);
-	pthread_mutex_unlock(&fake.lock);
-	return n;
-}
-
 static void cq_signal(void)
 {
-	bool more = fake.cq_head != fake.cq_tail;
-
-	if (more || !fake.fault.stale_signal)
-		fd_set_ready(fake.cq_fd, more);
+	fd_set_ready(fake.cq_fd, fake.cq_head != fake.cq_tail);
 }
 
 void fake_guarded(void)
@@ -200,6 +180,7 @@ void fake_guarded(void)
 
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
+	const int fault = fake.fault.cq_read;	/* as in eq_read() */
 	struct fi_cq_data_entry *out = buf;
 	ssize_t n = 0;
 
@@ -208,8 +189,8 @@ static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 	fake_guarded();
 	pthread_testcancel();	/* as in a system call */
 	fake.cq_reads++;
-	if (fake.fault.cq_read)
-		return fake.fault.cq_read;
+	if (fault)
+		return fault;
 	pthread_mutex_lock(&fake.lock);
 	while ((size_t)n < count && fake.cq_head != fake.cq_tail) {
 		struct fake_completion *c = &fake.completion[fake.cq_head % FAKE_QUEUE];
@@ -222,19 +203,6 @@ static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 	if (!n)
 		n = fake.cq_head == fake.cq_tail ? -FI_EAGAIN : -FI_EAVAIL;
 	cq_signal();
-	pthread_mutex_unlock(&fake.lock);
-	return n;
-}
-
-static ssize_t cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
-{
-	ssize_t n = cq_read(cq, buf, count);
-
-	(void)cond;
-	(void)timeout;
-	fake.cq_sreads++;
-	pthread_mutex_lock(&fake.lock);
-	fd_set_ready(fake.cq_fd, fake.cq_head != fake.cq_tail);
 	pthread_mutex_unlock(&fake.lock);
 	return n;
 }
@@ -427,7 +395,7 @@ static struct fi_ops_fabric fabric_ops = {
 };
 static struct fi_ops_ep pep_ops = { .size = sizeof(pep_ops), .getopt = get_opt };
 static struct fi_ops_mr mr_ops = { .size = sizeof(mr_ops), .reg = mr_reg };
-static struct fi_ops_eq eq_ops = { .size = sizeof(eq_ops), .read = eq_read, .sread = eq_sread,
+static struct fi_ops_eq eq_ops = { .size = sizeof(eq_ops), .read = eq_read,
 				 .readerr = eq_readerr };
 static struct fi_ops_cq cq_ops;
 
@@ -478,7 +446,7 @@ static struct fi_ops_domain domain_ops = {
 	.av_open = av_open,
 };
 static struct fi_ops_cq cq_ops = {
-	.size = sizeof(cq_ops), .read = cq_read, .sread = cq_sread, .readerr = cq_readerr
+	.size = sizeof(cq_ops), .read = cq_read, .readerr = cq_readerr
 };
 
 void fake_init(void)

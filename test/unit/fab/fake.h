@@ -41,7 +41,6 @@ struct fake_faults {
 	_Atomic int cq_read, eq_read;	/* returned by reads if not 0; may be set at any time */
 	int cq_readerr;			/* returned by fi_cq_readerr() if not 0 */
 	int trywait;			/* this many fi_trywait() calls return -FI_EAGAIN */
-	bool stale_signal;		/* descriptors stay readable until a read that waits */
 	int mr_times;			/* this many registrations fail with mr */
 	int mr;				/* the error of the mr_times failing registrations */
 	int mr_close;			/* closing a registration fails with this */
@@ -57,7 +56,7 @@ struct fake {
 	struct fake_event event[16];
 	unsigned eq_head, eq_tail;
 	_Atomic int eq_errno;		/* all values of errno at reads of the event queue, ORed */
-	_Atomic unsigned cq_reads, cq_sreads, eq_reads, eq_sreads, trywaits;
+	_Atomic unsigned cq_reads, eq_reads, trywaits;
 	struct fid_fabric *trywait_fabric; /* of the last fi_trywait() */
 
 	/* registrations */

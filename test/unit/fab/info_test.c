@@ -4,10 +4,13 @@
 #include "fab/offer.h"
 
 #include "fab/quirks.h"
+#include "fab/reach.h"
 
 #include <stdio.h>
 
 TestSuite(info, .fini = done);
+
+static const struct dofi_params any;
 
 /* Endpoints that do not connect */
 
@@ -35,12 +38,12 @@ static bool has_long_rxm_frames(void)
 
 Test(info, frames_are_no_longer_than_the_fabric_keeps_in_order)
 {
-	offer_rdm("net");
-	cr_assert_eq(choose("provider=net"), 0);
+	offer_rdm("tcp");
+	cr_assert_eq(choose("provider=tcp"), 0);
 	cr_expect_eq(choice.frame_size, LONG_FRAME);
 	dofi_fabric_release(&choice);
 	offered->ep_attr->max_msg_size = 1000;
-	cr_assert_eq(choose("provider=net"), 0);
+	cr_assert_eq(choose("provider=tcp"), 0);
 	cr_expect_eq(choice.frame_size, 1000);
 	dofi_fabric_release(&choice);
 	free(offered->fabric_attr->prov_name);
@@ -77,7 +80,7 @@ static void expect_frames(const char *layer, const char *variable, size_t most)
 
 Test(info, frames_fit_the_buffers_that_the_user_gave_a_layer)
 {
-	expect_frames("net;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 16384);
+	expect_frames("verbs;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 16384);
 }
 
 Test(info, frames_fit_the_limit_where_a_layer_needs_no_buffers)
@@ -105,7 +108,7 @@ Test(info, a_fabric_of_names_keeps_its_name_and_has_the_loopback_address)
 	name_endpoint(offer_rdm("shm"));
 	cr_assert_eq(choose("provider=shm endpoint=rdm"), 0);
 	cr_expect_str_eq((char *)choice.info->src_addr, "fi_shm://4711-and-more");
-	dofi_info_address(choice.info, &address);
+	dofi_fabric_address(&choice, &any, &address);
 	cr_expect_eq(((struct sockaddr_in *)&address)->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
 	dofi_fabric_release(&choice);
 }
@@ -262,8 +265,7 @@ static const struct {
 } real[] = {
 	{ "shm", true, true, true, DOFI_MR_VIRTUAL, 0, 0, 4096 },
 	{ "tcp;ofi_rxm", false, true, true, DOFI_MR_VIRTUAL, 0, 0, LONG_FRAME },
-	{ "net;ofi_rxm", false, true, true, DOFI_MR_VIRTUAL, 0, 0, 4096 },
-	{ "net", false, true, true, DOFI_MR_VIRTUAL, 0, 0, LONG_FRAME },
+	{ "tcp", false, true, true, DOFI_MR_VIRTUAL, 0, 0, LONG_FRAME },
 	{ "sockets", false, false, false, DOFI_MR_VIRTUAL, FI_DELIVERY_COMPLETE, FI_MR_VIRT_ADDR,
 	  16384 },
 };
@@ -293,8 +295,8 @@ Test(info, real_fabrics_are_what_they_are)
 		cr_expect_eq(choice.write_flags, real[i].write_flags, "%s", text);
 		cr_expect_eq(choice.info->domain_attr->mr_mode, real[i].mr_mode, "%s", text);
 		cr_expect_eq(choice.frame_size, is_short ? 16384 : real[i].frame_size, "%s", text);
-		cr_expect_eq(choice.info->domain_attr->av_type, FI_AV_TABLE, "%s", text);
-		dofi_info_address(choice.info, &address);
+		cr_expect(choice.info->domain_attr->av_type != FI_AV_MAP, "%s", text);
+		dofi_fabric_address(&choice, &any, &address);
 		cr_expect_eq(address.ss_family, AF_INET, "%s", text);
 		dofi_info_limits(&choice, 100, &l);
 		cr_expect(l.max_message_size >= INT64_MAX - 4096, "%s", text);
@@ -315,14 +317,23 @@ Test(info, the_real_rxd_is_refused)
 
 /* Addresses */
 
-static struct sockaddr_storage address_of(struct fi_info *info)
+static struct sockaddr_storage address_by(struct fi_info *info, bool shared_memory,
+					  const struct dofi_params *params)
 {
+	const struct dofi_fabric_choice choice = {
+		.info = info, .quirk = dofi_quirk_of(shared_memory ? "shm" : "nosuch"),
+	};
 	struct sockaddr_storage address;
 
 	memset(&address, 'x', sizeof(address));
-	dofi_info_address(info, &address);
+	dofi_fabric_address(&choice, params, &address);
 	fi_freeinfo(info);
 	return address;
+}
+
+static struct sockaddr_storage address_of(struct fi_info *info)
+{
+	return address_by(info, true, &any);
 }
 
 static void expect_ipv4(const struct sockaddr_storage *address, uint32_t ip)
@@ -358,6 +369,33 @@ Test(address, none_is_loopback)
 	struct sockaddr_storage a = address_of(fake_info("tcp", ""));
 
 	expect_ipv4(&a, INADDR_LOOPBACK);
+}
+
+/* Its address looks like one of IPv4, which only the format denies. */
+static struct fi_info *with_own_address(void)
+{
+	struct fi_info *info = fake_info("psm3", "10.0.0.9");
+
+	info->addr_format = FI_ADDR_PSMX3;
+	return info;
+}
+
+Test(address, of_a_fabric_with_its_own_is_the_hosts)
+{
+	struct sockaddr_storage host = { 0 }, a = address_by(with_own_address(), false, &any);
+
+	cr_assert(dofi_reach_host(&host));
+	cr_expect(!memcmp(&a, &host, sizeof(a)));
+}
+
+Test(address, of_a_fabric_with_its_own_is_the_requested_one)
+{
+	const struct dofi_params v4 = { .address = "10.0.0.7" }, v6 = { .address = "fd00::7" };
+	struct sockaddr_storage a = address_by(with_own_address(), false, &v4);
+
+	expect_ipv4(&a, 0x0a000007);
+	a = address_by(with_own_address(), false, &v6);
+	cr_expect_eq(a.ss_family, AF_INET6);
 }
 
 Test(address, a_foreign_family_is_loopback)
@@ -495,7 +533,9 @@ Test(limits, shared_receive_queues_need_injection)
 
 Test(limits, what_is_gathered_here_has_as_many_segments_as_there_is_room_for)
 {
-	struct dofi_fabric_choice c = { .rdm = true, .shared_memory = true, .target_rdma = true };
+	struct dofi_fabric_choice c = {
+		.rdm = true, .target_rdma = true, .quirk = dofi_quirk_of("shm"),
+	};
 	struct dofi_limits l;
 
 	c.info = fake_info("shm", "");
@@ -503,7 +543,7 @@ Test(limits, what_is_gathered_here_has_as_many_segments_as_there_is_room_for)
 	dofi_info_limits(&c, 100, &l);
 	cr_expect(l.max_iov == 8 && l.max_rdma_iov == 8);
 	cr_expect(l.max_srqs > 0);	/* our own messages need no injection */
-	c.shared_memory = false;	/* the fabric sends large messages */
+	c.quirk = dofi_quirk_of("tcp");	/* the fabric sends large messages */
 	dofi_info_limits(&c, 100, &l);
 	cr_expect(l.max_iov == 1 && l.max_rdma_iov == 8);
 	fi_freeinfo(c.info);

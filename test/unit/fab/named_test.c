@@ -6,35 +6,23 @@
 
 #include "fab/named.h"
 
+#include "fab/tree.h"
+
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static char sysfs[64];
 static struct dofi_params params;
 static char why[160];
 
-/* Writes @text to @path below the directory. Missing directories are made. */
 static void put(const char *path, const char *text)
 {
-	char name[256], *slash;
-	FILE *f;
-
-	snprintf(name, sizeof(name), "%s/%s", sysfs, path);
-	for (slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		mkdir(name, 0700);
-		*slash = '/';
-	}
-	f = fopen(name, "w");
-	cr_assert(f != NULL);
-	fputs(text, f);
-	fclose(f);
+	tree_put(sysfs, path, text);
 }
 
 /* A device with two ports; the second has the address of the loopback interface. */
@@ -96,8 +84,8 @@ Test(named, own_host_name_in_place_of_an_interface)
 	cr_assert_eq(gethostname(own, sizeof(own) - 3), 0);
 	strcat(own, " 0");
 	/* the name of a test machine may have no address */
-	cr_expect(!find(own) ? params.address[0] : strstr(why, "no network interface") != NULL,
-		  "%s", why);
+	cr_expect(find(own) ? strstr(why, "no network interface") != NULL :
+			      strncmp(params.address, "127.", 4) != 0, "%s", why);
 }
 
 Test(named, port_of_a_device_by_its_address)

@@ -42,6 +42,15 @@ Test(params, all_keys)
 	cr_expect_str_eq(params.strict, "0");
 }
 
+Test(params, an_ipv6_address_may_have_brackets)
+{
+	cr_assert_eq(parse("address=[2001:db8::1] domain=[a]"), 0);
+	cr_expect_str_eq(params.address, "2001:db8::1");
+	cr_expect_str_eq(params.domain, "[a]");
+	cr_assert_eq(parse("address=[]"), 0);
+	cr_expect_str_eq(params.address, "[]", "it is not any address");
+}
+
 Test(params, a_value_may_have_equal_signs)
 {
 	cr_assert_eq(parse("domain=a=b="), 0);

@@ -3,6 +3,8 @@
 
 #include "fab/offer.h"
 
+#include <stdio.h>
+
 TestSuite(query, .fini = done);
 TestSuite(query_list, .fini = done);
 
@@ -10,7 +12,6 @@ Test(query, hardware_before_software)
 {
 	offer("nosuch", "10.0.0.1");
 	offer("sockets", "10.0.0.1");
-	offer("net", "10.0.0.1");
 	offer("tcp", "10.0.0.1");
 	offer("verbs", "10.0.0.1");
 	cr_assert_eq(choose(""), 0);
@@ -22,9 +23,24 @@ Test(query, better_software_before_worse)
 	offer("nosuch", "10.0.0.1");
 	offer("sockets", "10.0.0.1");
 	offer("tcp", "10.0.0.1");
-	offer("net", "10.0.0.1");
 	cr_assert_eq(choose(""), 0);
 	cr_expect_str_eq(chosen(), "tcp");
+}
+
+/* libfabric 1.17 offers net besides tcp. */
+Test(query, the_preview_of_tcp_is_not_used)
+{
+	char names[64];
+
+	offer("net", "10.0.0.1");
+	offer_rdm("net");
+	offer("sockets", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen(), "sockets");
+	dofi_fabric_list(false, names, sizeof(names));
+	cr_expect_str_eq(names, "sockets");
+	dofi_fabric_list(true, names, sizeof(names));
+	cr_expect_str_eq(names, "");
 }
 
 Test(query, an_unknown_fabric_serves_if_alone)
@@ -54,6 +70,17 @@ Test(query, loopback_comes_after_interfaces)
 	offer("tcp", "10.0.0.1");
 	cr_assert_eq(choose(""), 0);
 	cr_expect_str_eq(chosen_address(), "10.0.0.1");
+}
+
+Test(query, loopback_alone_is_logged_unless_the_user_chose_it)
+{
+	offer("tcp", "127.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect(strstr(capture.text, "fabric tcp has a loopback address only"), "%s",
+		  capture.text);
+	dofi_fabric_release(&choice);
+	cr_assert_eq(choose("address=127.0.0.1"), 0);
+	cr_expect_str_eq(capture.text, "");
 }
 
 Test(query, all_of_network_127_is_loopback)
@@ -245,7 +272,7 @@ Test(query, the_others_alone_if_asked_for)
 	offer("tcp", "10.0.0.1");
 	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
 	cr_expect(strstr(capture.text, "no connectionless endpoints"), "%s", capture.text);
-	offer_rdm("net");
+	offer_rdm("sockets");
 	cr_assert_eq(choose("endpoint=rdm"), 0);
 	cr_expect(choice.rdm);
 }
@@ -261,10 +288,14 @@ Test(query, of_those_the_best)
 	cr_expect_str_eq(chosen(), "tcp");
 }
 
-Test(query, an_unmeasured_one_is_not_used)
+/* It only has to move messages in order. */
+Test(query, an_unmeasured_one_serves_with_rdma_by_the_target)
 {
 	offer_rdm("nosuch");
-	cr_expect_eq(choose("provider=nosuch endpoint=rdm"), -FI_ENODATA);
+	cr_assert_eq(choose("provider=nosuch endpoint=rdm"), 0);
+	cr_expect(choice.rdm && choice.target_rdma);
+	cr_expect_eq(choice.frame_size, 4096);
+	cr_expect_eq(asked->mode, (FI_CONTEXT | FI_CONTEXT2));
 }
 
 Test(query, a_layer_is_used_if_named)
@@ -405,6 +436,13 @@ Test(query, a_filter_that_leaves_nothing_is_logged)
 	cr_expect(strstr(capture.text, "FI_PROVIDER=nosuch"), "%s", capture.text);
 }
 
+Test(query, an_empty_filter_is_logged)
+{
+	setenv("FI_PROVIDER", "", 1);
+	cr_expect(choose("provider=tcp") < 0);
+	cr_expect(strstr(capture.text, "FI_PROVIDER is set, but empty"), "%s", capture.text);
+}
+
 Test(query, the_filter_and_the_entry_may_contradict)
 {
 	setenv("FI_PROVIDER", "sockets", 1);
@@ -435,6 +473,14 @@ Test(query, an_address_that_is_none_is_logged)
 	cr_expect(strstr(capture.text, "address=eth0"), "%s", capture.text);
 }
 
+Test(query, a_link_local_address_without_its_interface_is_logged)
+{
+	offer("tcp", "10.0.0.1");
+	cr_expect_eq(choose("address=fe80::1"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "address=fe80::1 is link-local: append its interface, as in "
+			 "fe80::1%eth0"), "%s", capture.text);
+}
+
 Test(query, loopback_can_be_asked_for)
 {
 	setenv("FI_PROVIDER", "tcp", 1);
@@ -456,8 +502,9 @@ static const struct {
 	{ NULL, "provider=verbs", "provider=verbs finds no device on this machine", false },
 	{ NULL, "provider=tpc", "provider=tpc: libfabric 1.17 has no such provider, but verbs tcp",
 	  false },
-	{ NULL, "provider=net", "has no such provider; libfabric 1.17 has it, and later versions",
-	  false },
+	{ NULL, "provider=net", "provider=net: net, libfabric 1.17's preview of tcp, is not "
+	  "supported: use tcp", true },
+	{ NULL, "provider=net endpoint=rdm", "is not supported: use tcp", true },
 	{ NULL, "provider=tcp endpoint=rdm",
 	  "no connectionless endpoints (endpoint=rdm); libfabric "
 	  "1.18 or newer is needed",
@@ -502,6 +549,35 @@ Test(query, the_reason_for_no_fabric_is_logged)
 	}
 }
 
+/* Returns whether choosing with ia_params @text fails for net, with @setting of the user. */
+static bool refuses_preview(const char *text, const char *setting)
+{
+	char line[160];
+
+	snprintf(line, sizeof(line), "error: no usable fabric: %s: net, libfabric 1.17's "
+		 "preview of tcp, is not supported: use tcp", setting);
+	return choose(text) == -FI_ENODATA && strstr(capture.text, line);
+}
+
+Test(query, the_preview_of_tcp_alone_is_refused)
+{
+	static const char *const params[] = { "", "provider=tcp", "provider=tcp endpoint=rdm",
+					      "endpoint=msg" };
+	size_t i;
+
+	offer("net", "10.0.0.1");
+	offer_rdm("net");
+	offer_rdm("net;ofi_rxm");
+	setenv("FI_PROVIDER", "net,udp", 1);
+	for (i = 0; i < sizeof(params) / sizeof(params[0]); i++)
+		cr_expect(refuses_preview(params[i], "FI_PROVIDER=net,udp"), "%s: %s", params[i],
+			  capture.text);
+	unsetenv("FI_PROVIDER");
+	cr_expect(refuses_preview("provider=net", "provider=net"), "%s", capture.text);
+	cr_expect(refuses_preview("provider=net;ofi_rxm", "provider=net;ofi_rxm"), "%s",
+		  capture.text);
+}
+
 /* The list of fabrics */
 
 Test(query_list, names_each_fabric_once)
@@ -532,7 +608,7 @@ Test(query_list, what_cannot_be_used_is_left_out)
 
 	offer("tcp;ofi_rxm", "10.0.0.1");
 	offer_rdm("udp;ofi_rxd");
-	offer_rdm("nosuch");
+	offer_rdm("nosuch")->tx_attr->msg_order = 0;
 	dofi_fabric_list(false, names, sizeof(names));
 	cr_expect_str_eq(names, "");
 	dofi_fabric_list(true, names, sizeof(names));

@@ -9,7 +9,7 @@
 #include <rdma/fabric.h>
 #include <stdlib.h>
 
-static const char *const measured[] = { "verbs", "tcp", "net", "sockets", "efa", "shm",
+static const char *const measured[] = { "verbs", "tcp", "sockets", "efa", "shm",
 					"tcp;ofi_rxm", "udp;ofi_rxd" };
 #define MEASURED (sizeof(measured) / sizeof(measured[0]))
 
@@ -17,7 +17,7 @@ Test(quirks, preference_is_hardware_then_faster_software)
 {
 	int i;
 
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 3; i++)
 		cr_expect_eq(dofi_quirk_of(measured[i])->rank, i + 1, "%s", measured[i]);
 }
 
@@ -63,8 +63,8 @@ Test(quirks, datagrams_have_rows_of_their_own)
 
 Test(quirks, a_layer_is_the_same_over_any_fabric)
 {
-	cr_expect_eq(dofi_quirk_of("net;ofi_rxm"), dofi_quirk_of("verbs;ofi_rxm"));
-	cr_expect(dofi_quirk_of("net;ofi_rxm") != dofi_quirk_of("nosuch"));
+	cr_expect_eq(dofi_quirk_of("sockets;ofi_rxm"), dofi_quirk_of("verbs;ofi_rxm"));
+	cr_expect(dofi_quirk_of("sockets;ofi_rxm") != dofi_quirk_of("nosuch"));
 }
 
 /* Otherwise frames that only tcp keeps in order would be sent over a fabric that reorders them. */
@@ -96,21 +96,19 @@ Test(quirks, a_user_can_make_it_the_layer_over_any)
 	}
 }
 
-/* net reports the events of passive endpoints in every queue, so they cannot be kept apart. */
 Test(quirks, event_queues_have_data_since_1_18)
 {
 	static const struct {
 		uint32_t version;
 		const char *provider;
-		bool data, apart;
+		bool data;
 	} known[] = {
-		{ FI_VERSION(1, 17), "tcp", false, false },
-		{ FI_VERSION(1, 17), "net", true, false },
-		{ FI_VERSION(1, 18), "tcp", true, true },
-		{ FI_VERSION(2, 1), "tcp", true, true },
-		{ FI_VERSION(2, 6), "tcp", true, true },
-		{ FI_VERSION(2, 6), "sockets", false, false },
-		{ FI_VERSION(2, 6), "verbs", false, false },
+		{ FI_VERSION(1, 17), "tcp", false },
+		{ FI_VERSION(1, 18), "tcp", true },
+		{ FI_VERSION(2, 1), "tcp", true },
+		{ FI_VERSION(2, 6), "tcp", true },
+		{ FI_VERSION(2, 6), "sockets", false },
+		{ FI_VERSION(2, 6), "verbs", false },
 	};
 	size_t i;
 
@@ -120,7 +118,6 @@ Test(quirks, event_queues_have_data_since_1_18)
 		fake.version = known[i].version;
 		q = dofi_quirk_of(known[i].provider);
 		cr_expect_eq(q->data_in_eq, known[i].data, "%s", known[i].provider);
-		cr_expect_eq(q->listens_apart, known[i].apart, "%s", known[i].provider);
 	}
 }
 
@@ -129,7 +126,7 @@ Test(quirks, waiting_for_a_queue_may_be_a_read)
 {
 	fake.version = FI_VERSION(1, 17);
 	cr_expect(dofi_quirk_of("tcp")->trywait_reads && dofi_quirk_of("verbs")->trywait_reads);
-	cr_expect(!dofi_quirk_of("net")->trywait_reads && !dofi_quirk_of("nosuch")->trywait_reads);
+	cr_expect(!dofi_quirk_of("nosuch")->trywait_reads);
 	fake.version = FI_VERSION(1, 18);
 	cr_expect(!dofi_quirk_of("tcp")->trywait_reads);
 	fake.version = FI_VERSION(2, 6);
@@ -137,14 +134,11 @@ Test(quirks, waiting_for_a_queue_may_be_a_read)
 }
 
 /* A refused fabric is never used. For each fabric that is used, it is known how far to trust it. */
-Test(quirks, connectionless_endpoints_are_used_or_refused_where_measured)
+Test(quirks, a_fabric_that_nobody_measured_moves_messages_alone)
 {
-	size_t i;
+	const struct dofi_quirk *q = dofi_quirk_of("nosuch");
 
-	for (i = 1; i < MEASURED; i++) {
-		const struct dofi_quirk *q = dofi_quirk_of(measured[i]);
-
-		cr_expect(q->rdm != q->refused, "%s", measured[i]);
-	}
-	cr_expect(!dofi_quirk_of("nosuch")->rdm);
+	cr_expect(!q->refused && dofi_quirk_target_rdma(q));
+	cr_expect(q->frame_size && q->frame_size <= dofi_quirk_of("efa")->frame_size);
+	cr_expect(dofi_quirk_of("udp;ofi_rxd")->refused);
 }

@@ -36,35 +36,27 @@ static const struct dofi_eq_traits *traits_of(const char *provider)
 	return &progress.traits;
 }
 
-Test(fabric_start, net_has_stale_signals_and_data_in_its_only_event_queue)
-{
-	const struct dofi_eq_traits *t = traits_of("net");
-
-	cr_expect(t->stale_signal && t->data_in_eq);
-	cr_expect(!t->listens_apart && !t->fails_for_one);
-}
-
 Test(fabric_start, tcp_needs_a_second_event_queue_for_passive_endpoints)
 {
 	const struct dofi_eq_traits *t;
 
 	fake.version = FI_VERSION(2, 1);
 	t = traits_of("tcp");
-	cr_expect(t->data_in_eq && t->listens_apart);
-	cr_expect(!t->stale_signal && !t->fails_for_one);
+	cr_expect(t->data_in_eq && !t->fails_for_one);
+	cr_expect(progress.listen_eq.fid);
 }
 
 Test(fabric_start, verbs_fails_for_one_connection)
 {
 	const struct dofi_eq_traits *t = traits_of("verbs");
 
-	cr_expect(t->fails_for_one);
-	cr_expect(!t->data_in_eq && !t->listens_apart && !t->stale_signal);
+	cr_expect(t->fails_for_one && !t->data_in_eq);
+	cr_expect(!progress.listen_eq.fid);
 }
 
 Test(fabric_start, an_unknown_fabric_has_no_traits)
 {
 	const struct dofi_eq_traits *t = traits_of("fake");
 
-	cr_expect(!t->data_in_eq && !t->listens_apart && !t->stale_signal && !t->fails_for_one);
+	cr_expect(!t->data_in_eq && !t->fails_for_one);
 }

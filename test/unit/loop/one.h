@@ -114,11 +114,6 @@ static inline void init(void)
 	init_as("fake");
 }
 
-static inline void init_net(void)
-{
-	init_as("net");
-}
-
 static inline void init_verbs(void)
 {
 	init_as("verbs");

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,7 +177,7 @@ static void *waiter_run(void *arg)
 	struct waiter *w = arg;
 
 	w->which = NOWHERE;
-	atomic_store(&w->tid, gettid());
+	atomic_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	w->ret = dofi_cno_wait(cno, DAT_TIMEOUT_INFINITE, &w->which);
 	return NULL;
 }

@@ -321,11 +321,14 @@ Test(datagram, the_arguments_of_a_send_are_checked)
 Test(datagram, a_send_needs_a_valid_address_handle)
 {
 	struct dofi_post p = datagram(0, 1);
+	DAT_IB_ADDR_HANDLE ah = { .ah = NULL, .qpn = 77 };
 
 	expect_arg(dofi_ep_post_send_ud(ep, &p), 5);
 	p.ah = NULL;
 	expect_arg(dofi_ep_post_send_ud(ep, &p), 5);
-	p.ah = NOWHERE;
+	p.ah = &ah;
+	expect_arg(dofi_ep_post_send_ud(ep, &p), 5);
+	ah.ah = NOWHERE;
 	expect_arg(dofi_ep_post_send_ud_immed(ep, &p), 5);
 	ah_make(0);
 	service.ah[0].pz = NULL;

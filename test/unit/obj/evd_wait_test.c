@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "thread.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define QUICK 2000	/* microseconds */
@@ -37,7 +38,7 @@ static void *waiter_run(void *arg)
 {
 	struct waiter *w = arg;
 
-	atomic_store(&w->tid, gettid());
+	atomic_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	w->ret = dofi_evd_wait(evd, w->timeout, w->threshold, &w->event, &w->more);
 	return NULL;
 }

@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 TestSuite(obj, .init = objects_init, .fini = ia_fini, .timeout = 60);
 
@@ -30,7 +32,7 @@ static void *other_run(void *arg)
 {
 	struct other *o = arg;
 
-	o->tid = gettid();
+	o->tid = (pid_t)syscall(SYS_gettid);
 	o->ret = o->call(o->handle);
 	return NULL;
 }

@@ -3,7 +3,11 @@
 
 #include "obj/fixture.h"
 
+#include "base/log.h"
+#include "capture.h"
+
 #include <errno.h>
+#include <string.h>
 
 static DAT_PSP_HANDLE psp;
 static DAT_CONN_QUAL qual;
@@ -277,6 +281,20 @@ Test(psp, a_taken_qualifier_is_in_use)
 	expect_type(make(7), DAT_CONN_QUAL_IN_USE);
 	cr_expect_eq(psp, NOWHERE);
 	cr_expect_eq(dofi_psp_pool.used, 0);
+}
+
+/* Such as an address that was removed from its interface after the IA was opened. */
+Test(psp, a_failure_to_listen_is_logged_with_the_address)
+{
+	static struct capture said;
+	const char *text;
+
+	dofi_log_max = DOFI_WARN;
+	transport.listen_result = -EADDRNOTAVAIL;
+	capture_begin(&said);
+	expect_type(make(7), DAT_INTERNAL_ERROR);
+	text = capture_end(&said);
+	cr_expect(strstr(text, "listening at 127.0.0.1, qualifier 7: Cannot assign"), "%s", text);
 }
 
 Test(psp, without_a_free_qualifier_any_is_unavailable)

@@ -213,6 +213,16 @@ DAT_EP_HANDLE datagram_ep(void)
 {
 	return datagram_ep_with(evd);
 }
+
+struct dofi_post datagram(unsigned i, uint64_t cookie)
+{
+	static DAT_IB_ADDR_HANDLE ah;
+	static DAT_LMR_TRIPLET s;
+
+	s = segment(0, 8);
+	ah = (DAT_IB_ADDR_HANDLE){ .ah = (void *)&service.ah[i], .qpn = 77 };
+	return (struct dofi_post){ .n = 1, .iov = &s, .cookie.as_64 = cookie, .ah = &ah };
+}
 #endif
 
 void *ah_make(unsigned i)
@@ -220,16 +230,6 @@ void *ah_make(unsigned i)
 	service.ah[i].references++;
 	service.ah[i].pz = pz;
 	return &service.ah[i];
-}
-
-struct dofi_post datagram(unsigned i, uint64_t cookie)
-{
-	static DAT_LMR_TRIPLET s;
-
-	s = segment(0, 8);
-	return (struct dofi_post){
-		.n = 1, .iov = &s, .cookie.as_64 = cookie, .ah = &service.ah[i], .number = 77,
-	};
 }
 
 static void receive_end(struct dofi_ep *ep, uint8_t kind, uint64_t len, uint32_t immed, int err)

@@ -124,7 +124,7 @@ static uint32_t address_with(const char *text, const char *why)
 		cr_expect_eq(choice.info, NULL);
 		return 0;
 	}
-	dofi_info_address(choice.info, &address);
+	dofi_fabric_address(&choice, &(struct dofi_params){ .provider = "" }, &address);
 	dofi_fabric_release(&choice);
 	return ntohl(((struct sockaddr_in *)&address)->sin_addr.s_addr);
 }

@@ -85,8 +85,8 @@ Test(conf, empty) { recorded("empty"); }
 Test(conf, our_own_file)
 {
 	const char *top = getenv("top_srcdir"), *name[] = {
-		"ofi", "ofi-tcp", "ofi-sockets", "ofi-net", "ofi-shm", "ofi-verbs", "ofi-net-rdm",
-		"ofi-tcp-rdm", "ofi-sockets-rdm", "ofi-rxm", "ofi-efa",
+		"ofi", "ofi-tcp", "ofi-sockets", "ofi-shm", "ofi-verbs", "ofi-tcp-rdm",
+		"ofi-sockets-rdm", "ofi-rxm", "ofi-efa",
 	};
 	char path[4096], want[64], *text;
 	size_t i, api;

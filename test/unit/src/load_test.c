@@ -159,11 +159,11 @@ Test(load, library_with_an_undefined_symbol)
 
 Test(load, library_without_an_entry_point_is_unloaded)
 {
-	cr_assert(!loaded("libanl.so.1"));
-	check_failed("libanl.so.1", -ENOEXEC);
+	cr_assert(!loaded("libBrokenLocale.so.1"));
+	check_failed("libBrokenLocale.so.1", -ENOEXEC);
 	cr_expect(strstr(logged, "dat_provider_init"), "%s", logged);
 	cr_expect_null((void *)lib.init);
-	cr_expect(!loaded("libanl.so.1"));
+	cr_expect(!loaded("libBrokenLocale.so.1"));
 }
 
 /*

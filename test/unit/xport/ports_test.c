@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "capture.h"
+#include "fab/quirks.h"
 #include "obj/fixture.h"
 #include "xport/wire.h"
 
@@ -311,6 +312,24 @@ Test(ports, the_end_of_an_attempt_is_logged_with_its_reason)
 			  capture.text);
 		cr_expect(strstr(capture.text, reasons[i].logged), "%s", capture.text);
 	}
+}
+
+/* A fabric that does not listen on both families. */
+Test(ports, a_refusal_names_the_family_that_may_be_missing)
+{
+	static struct dofi_quirk one_family;
+	struct capture capture;
+
+	one_family = *ia->fabric.quirk;
+	one_family.joins_families = false;
+	ia->fabric.quirk = &one_family;
+	dofi_log_max = DOFI_WARN;
+	attempt(PORT);
+	ep->request.peer.ss_family = AF_INET6;
+	capture_begin(&capture);
+	dofi_port_next(ep, ECONNREFUSED, NULL);
+	capture_end(&capture);
+	cr_expect(strstr(capture.text, "or one that listens on IPv4 only"), "%s", capture.text);
 }
 
 Test(ports, some_addresses_are_of_no_host)

@@ -411,6 +411,45 @@ void dofi_cm_unlisten(struct dofi_cm_listener *l)
 	dofi_progress_post(l->progress, &l->freeing);
 }
 
+/* Listens at the same port of the family that @l->own does not have. */
+static int listen_to_other(bool ipv6, struct dofi_cm_listeners *l)
+{
+	const struct dofi_cm_listener *own = l->own;
+	struct sockaddr_storage any = { .ss_family = ipv6 ? AF_INET6 : AF_INET };
+
+	*dofi_cm_port(&any) = htons(own->port);
+	return dofi_cm_listen(own->progress, (struct sockaddr *)&any, own->ops, own->owner,
+			      &l->other);
+}
+
+int dofi_cm_listen_both(struct dofi_progress *progress, const struct sockaddr_storage *address,
+			bool both, const struct dofi_cm_ops *ops, void *owner,
+			struct dofi_cm_listeners *l)
+{
+	const bool ipv6 = address->ss_family == AF_INET6;
+	int ret, second;
+
+	*l = (struct dofi_cm_listeners){ 0 };
+	ret = dofi_cm_listen(progress, (const struct sockaddr *)address, ops, owner, &l->own);
+	if (ret || !both)
+		return ret;
+	second = listen_to_other(!ipv6, l);
+	/* a host without the family has no peers there */
+	if (second && second != -EAFNOSUPPORT && second != -EADDRNOTAVAIL)
+		dofi_log(DOFI_WARN, DOFI_CM, "port %u: only %s is served; for %s: %s", l->own->port,
+			 ipv6 ? "IPv6" : "IPv4", ipv6 ? "IPv4" : "IPv6", strerror(-second));
+	return 0;
+}
+
+void dofi_cm_unlisten_both(struct dofi_cm_listeners *l)
+{
+	if (l->own)
+		dofi_cm_unlisten(l->own);
+	if (l->other)
+		dofi_cm_unlisten(l->other);
+	*l = (struct dofi_cm_listeners){ 0 };
+}
+
 uint16_t dofi_cm_listener_port(const struct dofi_cm_listener *listener)
 {
 	return listener->port;

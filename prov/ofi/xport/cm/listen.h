@@ -24,6 +24,24 @@ int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
  * dofi_cm_close() for when.
  */
 void dofi_cm_unlisten(struct dofi_cm_listener *listener);
+
+/* The listeners at a port of the two families; NULL where that family is not served. */
+struct dofi_cm_listeners {
+	struct dofi_cm_listener *own, *other;	/* of the family that was asked for, of the other */
+};
+
+/*
+ * Like dofi_cm_listen(); if @both, @address is a wildcard address, also at the same port of the
+ * other family. If the host lacks that family, or another program has the port, the first family
+ * alone is served. A fabric's address is exchanged over the connection, so the fabric's family does
+ * not matter here.
+ */
+int dofi_cm_listen_both(struct dofi_progress *progress, const struct sockaddr_storage *address,
+			bool both, const struct dofi_cm_ops *ops, void *owner,
+			struct dofi_cm_listeners *l);
+/* Closes both, of which either may be NULL. */
+void dofi_cm_unlisten_both(struct dofi_cm_listeners *l);
+
 uint16_t dofi_cm_listener_port(const struct dofi_cm_listener *listener);
 void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener);
 

@@ -9,7 +9,7 @@
  *	byte 12-19 the data that goes with it (obj/cq_data.h), big-endian
  *
  * A fabric's own shared receive context names the buffer in its completions but not the
- * endpoint that took it (measured on tcp, net and sockets of 1.17). It takes buffers without
+ * endpoint that took it (measured on tcp and sockets of 1.17). It takes buffers without
  * regard to watermarks, and gives none back. A frame arrives at its endpoint, which takes a
  * buffer only when it knows that there is a message, and how long it is. The private data of a
  * connection asks the peer to send frames; other peers send none.

@@ -5,6 +5,7 @@
 
 #include "xport/rdm/op.h"
 
+#include "base/line.h"
 #include "obj/ep_dto.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 
 /* Pending frames that need no allocation. More are pending only if receives are posted late. */
 #define SPARES 64
-#define CACHE_LINE 64
 
 /* Copies of frames that are too long to be injected. A ring takes frames of any size. */
 static int copies_open(struct rdm_pz *rpz)
@@ -60,10 +60,10 @@ static int spares_open(struct rdm_pz *rpz)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric_of(rpz->pz->obj.ia);
 	const size_t size = sizeof(struct rdm_pending) + fabric->frame_size;
-	const size_t stride = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	const size_t stride = (size + DOFI_CACHE_LINE - 1) / DOFI_CACHE_LINE * DOFI_CACHE_LINE;
 	size_t i;
 
-	rpz->spares = aligned_alloc(CACHE_LINE, SPARES * stride);
+	rpz->spares = aligned_alloc(DOFI_CACHE_LINE, SPARES * stride);
 	if (!rpz->spares)
 		return -ENOMEM;
 	for (i = 0; i < SPARES; i++) {

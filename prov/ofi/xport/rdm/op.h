@@ -10,6 +10,7 @@
  * arrive after the connection has ended.
  */
 struct rdm_op {
+	struct dofi_rdm_context context;
 	struct rdm_pz *rpz;
 	/* NULL once the connection has ended; protected by the CQ lock */
 	struct rdm_conn *conn;

@@ -17,7 +17,8 @@
 
 static const struct dofi_cm_ops cm_ops;
 
-#define NO_PATH "the peer uses another fabric, or cannot be reached over this one"
+#define NO_PATH \
+	"the peer uses another fabric or address family, or cannot be reached over this one"
 #define ACCEPTOR_DIED "the peer accepted and died"
 #define NO_MEMORY "there is no memory for the connection"
 #define OTHER_HOST "the address is not one of this host, which shared memory does not leave"
@@ -39,6 +40,9 @@ static void connect_otherwise(struct dofi_ep *ep, int err)
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
 		return;
 	}
+	dofi_log(DOFI_INFO, DOFI_CM,
+		 "ep %p: the peer on this host is reached by the network, not by shared memory: %s",
+		 (void *)ep, err ? strerror(err) : "it refused the memory");
 	rdm_conn_close(ep);
 	ep->obj.ia->xport->connect_otherwise(ep);
 }
@@ -181,7 +185,7 @@ static void refused(struct dofi_ep *ep, uint8_t reason)
 
 struct rdm_listener {
 	struct dofi_port port;
-	struct dofi_cm_listener *cm;
+	struct dofi_cm_listeners cm;
 	/* the only service point of a local listener; NULL where there is a port */
 	struct dofi_sp *sp;
 };
@@ -189,26 +193,27 @@ struct rdm_listener {
 static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
 {
 	struct rdm_listener *l = calloc(1, sizeof(*l));
+	const bool any = ia->fabric.wildcard;
 	struct sockaddr_storage address;
 	int ret;
 
 	if (!l)
 		return -ENOMEM;
-	dofi_port_address(&address, &ia->address, ia->fabric.wildcard, number);
-	ret = dofi_cm_listen(&ia->progress, (struct sockaddr *)&address, &cm_ops, l, &l->cm);
+	dofi_port_address(&address, &ia->address, any, number);
+	ret = dofi_cm_listen_both(&ia->progress, &address, any, &cm_ops, l, &l->cm);
 	if (ret) {
 		free(l);
 		return ret;
 	}
 	l->port.ia = ia;
-	l->port.number = dofi_cm_listener_port(l->cm);
+	l->port.number = dofi_cm_listener_port(l->cm.own);
 	*out = &l->port;
 	return 0;
 }
 
 static void listener_close(struct dofi_port *port)
 {
-	dofi_cm_unlisten(((struct rdm_listener *)port)->cm);
+	dofi_cm_unlisten_both(&((struct rdm_listener *)port)->cm);
 }
 
 const struct dofi_ports_ops rdm_ports_ops = { .open = listener_open, .close = listener_close };
@@ -241,10 +246,10 @@ static int name_listen(struct dofi_sp *sp, struct rdm_listener *l)
 	int ret, i;
 
 	if (qual)
-		return dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm);
+		return dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm.own);
 	for (i = 0, ret = -EADDRINUSE; i < NAME_TRIES && ret == -EADDRINUSE; i++) {
 		qual = NAMES_FIRST + dofi_random() % NAMES;
-		ret = dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm);
+		ret = dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm.own);
 	}
 	if (!ret)
 		sp->conn_qual = qual;
@@ -274,7 +279,7 @@ void rdm_unlisten_local(struct dofi_sp *sp)
 
 	if (!l)
 		return;
-	dofi_cm_unlisten(l->cm);
+	dofi_cm_unlisten(l->cm.own);
 	free(l);
 	sp->local_listener = NULL;
 }

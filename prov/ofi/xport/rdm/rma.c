@@ -40,13 +40,13 @@ static ssize_t rma_post(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_
 }
 
 /*
- * A fabric that accepts operations after it refused one gets nothing more until that operation has
- * completed.
+ * A fabric that keeps no order between RDMA operations and messages, or goes on after it refused
+ * one, gets nothing more until the operation has completed.
  */
 static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	const bool alone = rdm_fabric(conn)->quirk->goes_on;
+	const bool alone = !rdm_fabric(conn)->write_ordered;
 	struct rdm_op *op;
 	ssize_t ret;
 
@@ -55,7 +55,7 @@ static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write
 	op = rdm_op_get(conn, dto, false);
 	ret = op ? rma_post(conn, dto, op, write) : -FI_EAGAIN;
 	if (!ret) {
-		op->blocks = alone || (write && !rdm_fabric(conn)->write_ordered);
+		op->blocks = alone;
 		conn->blocking += op->blocks;
 		return 0;
 	}

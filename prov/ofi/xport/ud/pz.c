@@ -151,7 +151,8 @@ static void net_close(struct ud_pz *upz)
 static int rings_open(struct ud_pz *upz)
 {
 	static const struct dofi_progress_ops ops = {
-		.completed = ud_ring_completed, .mixed = true, .failed = dofi_async_ia_failed,
+		.completed = ud_ring_completed, .mixed = true, .poll = ud_ring_poll,
+		.failed = dofi_async_ia_failed,
 	};
 	struct ud_ia *uia = upz->uia;
 	struct dofi_domain *domain = &upz->pz->datagram_rings;

@@ -6,6 +6,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "obj/ep_dto.h"
+#include "obj/ep_queue.h"
 #include "obj/ep_srq.h"
 #include "obj/segments.h"
 #include "obj/tally.h"
@@ -40,12 +41,17 @@ static struct dofi_dto *buffer_take(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 static struct dofi_dto *receive_find(struct ud_ep *uep) DOFI_NEEDS(uep->ep->lock)
 {
 	struct dofi_ep *ep = uep->ep;
+	struct dofi_dto *dto;
 
 	if (!ep->rq.open)
 		return NULL;
 	if (ep->srq)
 		return buffer_take(uep->ep);
-	return uep->matched != ep->rq.next ? dofi_queue_at(&ep->rq, uep->matched++) : NULL;
+	if (uep->matched == ep->rq.next)
+		return NULL;
+	dto = dofi_queue_at(&ep->rq, uep->matched++);
+	dofi_receive_unplain(dto);
+	return dto;
 }
 
 /* Copies the datagram into @dto, behind @header. A positive error if @dto is too short. */
@@ -116,6 +122,13 @@ static void take(struct ud_way *way, const void *header, const unsigned char *by
 		dofi_count_exactly(&upz->uia->ia->count.dropped_no_receive);
 }
 
+ssize_t ud_fast_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
+		     void *context)
+{
+	(void)to, (void)buf, (void)len, (void)desc, (void)unused, (void)context;
+	return 0;
+}
+
 static const unsigned char no_header[DOFI_DATAGRAM_HEADER];
 
 /*
@@ -164,4 +177,21 @@ void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dof
 	}
 	take(&upz->near, no_header, entry->buf, entry->len, sink);
 	dofi_rings_release(entry);
+}
+
+/* Past a SKIP, a broken ring, or an event of another EVD a read goes on. */
+bool ud_ring_poll(struct dofi_cq *cq, struct dofi_sink *sink)
+{
+	struct dofi_link *link = dofi_rings_find(cq);
+	struct dofi_ring_record record;
+
+	dofi_mutex_assert_held(&cq->lock);
+	if (!link)
+		return true;
+	if (!dofi_ring_peek(&link->in, &record))
+		return false;
+	take(&((struct ud_inbox *)link->owner)->upz->near, no_header, record.data, record.len,
+	     sink);
+	dofi_ring_consume(&link->in, &record);
+	return !sink->evd;
 }

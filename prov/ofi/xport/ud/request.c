@@ -20,7 +20,7 @@
 
 struct ud_listener {
 	struct dofi_sp *sp;
-	struct dofi_cm_listener *cm;	/* over the network, or NULL */
+	struct dofi_cm_listeners cm;		/* over the network */
 	struct dofi_cm_listener *near;	/* the local socket of the qualifier, or NULL */
 	LIST_ENTRY(ud_listener) link;
 };
@@ -249,15 +249,15 @@ static struct ud_listener *listener_of(const struct ud_ia *uia, const struct dof
 static int listen_at_any(struct ud_listener *l, struct ud_ia *uia)
 {
 	struct dofi_ia *ia = uia->ia;
+	const bool any = ia->fabric.wildcard;
 	struct sockaddr_storage address;
 	int ret = -EADDRINUSE;
 	unsigned i;
 
 	for (i = 0; i < DOFI_WIRE_DATAGRAM_PORTS && (ret == -EADDRINUSE || ret == -EACCES); i++) {
-		dofi_port_address(&address, &ia->address, ia->fabric.wildcard,
+		dofi_port_address(&address, &ia->address, any,
 				  dofi_wire_datagram_port(l->sp->conn_qual, i));
-		ret = dofi_cm_listen(&ia->progress, (struct sockaddr *)&address, &passive_ops, l,
-				     &l->cm);
+		ret = dofi_cm_listen_both(&ia->progress, &address, any, &passive_ops, l, &l->cm);
 	}
 	return ret;
 }
@@ -300,7 +300,7 @@ void ud_listen(struct dofi_sp *sp)
 		report(sp, near, " within the host");
 	if (uia->fabric)
 		report(sp, listen_at_any(l, uia), "");
-	if (l->cm || l->near)
+	if (l->cm.own || l->near)
 		LIST_INSERT_HEAD(&uia->listeners, l, link);
 	else
 		free(l);
@@ -315,8 +315,7 @@ void ud_unlisten(struct dofi_sp *sp)
 	LIST_REMOVE(l, link);
 	if (l->near)
 		dofi_cm_unlisten(l->near);
-	if (l->cm)
-		dofi_cm_unlisten(l->cm);
+	dofi_cm_unlisten_both(&l->cm);
 	free(l);
 }
 

@@ -27,9 +27,7 @@ int ud_sends_open(struct ud_pz *upz)
 		return -ENOMEM;
 	}
 	for (i = 0; i < UD_SENDS; i++) {
-		upz->send[i].buffer = (struct dofi_rdm_buffer){
-			.rdm = &upz->rdm, .data = upz->memory + i * stride,
-		};
+		dofi_rdm_buffer_init(&upz->send[i].buffer, &upz->rdm, upz->memory + i * stride);
 		STAILQ_INSERT_TAIL(&upz->free, &upz->send[i], link);
 	}
 	return 0;
@@ -118,7 +116,7 @@ static ssize_t sendmsg_copy(struct ud_pz *upz, const struct ud_peer *peer, struc
 	void *desc = dofi_local_mr_desc(upz->mr);
 	const struct fi_msg msg = {
 		.msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = peer->to,
-		.context = dofi_rdm_context_of(&s->buffer),
+		.context = &s->buffer,
 	};
 
 	return fi_sendmsg(upz->rdm.fid, &msg, FI_COMPLETION);

@@ -11,6 +11,7 @@
 #include "xport/ud/frame.h"
 #include "xport/ud/inbox.h"
 #include "xport/ud/peer.h"
+#include "xport/ud/recv.h"
 #include "xport/ud/pz.h"
 #include "xport/ud/request.h"
 #include "xport/ud/send.h"
@@ -250,6 +251,7 @@ static const struct dofi_xport xport = {
 	.reject = ud_reject,
 	.close = ep_close,
 	.submit = ud_submit,
+	.recv = ud_fast_recv,
 	.holds = holds,
 	.resume = resume,
 	.srq_fed = srq_fed,

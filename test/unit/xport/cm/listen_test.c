@@ -134,6 +134,104 @@ Test(cm_listen, there_may_be_no_room_for_it)
 	cr_expect(!cm.listener);
 }
 
+/* Both families */
+
+static const struct dofi_cm_ops no_ops;
+
+struct both_call {
+	struct sockaddr_storage address;
+	bool both;
+	struct dofi_cm_listeners l;
+	int ret;
+};
+
+static void do_listen_both(void *arg)
+{
+	struct both_call *c = arg;
+
+	c->ret = dofi_cm_listen_both(&cm.progress, &c->address, c->both, &no_ops, NULL, &c->l);
+}
+
+static void do_unlisten_both(void *arg)
+{
+	dofi_cm_unlisten_both(arg);
+}
+
+/* Whether a connection to @port of this host succeeds. */
+static bool connects(int family, uint16_t port)
+{
+	struct sockaddr_in in = {
+		.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct sockaddr_in6 in6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(port),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT,
+	};
+	const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int ret = family == AF_INET ? connect(fd, (struct sockaddr *)&in, sizeof(in)) :
+				      connect(fd, (struct sockaddr *)&in6, sizeof(in6));
+
+	close(fd);
+	return !ret;
+}
+
+static void listens_to_both(int family)
+{
+	struct both_call c = { .address.ss_family = (sa_family_t)family, .both = true };
+	uint16_t port;
+
+	cm_do(do_listen_both, &c);
+	cr_assert_eq(c.ret, 0);
+	cr_assert(c.l.own && c.l.other);
+	port = dofi_cm_listener_port(c.l.own);
+	cr_expect_eq(dofi_cm_listener_port(c.l.other), port);
+	cr_expect(connects(AF_INET, port) && connects(AF_INET6, port));
+	cm_do(do_unlisten_both, &c.l);
+	cr_expect(!c.l.own && !c.l.other);
+	cr_expect(!connects(AF_INET, port) && !connects(AF_INET6, port));
+}
+
+Test(cm_listen, one_call_serves_both_families)
+{
+	listens_to_both(AF_INET);
+	listens_to_both(AF_INET6);
+}
+
+Test(cm_listen, one_family_is_served_where_the_other_is_taken)
+{
+	struct both_call c = { .address.ss_family = AF_INET, .both = true };
+	uint16_t port;
+
+	cm.wildcard = true;
+	cr_assert_eq(cm_listen(AF_INET6), 0);
+	port = dofi_cm_listener_port(cm.listener);
+	((struct sockaddr_in *)&c.address)->sin_port = htons(port);
+	cm_do(do_listen_both, &c);
+	cr_assert_eq(c.ret, 0);
+	cr_expect(c.l.own && !c.l.other);
+	cr_expect_eq(logged("only IPv4 is served; for IPv6: Address already in use"), 1);
+	cm_do(do_unlisten_both, &c.l);
+	c.address.ss_family = AF_INET6;
+	cm_do(do_listen_both, &c);
+	cr_expect_eq(c.ret, -EADDRINUSE);
+	cr_expect(!c.l.own && !c.l.other);
+	cm_unlisten();
+}
+
+Test(cm_listen, one_family_is_served_where_one_is_asked_for)
+{
+	struct both_call c = { .address.ss_family = AF_INET };
+	uint16_t port;
+
+	cm_do(do_listen_both, &c);
+	cr_assert_eq(c.ret, 0);
+	cr_expect(!c.l.other);
+	port = dofi_cm_listener_port(c.l.own);
+	cr_expect(connects(AF_INET, port) && !connects(AF_INET6, port));
+	cm_do(do_unlisten_both, &c.l);
+}
+
 /* Strangers */
 
 struct offender {

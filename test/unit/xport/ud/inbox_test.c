@@ -396,6 +396,72 @@ Test(xport_ud_inbox, of_a_freed_pz_that_is_full_drops_datagrams)
 	ud_far.pz = NULL;
 }
 
+/* A program that polls */
+
+/* Polls @evd until the progress thread leaves the rings of far to the program. */
+static void take_over(DAT_EVD_HANDLE evd)
+{
+	struct dofi_cq *cq = &ud_part(&ud_far)->near.domain->cq;
+	DAT_EVENT event;
+
+	while (!atomic_load(&cq->programs_poll))
+		cr_assert_eq(dofi_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+}
+
+static uint64_t counted(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+Test(xport_ud_inbox, gives_a_datagram_to_the_thread_that_polls)
+{
+	const struct dofi_evd *evd = ud_far.evd;
+	uint64_t straight, queued;
+	DAT_EVENT event;
+	unsigned i;
+
+	meet();
+	for (i = 0; i < 10; i++) {
+		ud_recv(&ud_far, 0, 100, i);
+		take_over(ud_far.evd);
+		straight = counted(&evd->count_of.straight);
+		queued = counted(&evd->count_of.completion);
+		ud_send(&ud_near, near_ah, &ud_far, 0, 10, 1);
+		ud_sent_one(&ud_near, 1);
+		while (dofi_evd_dequeue(ud_far.evd, &event) == DAT_QUEUE_EMPTY)
+			;
+		cr_expect_eq(event.event_number, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+		cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, i);
+		cr_expect_eq(event.event_data.dto_completion_event_data.transfered_length,
+			     UD_GRH + 10);
+		cr_expect_eq(ud_extension(&event)->type, DAT_IB_UD_RECV);
+		if (counted(&evd->count_of.straight) == straight + 1)
+			return;
+		/* the progress thread read the ring after a pause of this thread */
+		cr_assert_eq(counted(&evd->count_of.completion), queued + 1);
+	}
+	cr_assert(false, "each of %u datagrams was queued", i);
+}
+
+Test(xport_ud_inbox, is_read_on_past_the_datagram_of_another_evd)
+{
+	struct ud_side other = ud_far;
+
+	meet();
+	other.evd = evd_make(64, EVD_ALL_FLAGS);
+	succeed(ud_ep_try(ud_far.pz, other.evd, &other.ep));
+	ud_recv(&other, 200, 100, 1);
+	ud_recv(&ud_far, 0, 100, 2);
+	take_over(ud_far.evd);
+	ud_send(&ud_near, near_ah, &other, 0, 10, 3);
+	ud_send(&ud_near, near_ah, &ud_far, 0, 20, 4);
+	ud_received(&ud_far, 2, 20);
+	cr_expect_eq(dofi_evd_pending(other.evd), 1);
+	ud_received(&other, 1, 10);
+	ud_sent_one(&ud_near, 3);
+	ud_sent_one(&ud_near, 4);
+}
+
 /* Peers that send nonsense */
 
 static void write_bytes(const void *bytes, size_t len)

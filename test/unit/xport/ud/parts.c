@@ -9,10 +9,12 @@
 #include "xport/wire.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 struct ud_side ud_near, ud_far, ud_third;
@@ -218,10 +220,11 @@ void ud_recv(const struct ud_side *s, size_t offset, size_t length, uint64_t coo
 struct dofi_post ud_post(const struct ud_side *from, struct ud_peer *ah, DAT_EP_HANDLE to,
 			 const DAT_LMR_TRIPLET *iov)
 {
+	static DAT_IB_ADDR_HANDLE handle;
+
 	(void)from;
-	return (struct dofi_post){
-		.n = 1, .iov = iov, .ah = ah, .number = ud_number(to),
-	};
+	handle = (DAT_IB_ADDR_HANDLE){ .ah = (void *)ah, .qpn = ud_number(to) };
+	return (struct dofi_post){ .n = 1, .iov = iov, .ah = &handle };
 }
 
 void ud_send(const struct ud_side *from, struct ud_peer *ah, const struct ud_side *to,
@@ -334,12 +337,34 @@ void ud_counts(const struct ud_side *s, const uint64_t *counter, uint64_t n)
 
 /* Exchanges */
 
+/*
+ * Reserves the first datagram port of @qual among the tests of this host, until the process ends:
+ * the kernel gives a port that a test frees to another test, and two qualifiers can share one.
+ */
+static bool port_reserve(DAT_CONN_QUAL qual)
+{
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-test/datagram-port/%u",
+		 dofi_wire_datagram_port(qual, 0));
+	if (!bind(fd, (struct sockaddr *)&name, sizeof(name)))
+		return true;
+	cr_assert_eq(errno, EADDRINUSE);
+	close(fd);
+	return false;
+}
+
 DAT_PSP_HANDLE ud_listen_any(const struct ud_side *s, DAT_CONN_QUAL *qual)
 {
 	DAT_PSP_HANDLE psp;
 
-	succeed(dofi_psp_create_any(ia, qual, s->evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	return psp;
+	for (;;) {
+		succeed(dofi_psp_create_any(ia, qual, s->evd, DAT_PSP_CONSUMER_FLAG, &psp));
+		if (port_reserve(*qual))
+			return psp;
+		succeed(dofi_psp_free(psp));
+	}
 }
 
 DAT_RETURN ud_call_at(const struct ud_side *s, DAT_CONN_QUAL qual, DAT_TIMEOUT timeout,

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which address of this host peers on other hosts are likely to reach. */
+
+#include "fab/reach.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Flags of a route (linux/route.h, linux/ipv6_route.h). */
+#define UP 0x1u
+#define REJECT 0x200u
+
+/* An interface below a bond, a VLAN or a bridge may have others below it. */
+#define DEEPEST 4
+
+static FILE *route_file(const char *procfs, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", procfs, name);
+	return fopen(path, "re");
+}
+
+/* Writes the interface of the IPv4 default route with the least metric. */
+static void default_ipv4(const char *procfs, char *interface)
+{
+	unsigned destination, flags, metric, mask, least = UINT_MAX;
+	FILE *f = route_file(procfs, "route");
+	char line[256], name[IF_NAMESIZE];
+
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%15s %x %*x %x %*u %*u %u %x", name, &destination, &flags,
+			   &metric, &mask) == 5 &&
+		    !destination && !mask && flags & UP && !(flags & REJECT) && metric < least) {
+			least = metric;
+			strcpy(interface, name);
+		}
+	fclose(f);
+}
+
+/* As default_ipv4(), of IPv6. The kernel's last route rejects all that no other takes. */
+static void default_ipv6(const char *procfs, char *interface)
+{
+	unsigned length, flags, metric, least = UINT_MAX;
+	FILE *f = route_file(procfs, "ipv6_route");
+	char line[256], to[33], name[IF_NAMESIZE];
+
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%32s %x %*s %*x %*s %x %*x %*x %x %15s", to, &length, &metric,
+			   &flags, name) == 5 &&
+		    !length && strspn(to, "0") == 32 && flags & UP && !(flags & REJECT) &&
+		    metric < least) {
+			least = metric;
+			strcpy(interface, name);
+		}
+	fclose(f);
+}
+
+void dofi_routes_read(struct dofi_routes *routes, const char *sysfs, const char *procfs)
+{
+	*routes = (struct dofi_routes){ .sysfs = sysfs };
+	default_ipv4(procfs, routes->interface[0]);
+	default_ipv6(procfs, routes->interface[1]);
+}
+
+static bool has(const struct dofi_routes *routes, const char *interface, const char *file)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s/%s", routes->sysfs, interface, file);
+	return !access(path, F_OK);
+}
+
+/* False also if the kernel does not know the state, as of a tunnel. */
+static bool is_down(const struct dofi_routes *routes, const char *interface)
+{
+	char path[PATH_MAX], state[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s/operstate", routes->sysfs, interface);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(state, sizeof(state), f))
+		state[0] = 0;
+	fclose(f);
+	return !strncmp(state, "down", 4) || !strncmp(state, "lowerlayerdown", 14) ||
+	       !strncmp(state, "notpresent", 10);
+}
+
+/* Returns whether a device is behind @interface, or behind one that it is made of. */
+static bool has_device(const struct dofi_routes *routes, const char *interface, int depth)
+{
+	static const char lower[] = "lower_";
+	char path[PATH_MAX];
+	bool found = has(routes, interface, "device");
+	struct dirent *d;
+	DIR *dir;
+
+	if (found || depth == DEEPEST)
+		return found;
+	snprintf(path, sizeof(path), "%s/%s", routes->sysfs, interface);
+	dir = opendir(path);
+	while (dir && !found && (d = readdir(dir)))
+		if (!strncmp(d->d_name, lower, sizeof(lower) - 1))
+			found = has_device(routes, d->d_name + sizeof(lower) - 1, depth + 1);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* In this order they are preferred. */
+enum { DEFAULT_ROUTE, DEVICE, OTHER, BRIDGE_OR_TUNNEL, KINDS };
+
+static int kind_of(const struct dofi_routes *routes, const char *interface)
+{
+	if (!interface[0])
+		return OTHER;
+	if (!strcmp(interface, routes->interface[0]) || !strcmp(interface, routes->interface[1]))
+		return DEFAULT_ROUTE;
+	if (has_device(routes, interface, 0))
+		return DEVICE;
+	return has(routes, interface, "bridge") || has(routes, interface, "tun_flags") ?
+		       BRIDGE_OR_TUNNEL : OTHER;
+}
+
+enum { GLOBAL, LINK_LOCAL, LOOPBACK, SCOPES };
+
+static int scope_of(const struct sockaddr *sa)
+{
+	const struct in6_addr *a6 = &((const struct sockaddr_in6 *)sa)->sin6_addr;
+	in_addr_t a4;
+
+	if (sa->sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(a6) ? LOOPBACK :
+		       IN6_IS_ADDR_LINKLOCAL(a6) ? LINK_LOCAL : GLOBAL;
+	a4 = ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr);
+	return a4 >> 24 == 127 ? LOOPBACK : a4 >> 16 == (169u << 8 | 254) ? LINK_LOCAL : GLOBAL;
+}
+
+bool dofi_reach_is_loopback(const struct sockaddr *sa)
+{
+	return (sa->sa_family == AF_INET || sa->sa_family == AF_INET6) && scope_of(sa) == LOOPBACK;
+}
+
+_Static_assert(SCOPES * 2 * KINDS * 2 <= DOFI_REACH_RANKS, "all ranks are different");
+
+int dofi_reach_rank(const struct dofi_routes *routes, const char *interface,
+		    const struct sockaddr *sa)
+{
+	int rank = scope_of(sa);
+
+	rank = rank * 2 + is_down(routes, interface);
+	rank = rank * KINDS + kind_of(routes, interface);
+	return rank * 2 + (sa->sa_family == AF_INET6);
+}
+
+static size_t address_size(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+bool dofi_reach_host(struct sockaddr_storage *address)
+{
+	int rank, best = DOFI_REACH_RANKS;
+	struct dofi_routes routes;
+	struct ifaddrs *list, *i;
+
+	if (getifaddrs(&list))
+		return false;
+	dofi_routes_read(&routes, DOFI_REACH_SYSFS, DOFI_REACH_PROCFS);
+	for (i = list; i; i = i->ifa_next) {
+		const struct sockaddr *sa = i->ifa_addr;
+
+		if (!sa || !(i->ifa_flags & IFF_UP) ||
+		    (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
+			continue;
+		rank = dofi_reach_rank(&routes, i->ifa_name, sa);
+		if (rank < best) {
+			best = rank;
+			memcpy(address, sa, address_size(sa));
+		}
+	}
+	freeifaddrs(list);
+	return best < DOFI_REACH_RANKS;
+}

@@ -1,5 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The conformance suite over libfabric's net.
-
-exec "${top_srcdir:-.}/test/conform/fabric.sh" net

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The growth of the kernel's table of descriptors. */
+
+#include "base/fd_table.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The descriptors that the table has room for, open or not. */
+static unsigned room(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	unsigned size = 0;
+	char line[128];
+
+	cr_assert(f != NULL);
+	while (!size && fgets(line, sizeof(line), f))
+		if (sscanf(line, "FDSize: %u", &size) != 1)
+			size = 0;
+	fclose(f);
+	return size;
+}
+
+static void limit_to(rlim_t most)
+{
+	struct rlimit limit;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* ThreadSanitizer has a thread of its own in each process. */
+static bool has_one_thread(void)
+{
+	struct stat st;
+
+	cr_assert_eq(stat("/proc/self/task", &st), 0);
+	return st.st_nlink == 3;
+}
+
+Test(fd_table, one_thread)
+{
+	const int next = dup(0);
+
+	close(next);
+	if (!has_one_thread())
+		return;
+	limit_to(2 * DOFI_FD_ROOM);
+	errno = ENOENT;
+	dofi_fd_table_grow();
+	cr_expect_eq(errno, ENOENT);
+	cr_expect(room() >= DOFI_FD_ROOM, "%u", room());
+	cr_expect_eq(dup(0), next, "no descriptor stays open");
+}
+
+Test(fd_table, no_more_than_the_process_may_have)
+{
+	if (!has_one_thread())
+		return;
+	limit_to(512);
+	dofi_fd_table_grow();
+	cr_expect(room() >= 512 && room() < DOFI_FD_ROOM, "%u", room());
+	dofi_fd_table_grow();
+}
+
+Test(fd_table, no_descriptor_left)
+{
+	const int first = dup(0);
+	int fd;
+
+	limit_to(32);
+	while (dup(0) >= 0)
+		;
+	dofi_fd_table_grow();
+	cr_expect_eq(fcntl(31, F_GETFD), 0, "open ones stay");
+	/* a checker needs some when the test ends */
+	for (fd = first; fd < 32; fd++)
+		close(fd);
+}
+
+static void *waits(void *arg)
+{
+	sem_wait(arg);
+	return NULL;
+}
+
+/* Growing would wait, and the caller may need no more descriptors than there are. */
+Test(fd_table, several_threads)
+{
+	const unsigned before = room();
+	pthread_t thread;
+	sem_t end;
+
+	sem_init(&end, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, waits, &end), 0);
+	limit_to(2 * DOFI_FD_ROOM);
+	dofi_fd_table_grow();
+	cr_expect_eq(room(), before);
+	sem_post(&end);
+	pthread_join(thread, NULL);
+}
