@@ -3,6 +3,7 @@
  * datinfo: prints the registered IA names, the fabric below each, and every attribute with its
  * origin. Uses only the public API; one source for uDAPL 1.2 and DAT 2.0.
  */
+#include "datperf.h"
 #include "info_caps.h"
 #include "info_conf.h"
 #include "info_conf_append.h"
@@ -12,12 +13,14 @@
 #include "info_list.h"
 #include "info_registry.h"
 #include "info_settings.h"
+#include "info_wrap.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "unversioned"
@@ -34,6 +37,7 @@ struct opts {
 	const char *device; /* NULL: all IAs */
 	bool list, conf, append, caps, settings, doctor, json;
 	pid_t counters;		/* process to query for counters; 0: none */
+	struct doctor_peer peer; /* of the doctor */
 	const char *explain;	/* number or name to explain */
 	char path[PATH_MAX];	/* of dat.conf, for conf */
 };
@@ -57,7 +61,9 @@ static const char help_text[] =
 	"  -D, --device NAME    only this IA\n"
 	"  -l, --list           only names, fabrics and addresses, one line per IA\n"
 	"      --doctor         try every IA, check the machine, and print what to do about\n"
-	"                       what does not work\n"
+	"                       what does not work; or, with a host behind the options,\n"
+	"                       check the path to \"datperf --server\" there\n"
+	"  -p, --port N         the server's port, for --doctor with a host (62050)\n"
 	"      --counters PID   print the counters of a process that uses this provider\n"
 	"      --conf           print dat.conf entries for the fabrics of this machine\n"
 	"      --append         with --conf: append those that dat.conf lacks\n"
@@ -409,6 +415,7 @@ static const struct option long_options[] = {
 	{ "append", no_argument, NULL, OPT_APPEND },
 	{ "capabilities", no_argument, NULL, OPT_CAPS },
 	{ "doctor", no_argument, NULL, OPT_DOCTOR },
+	{ "port", required_argument, NULL, 'p' },
 	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	{ "settings", no_argument, NULL, OPT_SETTINGS },
 	{ "json", no_argument, NULL, 'j' },
@@ -429,6 +436,19 @@ static int parse_pid(const char *text, pid_t *pid)
 		return EXIT_USAGE;
 	}
 	*pid = (pid_t)v;
+	return -1;
+}
+
+static int parse_port(const char *text, unsigned *port)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	if (end == text || *end || !v || v > UINT16_MAX) {
+		fprintf(stderr, "datinfo: \"%s\" is not a port\n", text);
+		return EXIT_USAGE;
+	}
+	*port = (unsigned)v;
 	return -1;
 }
 
@@ -456,7 +476,7 @@ static int parse(int argc, char **argv, struct opts *opts)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "D:ljhV", long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "D:ljp:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'D':
 			opts->device = optarg;
@@ -480,6 +500,10 @@ static int parse(int argc, char **argv, struct opts *opts)
 		case OPT_DOCTOR:
 			opts->doctor = true;
 			break;
+		case 'p':
+			if (parse_port(optarg, &opts->peer.port) >= 0)
+				return EXIT_USAGE;
+			break;
 		case OPT_EXPLAIN:
 			opts->explain = optarg;
 			break;
@@ -501,6 +525,8 @@ static int parse(int argc, char **argv, struct opts *opts)
 	}
 	if (opts->caps && !opts->device && optind < argc)
 		opts->device = argv[optind++];
+	if (opts->doctor && optind < argc)
+		opts->peer.host = argv[optind++];
 	if (opts->append && !opts->conf) {
 		fputs("datinfo: --append needs --conf\n", stderr);
 		return EXIT_USAGE;
@@ -511,20 +537,50 @@ static int parse(int argc, char **argv, struct opts *opts)
 	return EXIT_USAGE;
 }
 
-/* Makes an IA of this provider available to opts->conf, whatever dat.conf has. */
-static bool prepare_conf(struct opts *opts)
+/* The path of dat.conf, for the process after execv() in prepare_conf(). */
+#define CONF_VARIABLE "DATINFO_CONF"
+
+/*
+ * Makes an IA of this provider available to opts->conf, whatever dat.conf has. OFED's registry has
+ * read dat.conf before main(), so with it the program starts again.
+ */
+static bool prepare_conf(struct opts *opts, char **argv)
 {
+	const char *path = secure_getenv(CONF_VARIABLE);
+
 	opts->device = NULL;
-	conf_path(opts->path, sizeof(opts->path));
-	if (conf_own_only(PROVIDER_DIR))
+	if (path) {
+		snprintf(opts->path, sizeof(opts->path), "%s", path);
 		return true;
+	}
+	conf_path(opts->path, sizeof(opts->path));
+	if (conf_own_only(PROVIDER_DIR)) {
+		if (!registry_is_another())
+			return true;
+		/* a privileged process ignores the variable, and would start again for ever */
+		if (!setenv(CONF_VARIABLE, opts->path, 1) && !secure_getenv(CONF_VARIABLE))
+			errno = EPERM;
+		else
+			execv("/proc/self/exe", argv);
+	}
 	fprintf(stderr, "datinfo: %s\n", strerror(errno));
 	return false;
 }
 
+static bool run_doctor(const char *device, const struct doctor_peer *peer)
+{
+	const size_t width = wrap_width(stdout);
+	FILE *lines = width ? wrap_open(stdout, width) : NULL;
+	bool works = doctor(lines ? lines : stdout, device, peer);
+
+	if (lines)
+		fclose(lines);
+	return works;
+}
+
 int main(int argc, char **argv)
 {
-	struct opts opts = { .device = NULL };
+	struct opts opts = { .device = NULL, .peer.port = DATPERF_PORT };
 	struct registry registry = { .n = 0 };
 	int status = parse(argc, argv, &opts);
 
@@ -534,14 +590,14 @@ int main(int argc, char **argv)
 		return show_counters(opts.counters);
 	if (opts.explain)
 		return show_explained(opts.explain);
-	if (opts.conf && !opts.settings && !prepare_conf(&opts))
+	if (opts.conf && !opts.settings && !prepare_conf(&opts, argv))
 		return EXIT_FAILURE;
 	if (opts.doctor && opts.json) {
 		fputs("datinfo: --doctor prints no JSON\n", stderr);
 		return EXIT_USAGE;
 	}
 	if (opts.doctor)
-		return doctor(stdout, opts.device) ? EXIT_SUCCESS : EXIT_FAILURE;
+		return run_doctor(opts.device, &opts.peer) ? EXIT_SUCCESS : EXIT_FAILURE;
 	if (opts.settings)
 		reason_keep_level();
 	if (registry_read(&registry))

@@ -112,13 +112,15 @@ static int run_child(const struct perf_opts *opts, int fd)
 	return EXIT_FAILURE;
 }
 
-/* Returns true if a report arrived within @timeout_ms. */
-static bool read_report(int fd, int timeout_ms, struct report *report)
+/* Returns NULL if a report arrived within @timeout_ms, else why there is none. */
+static const char *read_report(int fd, int timeout_ms, struct report *report)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
-	return poll(&pfd, 1, timeout_ms) > 0 &&
-	       read(fd, report, sizeof(*report)) == sizeof(*report);
+	if (poll(&pfd, 1, timeout_ms) <= 0)
+		return "the server process did not open the device in time; see --timeout";
+	return read(fd, report, sizeof(*report)) == sizeof(*report) ?
+		       NULL : "the server process exited without a report";
 }
 
 /* Reaps the child. Kills it at once without @wait, else if it does not exit within EXIT_MS. */
@@ -138,13 +140,15 @@ static int reap_child(pid_t pid, int fd, bool wait)
 static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 {
 	struct report report = { .port = 0 };
+	const char *why;
 	char err[ERR_LEN];
 	int status;
 
 	/* opening a device may take as long as the timeout for a silent peer */
-	if (!read_report(fd, (int)opts->timeout_ms, &report)) {
+	why = read_report(fd, (int)opts->timeout_ms, &report);
+	if (why) {
 		reap_child(pid, fd, false);
-		return fail("the server process exited without a report");
+		return fail(why);
 	}
 	if (report.failed) {
 		reap_child(pid, fd, true);

@@ -4,8 +4,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdbool.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -76,6 +79,77 @@ static const char *bytes_text(unsigned long long bytes, char *buf, size_t len)
 		bytes /= 1024;
 	snprintf(buf, len, "%llu %s", bytes, units[i]);
 	return buf;
+}
+
+/* --- descriptors ---------------------------------------------------------- */
+
+#define FILES_AMPLE 4096
+
+static enum check_state check_files(char *text, size_t len)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY) {
+		snprintf(text, len, "unlimited");
+		return CHECK_OK;
+	}
+	if (limit.rlim_cur >= FILES_AMPLE) {
+		snprintf(text, len, "%llu", (unsigned long long)limit.rlim_cur);
+		return CHECK_OK;
+	}
+	snprintf(text, len,
+		 "limited to %llu, and each connection has one: a program with more connections "
+		 "needs \"ulimit -n %d\", nofile in /etc/security/limits.conf, or LimitNOFILE in a "
+		 "service",
+		 (unsigned long long)limit.rlim_cur, FILES_AMPLE);
+	return CHECK_NOTE;
+}
+
+/* --- interfaces ----------------------------------------------------------- */
+
+/* Appends the name of an interface, once: the list has a row for each address. */
+static void name_add(char *names, size_t len, const char *name)
+{
+	char word[IF_NAMESIZE + 2];
+	const size_t used = strlen(names);
+
+	snprintf(word, sizeof(word), " %s,", name);
+	if (!strstr(names, word))
+		snprintf(names + used, len - used, "%s", word);
+}
+
+static enum check_state check_interfaces(char *text, size_t len)
+{
+	char names[256] = "";
+	struct ifaddrs *list, *i;
+	bool lo = false;
+
+	if (getifaddrs(&list)) {
+		snprintf(text, len, "not listed: %s", strerror(errno));
+		return CHECK_NOTE;
+	}
+	for (i = list; i; i = i->ifa_next) {
+		const bool usable = i->ifa_flags & IFF_UP && i->ifa_addr &&
+				    (i->ifa_addr->sa_family == AF_INET ||
+				     i->ifa_addr->sa_family == AF_INET6);
+
+		if (usable && i->ifa_flags & IFF_LOOPBACK)
+			lo = true;
+		else if (usable)
+			name_add(names, sizeof(names), i->ifa_name);
+	}
+	freeifaddrs(list);
+	if (!lo)
+		snprintf(text, len,
+			 "lo is down: fabrics that connect to this host by 127.0.0.1 fail; "
+			 "\"ip link set lo up\"");
+	else if (!names[0])
+		snprintf(text, len,
+			 "only lo is up: other hosts cannot be reached; \"ip -br address\" shows "
+			 "the others");
+	else
+		snprintf(text, len, "%s lo", names + 1);
+	return lo && names[0] ? CHECK_OK : CHECK_NOTE;
 }
 
 /* --- locked memory ------------------------------------------------------- */
@@ -244,11 +318,19 @@ enum check_state check_shm(char *text, size_t len)
 
 #define MAPPED_LAST 32767 /* the last port of a qualifier that is no port */
 
+bool check_ephemeral(long *first, long *last)
+{
+	if (numbers_read("/proc/sys/net/ipv4/ip_local_port_range", first, last) == 2)
+		return true;
+	*first = MAPPED_LAST + 1;
+	*last = 60999;
+	return false;
+}
+
 static enum check_state check_ports(char *text, size_t len)
 {
-	long first = MAPPED_LAST + 1, last = 60999;
-	const bool known = numbers_read("/proc/sys/net/ipv4/ip_local_port_range", &first, &last) ==
-			   2;
+	long first, last;
+	const bool known = check_ephemeral(&first, &last);
 
 	if (known && first <= MAPPED_LAST) {
 		snprintf(
@@ -283,22 +365,54 @@ static enum check_state check_hwloc(char *text, size_t len)
 }
 
 const struct check checks[] = {
-	{ "RDMA devices", check_rdma }, { "locked memory", check_memlock },
-	{ "/dev/shm", check_shm },	{ "peer memory", check_peer_memory },
-	{ "ports", check_ports },	{ "hwloc", check_hwloc },
+	{ "RDMA devices", check_rdma, { "verbs", "efa" } },
+	{ "locked memory", check_memlock, { "verbs", "efa" } },
+	{ "descriptors", check_files, { NULL } },
+	{ "interfaces", check_interfaces, { NULL } },
+	{ "/dev/shm", check_shm, { "shm" } },
+	{ "peer memory", check_peer_memory, { "rings", "shm" } },
+	{ "ports", check_ports, { "tcp", "sockets", "verbs", "efa" } },
+	{ "hwloc", check_hwloc, { NULL } },
 };
 
 const size_t n_checks = sizeof(checks) / sizeof(checks[0]);
 
-void checks_print(FILE *out)
+/* A layer has its fabric in its name, as tcp;ofi_rxm. */
+static bool matters(const struct check *check, const char *fabrics)
+{
+	size_t i;
+
+	if (!fabrics || !check->fabrics[0])
+		return true;
+	for (i = 0; i < sizeof(check->fabrics) / sizeof(check->fabrics[0]); i++)
+		if (check->fabrics[i] && strstr(fabrics, check->fabrics[i]))
+			return true;
+	return false;
+}
+
+void check_row(FILE *out, const char *what, enum check_state state, const char *format, ...)
 {
 	static const char *const states[] = { "ok", "note", "bad" };
+	va_list args;
+
+	fprintf(out, "  %-16s %-5s ", what, states[state]);
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+	fputc('\n', out);
+}
+
+void checks_print(FILE *out, const char *fabrics)
+{
 	char text[CHECK_TEXT_MAX];
 	size_t i;
 
 	for (i = 0; i < n_checks; i++) {
-		enum check_state state = checks[i].run(text, sizeof(text));
+		enum check_state state;
 
-		fprintf(out, "  %-16s %-5s %s\n", checks[i].what, states[state], text);
+		if (!matters(&checks[i], fabrics))
+			continue;
+		state = checks[i].run(text, sizeof(text));
+		check_row(out, checks[i].what, state, "%s", text);
 	}
 }

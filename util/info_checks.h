@@ -3,6 +3,7 @@
 #ifndef INFO_CHECKS_H
 #define INFO_CHECKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -16,6 +17,8 @@ struct check {
 	const char *what;
 	/* Writes what was found, and what to do about it, to @text. */
 	enum check_state (*run)(char *text, size_t len);
+	/* the names of fabrics that it matters to; none: to all */
+	const char *fabrics[4];
 };
 
 extern const struct check checks[];
@@ -31,6 +34,17 @@ enum check_state check_rdma(char *text, size_t len);
 /* The row of /dev/shm, which also explains why shared memory is not usable. */
 enum check_state check_shm(char *text, size_t len);
 
-void checks_print(FILE *out);
+/*
+ * Reads the range of ports that the system picks from. Returns false, with the kernel's default, if
+ * that is unknown.
+ */
+bool check_ephemeral(long *first, long *last);
+
+/* Prints a row: its name, the state in a word, and a text. */
+void check_row(FILE *out, const char *what, enum check_state state, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Prints the rows that matter to one of the fabrics named in the text @fabrics; NULL: all rows. */
+void checks_print(FILE *out, const char *fabrics);
 
 #endif

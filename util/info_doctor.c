@@ -8,6 +8,8 @@
 #include "info_fix.h"
 #include "info_libfabric.h"
 #include "info_loop.h"
+#include "info_path.h"
+#include "info_settings.h"
 #include "log_lines.h"
 
 #include <stdlib.h>
@@ -23,7 +25,7 @@
 /* What the child process finds out about an IA. */
 struct trial {
 	DAT_PROVIDER_INFO info;
-	char fabric[64], domain[64], address[64], fabrics[256], local[64];
+	char fabric[64], domain[64], address[64], fabrics[256], local[64], settings[256];
 	double us;
 	char why[REASON_MAX];
 };
@@ -91,6 +93,7 @@ static void trial_describe(struct trial *t, const struct ia *ia)
 	text_set(t->fabrics, sizeof(t->fabrics), ia_named(ia, "OFI_FABRICS"));
 	text_set(t->local, sizeof(t->local), ia_named(ia, "OFI_LOCAL"));
 	dat_text_address(ia->attr.ia_address_ptr, t->address, sizeof(t->address));
+	settings_judge(&ia->provider, t->settings, sizeof(t->settings));
 }
 
 /* In the child process. */
@@ -165,7 +168,7 @@ static void trial_print(FILE *out, const struct trial *t, bool works)
 /* --- all IAs -------------------------------------------------------------- */
 
 /* The order in which the provider prefers fabrics if dat.conf names none: dat_ofi(7). */
-static const char *const preferred[] = { "verbs", "tcp", "net", "sockets" };
+static const char *const preferred[] = { "verbs", "tcp", "sockets" };
 
 static bool has_word(const char *list, const char *word)
 {
@@ -195,19 +198,34 @@ static bool names_no_fabric(const struct trial *t)
 	return strcmp(t->local, "-");
 }
 
+static bool is_loopback(const char *address)
+{
+	return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
+}
+
+/* Shared memory has no address of a network interface, and needs none. */
+static bool reaches_this_host_only(const struct trial *t)
+{
+	return is_loopback(t->address) && strcmp(t->fabric, "rings") && strcmp(t->fabric, "shm");
+}
+
 static void choice_print(FILE *out, const struct trial *t)
 {
 	const char *filter = secure_getenv("FI_PROVIDER"), *first = first_of(t->fabrics);
 
 	fprintf(out, "  %-16s takes %s", t->info.ia_name, t->fabric);
 	if (names_no_fabric(t) && first && !strcmp(first, t->fabric))
-		fprintf(out, ", the first of verbs, tcp, net, sockets that is usable here");
+		fprintf(out, ", the first of verbs, tcp, sockets that is usable here");
 	fprintf(out, "; usable: %s", t->fabrics);
 	if (filter)
 		fprintf(out, "; FI_PROVIDER=%s restricts the choice", filter);
 	if (names_no_fabric(t))
 		fprintf(out, "; peers on this host: %s", t->local);
 	fputc('\n', out);
+	if (reaches_this_host_only(t))
+		fprintf(out, "  %-16s has the loopback address %s: other hosts cannot connect; "
+			"\"ip -br address\" shows whether another interface is up\n",
+			t->info.ia_name, t->address);
 }
 
 static bool wanted(const struct registry *r, int i, const char *device)
@@ -231,17 +249,39 @@ static const char *default_of(const struct registry *r, const char *device)
 	return first;
 }
 
+static void heading_print(FILE *out)
+{
+	fprintf(out, "\n  %-16s %-5s\n", "IA", "works");
+}
+
+/* Tries the IA @name alone, and prints the checks that matter to its fabrics. */
+static bool one_do(FILE *out, const struct registry *r, const char *name, struct trial *best)
+{
+	char fabrics[sizeof(best->fabric) + sizeof(best->local) + 2];
+	bool works;
+	int i;
+
+	for (i = 0; !wanted(r, i, name); i++)
+		;
+	works = trial_do(&r->info[i], best);
+	snprintf(fabrics, sizeof(fabrics), "%s %s", best->fabric, best->local);
+	checks_print(out, best->fabric[0] ? fabrics : NULL);
+	heading_print(out);
+	trial_print(out, best, works);
+	return works;
+}
+
 /* Tries each IA. @best gets the trial of the IA @name. Returns whether that IA works. */
-static bool trials_do(FILE *out, const struct registry *r, const char *device, const char *name,
-		      struct trial *best)
+static bool all_do(FILE *out, const struct registry *r, const char *name, struct trial *best)
 {
 	bool result = false, works;
 	struct trial t;
 	int i;
 
-	fprintf(out, "\n  %-16s %-5s\n", "IA", "works");
+	checks_print(out, NULL);
+	heading_print(out);
 	for (i = 0; i < r->n; i++) {
-		if (!wanted(r, i, device))
+		if (!wanted(r, i, NULL))
 			continue;
 		works = trial_do(&r->info[i], &t);
 		trial_print(out, &t, works);
@@ -254,35 +294,105 @@ static bool trials_do(FILE *out, const struct registry *r, const char *device, c
 	return result;
 }
 
-static bool verdict_print(FILE *out, const struct trial *best, const char *name, bool works)
+static void verdict_print(FILE *out, const struct trial *best, const char *name, bool works)
 {
 	fputc('\n', out);
+	if (best->settings[0])
+		fprintf(out, "  %-16s %s; \"datinfo --settings\" lists them\n", "settings",
+			best->settings);
 	if (works)
 		choice_print(out, best);
 	fprintf(out, "  %s %s\n", name, works ? "works" : "does not work");
+}
+
+/* Returns how many pairs of adjacent letters of @a are also in @b. */
+static int pairs_shared(const char *a, const char *b)
+{
+	int n = 0;
+
+	for (; a[0] && a[1]; a++)
+		n += strstr(b, (char[]){ a[0], a[1], 0 }) != NULL;
+	return n;
+}
+
+/* Returns the name that is most like @device, or NULL if none is. */
+static const char *nearest(const struct registry *r, const char *device)
+{
+	const char *best = NULL;
+	int most = 1, n, i;
+
+	for (i = 0; i < r->n; i++) {
+		const char *name = r->info[i].ia_name;
+
+		n = wanted(r, i, NULL) ? pairs_shared(device, name) : 0;
+		if (n > most || (best && n == most && strlen(name) < strlen(best))) {
+			most = n;
+			best = name;
+		}
+	}
+	return best;
+}
+
+/* No entry is of the IA @device; NULL: of any. */
+static void none_print(FILE *out, const struct registry *r, const char *device)
+{
+	const char *separator = "; registered are: ", *near = device ? nearest(r, device) : NULL;
+	int i;
+
+	fprintf(out, "\n  no IA %s%sis registered for DAT %s", device ? device : "",
+		device ? " " : "", API_TEXT);
+	if (near)
+		fprintf(out, "; the nearest name is %s", near);
+	for (i = 0; device && i < r->n; i++) {
+		if (!wanted(r, i, NULL))
+			continue;
+		fprintf(out, "%s%s", separator, r->info[i].ia_name);
+		separator = ", ";
+	}
+	fprintf(out, "; \"datinfo --conf\" on a machine with an IA prints lines for dat.conf\n");
+}
+
+/* Checks the path from the IA @name to @peer. */
+static bool peer_do(FILE *out, const struct registry *r, const char *name,
+		    const struct doctor_peer *peer)
+{
+	bool works;
+	int i;
+
+	for (i = 0; !wanted(r, i, name); i++)
+		;
+	fputc('\n', out);
+	works = path_check(out, &r->info[i], peer->host, peer->port);
+	fprintf(out, "\n  %s %s %s\n", name, works ? "reaches" : "does not reach", peer->host);
 	return works;
 }
 
-bool doctor(FILE *out, const char *device)
+/* Tries the IA @name alone, or all of them, and prints whether @name works. */
+static bool ias_do(FILE *out, const struct registry *r, const char *name, bool alone)
+{
+	struct trial best = { .us = 0 };
+	bool works = alone ? one_do(out, r, name, &best) : all_do(out, r, name, &best);
+
+	verdict_print(out, &best, name, works);
+	return works;
+}
+
+bool doctor(FILE *out, const char *device, const struct doctor_peer *peer)
 {
 	struct registry r = { .n = 0 };
-	struct trial best = { .us = 0 };
 	const char *name;
 	bool works = false;
 
 	fprintf(out, "datinfo " PACKAGE_VERSION ", DAT %s\n\n", API_TEXT);
 	libfabric_print(out);
+	registry_print(out);
 	if (conf_read(out, &r)) {
-		checks_print(out);
 		name = default_of(&r, device);
-		if (name)
-			works = verdict_print(out, &best, name,
-					      trials_do(out, &r, device, name, &best));
+		if (!name)
+			none_print(out, &r, device);
 		else
-			fprintf(out,
-				"\n  no IA %s%sis registered for DAT %s; \"datinfo --conf\" on a "
-				"machine with an IA prints lines for dat.conf\n",
-				device ? device : "", device ? " " : "", API_TEXT);
+			works = peer->host ? peer_do(out, &r, name, peer) :
+					     ias_do(out, &r, name, device);
 	}
 	free(r.info);
 	return works;

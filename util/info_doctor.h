@@ -11,10 +11,17 @@
 /* The IA that programs are expected to open; if it is not registered, the first IA is. */
 #define DOCTOR_DEFAULT "ofi"
 
+/* A datperf server. */
+struct doctor_peer {
+	const char *host;	/* a name or a numeric address, NULL: there is none */
+	unsigned port;		/* the server's qualifier */
+};
+
 /*
- * Reads the registry, and prints the state of each IA, or of @device alone, and of the machine.
- * Returns whether @device works, or if it is NULL the default IA.
+ * Reads the registry, and prints the state of each IA, or of @device alone, and of the machine; or
+ * with a host in @peer the state of the path to that. Returns whether @device works, or if it is
+ * NULL the default IA.
  */
-bool doctor(FILE *out, const char *device);
+bool doctor(FILE *out, const char *device, const struct doctor_peer *peer);
 
 #endif

@@ -29,6 +29,7 @@ static const struct {
 	void (*find)(char *text, size_t len); /* in place of a fixed advice */
 } rows[] = {
 	{ "FI_PROVIDER=", "unset FI_PROVIDER, or correct it", NULL },
+	{ "FI_PROVIDER is set", "unset FI_PROVIDER", NULL },
 	{ "provider=verbs finds no device", NULL, rdma_text },
 	{ "provider=efa finds no device",
 	  "EFA needs an instance with an EFA adapter and its driver", NULL },
@@ -39,6 +40,9 @@ static const struct {
 	{ "domain=", "correct domain= in dat.conf", NULL },
 	{ "address=", "correct address= in dat.conf", NULL },
 	{ "ia_params", "correct the seventh field in dat.conf", NULL },
+	{ "version `FABRIC_",
+	  "libfabric is older than the one that the provider was built with: install that version "
+	  "or a newer one, or build the provider here", NULL },
 	{ "libfabric.so", "install libfabric (package libfabric1)", NULL },
 	{ "cannot load", "correct the fifth field in dat.conf, or install that library", NULL },
 	{ "is not a provider", "correct the fifth field in dat.conf", NULL },

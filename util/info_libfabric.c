@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define LIBRARY "libfabric.so.1"
+#define OLDEST FI_VERSION(1, 17)
 #define STEP_SECONDS 20
 
 typedef int getinfo_func(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -27,7 +28,7 @@ static bool providers_add(char *text, size_t len, getinfo_func *getinfo)
 	struct fi_info *list, *i;
 	size_t used = strlen(text);
 
-	if (getinfo(FI_VERSION(1, 17), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))
+	if (getinfo(OLDEST, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))
 		return false;
 	for (i = list; i && used < len; i = i->next)
 		if (strncmp(i->fabric_attr->prov_name, "ofi_hook_", 9))
@@ -55,6 +56,12 @@ static bool look(struct child *c, void *shared)
 	if (!version || !getinfo)
 		return false;
 	v = version();
+	if (FI_VERSION_LT(v, OLDEST)) {
+		snprintf(f->text, sizeof(f->text),
+			 "%u.%u, which is too old: %u.%u or newer is needed", FI_MAJOR(v),
+			 FI_MINOR(v), FI_MAJOR(OLDEST), FI_MINOR(OLDEST));
+		return false;
+	}
 	snprintf(f->text, sizeof(f->text), "%u.%u, with the providers", FI_MAJOR(v), FI_MINOR(v));
 	child_step(c, "listing the providers");
 	return providers_add(f->text, sizeof(f->text), getinfo);

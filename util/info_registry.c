@@ -4,37 +4,70 @@
 
 #include "dat_text.h"
 
-#include <stdio.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAMES 1024
+#define FIRST_NAMES 1024
 #define ASYNC_QLEN 8
+
+/* Lists up to @most IAs. Returns false if there is no memory for them. */
+static bool list_up_to(struct registry *r, int most, DAT_RETURN *ret)
+{
+	DAT_PROVIDER_INFO **list = calloc((size_t)most, sizeof(DAT_PROVIDER_INFO *));
+	int i;
+
+	free(r->info);
+	r->info = calloc((size_t)most, sizeof(*r->info));
+	for (i = 0; list && r->info && i < most; i++)
+		list[i] = &r->info[i];
+	if (list && r->info)
+		*ret = dat_registry_list_providers(most, &r->n, list);
+	free(list);
+	return list && r->info;
+}
 
 int registry_read(struct registry *r)
 {
-	DAT_PROVIDER_INFO **list;
+	DAT_RETURN ret = DAT_SUCCESS;
+	int most = FIRST_NAMES;
 	char text[128];
-	DAT_RETURN ret;
-	int i;
+	bool listed;
 
-	r->info = calloc(MAX_NAMES, sizeof(*r->info));
-	list = calloc(MAX_NAMES, sizeof(DAT_PROVIDER_INFO *));
-	if (!r->info || !list) {
-		free(list);
+	/* a list that is full may lack some; n may be the number of all */
+	while ((listed = list_up_to(r, most, &ret)) && ret == DAT_SUCCESS && r->n >= most)
+		most *= 2;
+	if (!listed)
 		fputs("datinfo: out of memory\n", stderr);
-		return -1;
-	}
-	for (i = 0; i < MAX_NAMES; i++)
-		list[i] = &r->info[i];
-	ret = dat_registry_list_providers(MAX_NAMES, &r->n, list);
-	free(list);
-	if (ret != DAT_SUCCESS) {
+	else if (ret != DAT_SUCCESS)
 		fprintf(stderr, "datinfo: cannot list the registry: %s\n",
 			dat_text_error(ret, text, sizeof(text)));
-		return -1;
+	return listed && ret == DAT_SUCCESS ? 0 : -1;
+}
+
+bool registry_is_another(void)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return !dlsym(RTLD_DEFAULT, "dat_registry_providers_related");
+#else
+	return false;
+#endif
+}
+
+void registry_print(FILE *out)
+{
+	Dl_info at;
+
+	if (!dladdr((void *)dat_registry_list_providers, &at))
+		return;
+	if (!registry_is_another()) {
+		fprintf(out, "  %-16s %s\n", "registry", at.dli_fname);
+		return;
 	}
-	return 0;
+	fprintf(out, "  %-16s %s, another implementation, such as OFED's: programs use it in place "
+		     "of this one, with its dat.conf and without the calls that only this one has; "
+		     "\"ldconfig\" after the installation, or LD_LIBRARY_PATH, selects this one\n",
+		"registry", at.dli_fname);
 }
 
 bool registry_is_ours(const DAT_PROVIDER_INFO *info)

@@ -7,6 +7,7 @@
 #include "open_reason.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #define API_TEXT (DAT_VERSION_MAJOR >= 2 ? "2.0" : "1.2")
 
@@ -27,6 +28,15 @@ struct ia {
 
 /* Lists the IAs. Returns 0, or -1 with a message on stderr. The caller frees r->info. */
 int registry_read(struct registry *r);
+
+/*
+ * Whether the registry of this process is another implementation's. Those of uDAPL 1.2 look alike,
+ * and count as ours.
+ */
+bool registry_is_another(void);
+
+/* Prints which library of the system is the registry, and whether that is this package's. */
+void registry_print(FILE *out);
 
 /* Whether this build can open the entry: it has the build's API version. */
 bool registry_is_ours(const DAT_PROVIDER_INFO *info);

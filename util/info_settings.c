@@ -3,6 +3,7 @@
 #include "info_settings.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const char prefix[] = "OFI_SETTING:";
 
@@ -63,6 +64,40 @@ void settings_print(FILE *out, const DAT_PROVIDER_ATTR *pa)
 		if (setting_parse(&pa->provider_specific_attr[i], &s))
 			line_print(out, s.name, s.field[VALUE], s.field[UNIT], s.field[ORIGIN],
 				   s.field[HELP]);
+}
+
+/* The rows of @pa have all settings: the setting of the variable @name, or false. */
+static bool setting_find(const DAT_PROVIDER_ATTR *pa, const char *name, struct setting *s)
+{
+	int i;
+
+	for (i = 0; i < pa->num_provider_specific_attr; i++)
+		if (setting_parse(&pa->provider_specific_attr[i], s) && !strcmp(s->name, name))
+			return true;
+	return false;
+}
+
+void settings_judge(const DAT_PROVIDER_ATTR *pa, char *text, size_t len)
+{
+	static const char ours[] = "DAT_OFI_";
+	size_t used = 0;
+	char name[64];
+	struct setting s;
+	char **e;
+
+	text[0] = '\0';
+	for (e = environ; e && *e && used < len; e++) {
+		if (strncmp(*e, ours, strlen(ours)))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
+		if (!setting_find(pa, name, &s))
+			used += (size_t)snprintf(text + used, len - used, "%s%s is no setting",
+						 used ? "; " : "", name);
+		else if (!strcmp(s.field[ORIGIN], "default"))
+			used += (size_t)snprintf(text + used, len - used,
+						 "%s%s is no valid value: %s counts",
+						 used ? "; " : "", *e, s.field[VALUE]);
+	}
 }
 
 void settings_json(struct json *j, const DAT_PROVIDER_ATTR *pa)

@@ -19,4 +19,10 @@ bool settings_reported(const DAT_PROVIDER_ATTR *pa);
 void settings_print(FILE *out, const DAT_PROVIDER_ATTR *pa);
 void settings_json(struct json *j, const DAT_PROVIDER_ATTR *pa);
 
+/*
+ * Writes to @text which variables DAT_OFI_... of the environment are no settings of @pa, or have a
+ * value that does not count; an empty text if all are right.
+ */
+void settings_judge(const DAT_PROVIDER_ATTR *pa, char *text, size_t len);
+
 #endif

@@ -78,14 +78,22 @@ datinfo_files = \
 	util/info_list.h \
 	util/info_loop.c \
 	util/info_loop.h \
+	util/info_path.c \
+	util/info_path.h \
 	util/info_registry.c \
 	util/info_registry.h \
 	util/info_settings.c \
 	util/info_settings.h \
+	util/info_wrap.c \
+	util/info_wrap.h \
 	util/log_lines.c \
 	util/log_lines.h \
 	util/open_reason.c \
-	util/open_reason.h
+	util/open_reason.h \
+	util/perf_dat.c \
+	util/perf_dat.h \
+	util/perf_dat_cm.c \
+	util/perf_dat_io.c
 
 datperf_files = \
 	util/dat_text.c \
@@ -119,7 +127,7 @@ if HAVE_HWLOC
 datinfo_cppflags += -DUSES_HWLOC
 endif
 
-util_datinfo_SOURCES = $(datinfo_files)
+util_datinfo_SOURCES = $(datinfo_files) util/perf_dat_ud.c
 util_datinfo_CPPFLAGS = -DDAT_API=2 $(datinfo_cppflags)
 util_datinfo_LDADD = util/libutil.la libdat2.la -lm
 util_datinfo1_SOURCES = $(datinfo_files)
@@ -151,6 +159,7 @@ util_unit_tests = \
 	test/unit/util/info_conf_test \
 	test/unit/util/info_conf_append_test \
 	test/unit/util/info_settings_test \
+	test/unit/util/info_wrap_test \
 	test/unit/util/info_count_test \
 	test/unit/util/info_explain1_test \
 	test/unit/util/info_explain2_test \
@@ -237,6 +246,10 @@ test_unit_util_info_explain1_test_LDADD = libdat.la $(CRITERION_LIBS)
 test_unit_util_info_explain2_test_SOURCES = $(util_explain_files)
 test_unit_util_info_explain2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
 test_unit_util_info_explain2_test_LDADD = libdat2.la $(CRITERION_LIBS)
+test_unit_util_info_wrap_test_SOURCES = \
+	test/unit/util/info_wrap_test.c util/info_wrap.c
+test_unit_util_info_wrap_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_info_wrap_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_info_settings_test_SOURCES = \
 	test/unit/util/info_settings_test.c util/info_settings.c
 test_unit_util_info_settings_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)

@@ -172,7 +172,9 @@ static int serve_connections(struct peers *p)
 			return 0;
 		if (ctl.type != PERF_CTL_SELECT)
 			return perf_fail(p->x, "the client sent an unknown message");
-		if (notify(p, PERF_CTL_READY, 0) || serve_connection(p, ctl.value))
+		/* the client may close the connection when it knows that no completion is due */
+		if (notify(p, PERF_CTL_READY, 0) || serve_connection(p, ctl.value) ||
+		    notify(p, PERF_CTL_READY, 0))
 			return -1;
 	}
 }
@@ -235,7 +237,9 @@ static int measure_latency(struct peers *p, unsigned int index, double *us)
 		return perf_fail(p->x, "out of memory");
 	rc = ping_pong(p, samples, us);
 	free(samples);
-	return rc ? -1 : perf_run_request(p->x, &quit, &reply);
+	if (rc || perf_run_request(p->x, &quit, &reply))
+		return -1;
+	return expect(p, PERF_CTL_READY, &value);
 }
 
 static double kib_each(const struct peers *p, uint64_t bytes)

@@ -75,10 +75,77 @@ everything_works()
 	has '^  /dev/shm  *ok  *[1-9]'
 	has '^  ports  *'
 	has '^  hwloc  *'
+	has '^  registry  */.*/libdat2*\.so\.[12]'
+	has '^  interfaces  *[a-z]*  *.*lo'
 	has '^  ofi works$'
 	run 0 "$1" --doctor -D ofi-tcp
 	has '^  ofi-tcp works$'
+	has '^  ports  *ok'
+	grep -qE '^  (RDMA devices|/dev/shm)' "$tmp/out" && fail "a row on other fabrics"
 	grep -q '^  ofi-shm' "$tmp/out" && fail "an IA that was not requested"
+}
+
+# server_start DATPERF IA - starts a server of the IA; sets server and port
+server_start()
+{
+	while :; do
+		tries=$((${tries:-0} + 1))
+		port=$((20000 + ($$ * 7 + tries) % 10000))
+		"$1" --server --keep -D "$2" -p $port 2>"$tmp/server" &
+		server=$!
+		until grep -q 'waiting for a client' "$tmp/server"; do
+			kill -0 $server 2>/dev/null || break
+		done
+		# otherwise the port is in use
+		kill -0 $server 2>/dev/null && return
+	done
+}
+
+# path_to_peer DATINFO DATPERF - to a server on this host, by the network and by shared memory
+path_to_peer()
+{
+	{ line ofi ""; line ofi-tcp provider=tcp; line ofi-shm provider=shm; } >"$DAT_OVERRIDE"
+	for ia in ofi-tcp ofi ofi-shm; do
+		server_start "$2" $ia
+		run 0 "$1" --doctor -D $ia -p "$port" 127.0.0.1
+		has '^  route  *ok  *127.0.0.1 is .*; from .* on lo, MTU [1-9]'
+		has "^  connection  *ok  *$ia on .* in .* ms\$"
+		has '^  messages  *ok  *8 bytes: [0-9]*\.[0-9] us$'
+		has '^  long messages  *ok'
+		has '^  RDMA  *ok'
+		[ "$1" = "$UTIL_DIR/datinfo1" ] || has '^  datagrams  *ok'
+		case $ia in
+		ofi-tcp) has '^  this host  *note .* the IAs ofi and ofi-shm have shared memory to it' ;;
+		*) has '^  this host  *ok  *the peer is reached by shared memory' ;;
+		esac
+		has "^  $ia reaches 127.0.0.1\$"
+		kill $server
+		wait $server 2>/dev/null
+	done
+	run 1 "$1" --doctor -D ofi-tcp -p "$port" 127.0.0.1
+	has "^  port  *bad  *nothing listens at TCP port $port; run \"datperf --server"
+	has '^  ofi-tcp does not reach 127.0.0.1$'
+	run 1 "$1" --doctor -D ofi-tcp no-such-host.invalid
+	has '^  route  *bad  *no-such-host.invalid: '
+	"$1" --doctor -p 65536 127.0.0.1 >"$tmp/out" 2>"$tmp/err"
+	[ $? -eq 2 ] || fail "a port above 65535"
+}
+
+# A dummy interface discards what is sent, as a firewall does.
+silent_peer()
+{
+	net='ip link set lo up && ip link add d0 type dummy && ip addr add 10.99.0.1/24 dev d0 &&
+		ip link set d0 up'
+	if ! unshare -n sh -c "$net" 2>/dev/null; then
+		echo "not tested: no network namespace, or no ip"
+		return
+	fi
+	line ofi-tcp provider=tcp >"$DAT_OVERRIDE"
+	run 1 unshare -n sh -c "$net && exec '$1' --doctor 10.99.0.2"
+	has '^  route  *ok  *10.99.0.2 is 10.99.0.2; from 10.99.0.1 on d0'
+	has '^  port  *bad  *no answer from TCP port 62050: a firewall discards it'
+	run 1 unshare -n sh -c "$net && exec '$1' --doctor 10.98.0.2"
+	has '^  route  *bad  *10.98.0.2 is 10.98.0.2: Network is unreachable; "ip route get'
 }
 
 wrong_provider()
@@ -86,6 +153,8 @@ wrong_provider()
 	FI_PROVIDER=tpc run 1 "$1" --doctor
 	not_usable ofi 'FI_PROVIDER=tpc: .* has no provider tpc, but .*tcp.*; unset FI_PROVIDER'
 	has '^  ofi does not work$'
+	FI_PROVIDER= run 1 "$1" --doctor -D ofi-tcp
+	not_usable ofi-tcp 'FI_PROVIDER is set, but empty: that excludes all.*; unset FI_PROVIDER'
 	FI_PROVIDER=sockets run 1 "$1" --doctor -D ofi-tcp
 	not_usable ofi-tcp 'FI_PROVIDER=sockets excludes provider=tcp'
 }
@@ -110,7 +179,9 @@ wrong_conf()
 	not_usable no-key 'unknown key "speed".*; correct the seventh field'
 	not_usable no-address 'not an address of this machine; correct address='
 	run 1 "$1" --doctor -D missing
-	has 'no IA missing is registered for DAT'
+	has 'no IA missing is registered for DAT.*; registered are: ofi, a-typo, no-library'
+	run 1 "$1" --doctor -D no_libary
+	has 'no IA no_libary is registered for DAT ...; the nearest name is no-library; registered'
 	DAT_OVERRIDE=/dev/null run 1 "$1" --doctor
 	has 'no IA is registered for DAT'
 }
@@ -127,11 +198,58 @@ no_device()
 	has '^  ofi-verbs does not work$'
 }
 
+wrong_settings()
+{
+	line ofi-tcp provider=tcp >"$DAT_OVERRIDE"
+	DAT_OFI_TICK_US=soon DAT_OFI_SPIM_US=1 run 0 "$1" --doctor
+	has '^  settings  *.*DAT_OFI_TICK_US=soon is no valid value: [0-9]* counts'
+	has '^  settings  *.*DAT_OFI_SPIM_US is no setting'
+	DAT_OFI_TICK_US=2000 run 0 "$1" --doctor
+	grep -q '^  settings' "$tmp/out" && fail "a valid setting"
+}
+
+# OFED's registry in place of ours: Debian's libdat2 has the same name.
+other_registry()
+{
+	other=$(ls /usr/lib/*/libdat2.so.2 2>/dev/null | head -n 1)
+	if [ -z "$other" ]; then
+		echo "not tested: libdat2 is not installed"
+		return
+	fi
+	if nm "$PROV_DIR/v2/.libs/libdaplofi.so.2" -D | grep -q -e __asan -e __tsan; then
+		echo "not tested: a sanitizer's library has to be loaded first"
+		return
+	fi
+	line ofi-tcp provider=tcp >"$DAT_OVERRIDE"
+	LD_PRELOAD=$other run 0 "$1" --conf
+	has '^ofi-tcp u2.0 .* "provider=tcp" ""$'
+	LD_PRELOAD=$other run 0 "$1" --doctor
+	has "^  registry  *.*libdat2.so.2, another implementation, such as OFED's"
+}
+
 little_memory()
 {
 	line ofi-tcp provider=tcp >"$DAT_OVERRIDE"
 	run 0 sh -c "ulimit -l 64; exec '$1' --doctor"
 	has '^  locked memory  *[a-z]*  *limited to 64 KiB, .*/etc/security/limits.conf'
+	run 0 sh -c "ulimit -n 200; exec '$1' --doctor"
+	has '^  descriptors  *note  *limited to 200, .*ulimit -n 4096'
+}
+
+loopback_only()
+{
+	if ! unshare -n ip link set lo up 2>/dev/null; then
+		echo "not tested: no network namespace, or no ip"
+		return
+	fi
+	{ line ofi-tcp provider=tcp; line ofi-shm provider=shm; } >"$DAT_OVERRIDE"
+	run 0 unshare -n sh -c "ip link set lo up && exec '$1' --doctor -D ofi-tcp"
+	has '^  ofi-tcp  *has the loopback address 127.0.0.1: other hosts cannot connect'
+	has '^  interfaces  *note  *only lo is up: other hosts cannot be reached'
+	run 0 unshare -n sh -c "ip link set lo up && exec '$1' --doctor -D ofi-shm"
+	grep -q 'loopback address' "$tmp/out" && fail "shared memory needs no interface"
+	run 0 unshare -n "$1" --doctor -D ofi-shm
+	has '^  interfaces  *note  *lo is down: .*ip link set lo up'
 }
 
 no_shm()
@@ -165,12 +283,17 @@ hanging_fabric()
 for program in datinfo datinfo1; do
 	prog=$UTIL_DIR/$program
 	everything_works "$prog"
+	path_to_peer "$prog" "$UTIL_DIR/datperf${program#datinfo}"
 	wrong_provider "$prog"
 	wrong_conf "$prog"
 done
 prog=$UTIL_DIR/datinfo
 no_device "$prog"
 little_memory "$prog"
+wrong_settings "$prog"
+other_registry "$prog"
 no_shm "$prog"
+loopback_only "$prog"
+silent_peer "$prog"
 hanging_fabric "$prog"
 exit $bad

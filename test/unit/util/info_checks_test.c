@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -114,7 +115,7 @@ Test(checks, every_row_is_printed_once)
 	FILE *out = open_memstream(&out_text, &len);
 	const char *at;
 
-	checks_print(out);
+	checks_print(out, NULL);
 	fclose(out);
 	for (i = 0; i < n_checks; i++) {
 		at = strstr(out_text, checks[i].what);
@@ -124,4 +125,27 @@ Test(checks, every_row_is_printed_once)
 		i++;
 	cr_expect_eq(i, n_checks, "%s", out_text);
 	free(out_text);
+}
+
+static bool prints(const char *fabrics, const char *what)
+{
+	char *out_text;
+	size_t len;
+	FILE *out = open_memstream(&out_text, &len);
+	bool found;
+
+	checks_print(out, fabrics);
+	fclose(out);
+	found = strstr(out_text, what);
+	free(out_text);
+	return found;
+}
+
+Test(checks, rows_on_other_fabrics_are_left_out)
+{
+	cr_expect(prints("verbs -", "RDMA devices") && prints("verbs -", "locked memory"));
+	cr_expect(!prints("tcp rings", "RDMA devices") && !prints("tcp rings", "/dev/shm"));
+	cr_expect(prints("tcp rings", "ports") && prints("tcp rings", "peer memory"));
+	cr_expect(prints("tcp;ofi_rxm -", "ports") && !prints("tcp;ofi_rxm -", "peer memory"));
+	cr_expect(prints("shm -", "/dev/shm") && prints("rings -", "interfaces"));
 }

@@ -73,7 +73,7 @@ Test(conf, each_fabric_has_a_name_of_its_own)
 Test(conf, every_entry_has_eight_fields)
 {
 	int n, fields;
-	char *text = render("tcp net", &n), *line, *field, *a, *b;
+	char *text = render("tcp sockets", &n), *line, *field, *a, *b;
 
 	for (line = strtok_r(text, "\n", &a); line; line = strtok_r(NULL, "\n", &a)) {
 		if (*line == '#')

@@ -113,3 +113,27 @@ Test(settings, long_fields_are_cut)
 	cr_assert(strlen(p) < 1024);
 	free(p);
 }
+
+static void judged(const char *wanted)
+{
+	const DAT_PROVIDER_ATTR pa = provider();
+	char judgement[256];
+
+	settings_judge(&pa, judgement, sizeof(judgement));
+	cr_expect(!strcmp(judgement, wanted), "%s", judgement);
+}
+
+Test(settings, the_environment_is_judged)
+{
+	attr_add("OFI_SETTING:DAT_OFI_TICK_US", "us\tdefault\thelp\t1000");
+	attr_add("OFI_SETTING:DAT_OFI_SPIN_US", "us\tenvironment\thelp\t5");
+	clearenv();
+	judged("");
+	setenv("DAT_OFI_SPIN_US", "5", 1);
+	setenv("DAT_OFIS", "1", 1);
+	judged("");
+	setenv("DAT_OFI_TICK_US", "soon", 1);
+	judged("DAT_OFI_TICK_US=soon is no valid value: 1000 counts");
+	setenv("DAT_OFI_TICKS", "2", 1);
+	judged("DAT_OFI_TICK_US=soon is no valid value: 1000 counts; DAT_OFI_TICKS is no setting");
+}

@@ -306,11 +306,16 @@ Test(perf_ud, buffers_in_turn)
 
 Test(perf_ud, lost_pings_are_counted_and_not_sampled)
 {
-	struct perf_point point;
+	struct perf_point point = { .lost = 0 };
+	int tries;
 
 	cr_assert_eq(perf_ud_open(&client.x, false), 0);
 	client.lose_every = 5;
-	cr_assert_eq(run(PERF_LAT, 8, 11, &point), 0, "%s", client.x.err);
+	/* on a busy machine an answer that takes 300 ms counts as lost, too */
+	for (tries = 0; tries < 10 && (!tries || point.lost > 2); tries++) {
+		client.sends = 0;
+		cr_assert_eq(run(PERF_LAT, 8, 11, &point), 0, "%s", client.x.err);
+	}
 	cr_expect_eq(point.sent, 11);
 	cr_expect_eq(point.lost, 2);
 	cr_expect_eq(point.iters, 9);

@@ -107,6 +107,10 @@ info()
 	has out "^ofi-nosuch .* - provider=nosuch: libfabric "
 	[ "$(awk '{ if (length > n) n = length } END { print n }' "$tmp/out")" -le 100 ] ||
 		fail "a line of more than 100 columns"
+	awk -v v="$2" 'BEGIN { for (i = 0; i < 1100; i++)
+		print "ia" i " u" v " nonthreadsafe default /none.so none." v " \"\" \"\"" }' >"$tmp/many"
+	DAT_OVERRIDE=$tmp/many run 1 "$prog" --list
+	[ "$(wc -l <"$tmp/out")" -eq 1101 ] || fail "not 1,100 IAs and a heading"
 	run 0 "$prog" -D ofi-tcp
 	has out "fabric    tcp"
 	has out "^  node      "
@@ -366,6 +370,17 @@ plot()
 	grep -q 'other.json: bare libfabric read' "$tmp/b.svg" || fail "no second run in the picture"
 }
 
+# The server's process opens a library that the dynamic linker waits for: a FIFO without a writer.
+slow_server()
+{
+	mkfifo "$tmp/fifo.so"
+	echo "slow u2.0 threadsafe default $tmp/fifo.so dapl.2.0 \"\" \"\"" >"$tmp/slow.conf"
+	DAT_OVERRIDE=$tmp/slow.conf run 1 "$UTIL_DIR/datperf" --local -D slow --timeout 1
+	one_line datperf
+	has err 'the server process did not open the device in time; see --timeout'
+	rm "$tmp/fifo.so"
+}
+
 # Both ends are separate processes, of different API versions.
 peers_apart()
 {
@@ -467,6 +482,7 @@ perf datperf 2.0
 perf datperf1 1.2
 peers datperf 2.0
 peers datperf1 1.2
+slow_server
 peers_apart
 options datperf
 options datperf1

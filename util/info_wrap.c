@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Lines that fit a terminal. */
+#include "info_wrap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WIDTH_MOST 100
+
+struct wrap {
+	FILE *out;
+	size_t width;
+};
+
+/* Returns how many of @len bytes go to a line of @width: up to a blank, or to the first one. */
+static size_t fitting(const char *line, size_t len, size_t width)
+{
+	size_t n = width;
+
+	if (len <= width)
+		return len;
+	while (n && line[n] != ' ')
+		n--;
+	/* blanks at the beginning are of the table */
+	if (n > strspn(line, " "))
+		return n;
+	n = strspn(line, " ");
+	while (n < len && line[n] != ' ')
+		n++;
+	return n;
+}
+
+static void line_write(const struct wrap *w, const char *line, size_t len)
+{
+	size_t width = w->width, n = fitting(line, len, width);
+	const int indent = width > 2 * WRAP_INDENT ? WRAP_INDENT : 0;
+
+	fprintf(w->out, "%.*s", (int)n, line);
+	for (width -= (size_t)indent; n < len;) {
+		line += n + 1;
+		len -= n + 1;
+		n = fitting(line, len, width);
+		fprintf(w->out, "\n%*s%.*s", indent, "", (int)n, line);
+	}
+}
+
+static ssize_t wrap_write(void *cookie, const char *text, size_t size)
+{
+	const struct wrap *w = cookie;
+	const char *end = text + size, *line, *next;
+
+	for (line = text; line < end; line = next + 1) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		if (!next)
+			next = end;
+		line_write(w, line, (size_t)(next - line));
+		if (next < end)
+			fputc('\n', w->out);
+	}
+	return fflush(w->out) ? -1 : (ssize_t)size;
+}
+
+static int wrap_close(void *cookie)
+{
+	free(cookie);
+	return 0;
+}
+
+FILE *wrap_open(FILE *out, size_t width)
+{
+	static const cookie_io_functions_t functions = { .write = wrap_write, .close = wrap_close };
+	struct wrap *w = malloc(sizeof(*w));
+	FILE *f;
+
+	if (!w)
+		return NULL;
+	*w = (struct wrap){ out, width };
+	f = fopencookie(w, "w", functions);
+	if (f)
+		setvbuf(f, NULL, _IOLBF, BUFSIZ);
+	else
+		free(w);
+	return f;
+}
+
+size_t wrap_width(FILE *out)
+{
+	struct winsize size;
+
+	if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col)
+		return 0;
+	return size.ws_col < WIDTH_MOST ? size.ws_col : WIDTH_MOST;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Lines that fit a terminal. */
+#ifndef INFO_WRAP_H
+#define INFO_WRAP_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* The column where a table's text begins, and where its lines continue. */
+#define WRAP_INDENT 25
+
+/*
+ * Opens a stream that writes to @out, and breaks lines of more than @width bytes at blanks; words
+ * are not broken. A line is shorter than BUFSIZ, and complete before each flush. Returns NULL
+ * without memory. Closing it leaves @out open.
+ */
+FILE *wrap_open(FILE *out, size_t width);
+
+/* The width of the terminal @out, at most 100; 0 if it is none. */
+size_t wrap_width(FILE *out);
+
+#endif
