@@ -14,6 +14,23 @@ AC_DEFUN([DAT_CC_FLAGS], [
 	done
 ])
 
+# DAT_FLOOR - refuses a compiler or a C library that is older than the oldest supported one
+AC_DEFUN([DAT_FLOOR], [
+	AC_MSG_CHECKING([whether $CC and its C library are new enough])
+	AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
+#include <limits.h>
+#if defined(__clang__) ? __clang_major__ < 7 : defined(__GNUC__) && __GNUC__ < 8
+#error the compiler
+#endif
+#if defined(__GLIBC__) && !(__GLIBC__ > 2 || __GLIBC_MINOR__ >= 28)
+#error the C library
+#endif
+		]], [])],
+		[AC_MSG_RESULT([yes])],
+		[AC_MSG_RESULT([no])
+		AC_MSG_ERROR([GCC 8 or clang 7 is needed, and glibc 2.28 or musl 1.2, or newer])])
+])
+
 # DAT_DEBUG - --enable-debug; DEBUG_CPPFLAGS turns the libraries' assertions off without it. It is
 # not part of AM_CPPFLAGS, because the assertions of tests are always checked. CHECKS_CPPFLAGS
 # enables what records the owner of each lock: it changes structures, so tests need it as well.

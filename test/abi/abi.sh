@@ -16,19 +16,20 @@ python=/usr/bin/python3
 [ -x $python ] || python=python3
 command -v $python >/dev/null || { echo "skip: no python3"; exit 77; }
 
-# The facts were recorded on x86-64; other platforms have other sizes and offsets.
-if ! echo '#if !defined(__x86_64__) || !defined(__LP64__)
+# The facts were recorded on x86-64. Other platforms with its sizes, such as arm64, have the same.
+if ! echo '#if !defined(__LP64__)
 #error another ABI
 #endif' | $CC -fsyntax-only -x c - 2>/dev/null; then
-	echo "skip: the facts are those of x86-64 LP64"
+	echo "skip: the facts are those of LP64"
 	exit 77
 fi
 
 status=0
 
-# find_lib NAME - the built library of this file name, if there is one
+# find_lib NAME - the built library of this file name, if there is one, and nm here can read it
 find_lib()
 {
+	[ "$($CC -dumpmachine | cut -d- -f1)" = "$(uname -m)" ] || return
 	for dir in "$top_builddir/src/.libs" "$top_builddir/.libs"; do
 		[ -e "$dir/$1" ] && { echo "$dir/$1"; return; }
 	done

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# datperf for this machine and datperf for the emulated processor exchange data, and verify it. Over
+# each fabric both are the server once. Rings need cache lines of one length at both ends: on the IA
+# ofi these two processors use tcp.
+#
+# Environment: NATIVE_BUILD  a build for this machine
+#              TEST_RUNNER   runs a program of the build in top_builddir
+
+[ -n "$TEST_RUNNER" ] && [ -x "${NATIVE_BUILD:-.}/util/datperf" ] || { echo "skip: no two builds"; exit 77; }
+dir=$(mktemp -d) || exit 99
+trap 'kill $server 2>/dev/null; rm -rf "$dir"' EXIT
+server=
+failed=0
+
+# in_build DIRECTORY RUNNER ARGUMENT... - runs the datperf in the build directory DIRECTORY
+in_build()
+{
+	build=$1 runner=$2
+	shift 2
+	DAT_OVERRIDE=$build/test/dat.conf
+	export DAT_OVERRIDE
+	exec timeout 120 "$build/libtool" --silent --mode=execute $runner "$build/util/datperf" "$@"
+}
+
+# exchange IA SERVER-BUILD RUNNER CLIENT-BUILD RUNNER - starts the client when the server has printed
+# that it listens
+exchange()
+{
+	(in_build "$2" "$3" --server -D "$1" --port $port) >"$dir/server" 2>&1 &
+	server=$!
+	exec 3<"$dir/server"
+	while read -r line <&3 && [ "${line%%waiting for a client*}" = "$line" ]; do
+		:
+	done
+	(in_build "$4" "$5" -D "$1" --port $port -S 8,4k,64k -n 20 127.0.0.1) >"$dir/client" 2>&1 &&
+		wait $server && return
+	echo "$line"
+	cat "$dir/client"
+	kill $server 2>/dev/null
+	failed=1
+}
+
+mkfifo "$dir/server" || exit 99
+port=18700
+for ia in ofi-tcp ofi-tcp-rdm ofi; do
+	echo "# $ia"
+	exchange $ia "$top_builddir" "$TEST_RUNNER" "$NATIVE_BUILD" ''
+	exchange $ia "$NATIVE_BUILD" '' "$top_builddir" "$TEST_RUNNER"
+done
+exit $failed
