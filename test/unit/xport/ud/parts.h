@@ -96,7 +96,7 @@ void ud_counts(const struct ud_side *s, const uint64_t *counter, uint64_t n);
 
 /* Exchanges */
 
-/* A PSP of @s at any qualifier whose first datagram port no other test uses. */
+/* A PSP of @s at any qualifier; no other test uses its first datagram port. */
 DAT_PSP_HANDLE ud_listen_any(const struct ud_side *s, DAT_CONN_QUAL *qual);
 /* Requests the address at @qual of this host, with the string @data. */
 DAT_RETURN ud_call_at(const struct ud_side *s, DAT_CONN_QUAL qual, DAT_TIMEOUT timeout,
