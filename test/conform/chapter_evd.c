@@ -202,9 +202,9 @@ CLAUSE("dat_evd_post_se/SUCCESS/delivered unchanged and in order")
 	uintptr_t k;
 
 	for (k = 1; k <= QLEN; k++)
-		put_se(evd, k << 40 | k);
+		put_se(evd, k << 16 | k);
 	for (k = 1; k <= QLEN; k++)
-		expect_software(evd, k << 40 | k);
+		expect_software(evd, k << 16 | k);
 }
 
 CLAUSE("dat_evd_post_se/INVALID_PARAMETER/event NULL")

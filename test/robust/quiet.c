@@ -463,8 +463,8 @@ static void idle(struct pair *p)
 		  (long long)(after.us - before.us), after.sleeps - before.sleeps, (long long)took);
 	CHECK(took >= seconds * INT64_C(1000000), "the wait was too short");
 	if (memory_is_measurable()) {
-		CHECK(after.sleeps - before.sleeps <= seconds * IDLE_WAKES, "more than %u wakeups",
-		      seconds * IDLE_WAKES);
+		CHECK(after.sleeps - before.sleeps <= (long)(seconds * IDLE_WAKES),
+		      "more than %u wakeups", seconds * IDLE_WAKES);
 		CHECK((after.us - before.us) * part < took, "more than 1/%d of a processor", part);
 	}
 	pair_sync(p);

@@ -14,15 +14,15 @@
 #include <unistd.h>
 
 /* Returns 0 or a negative errno. @until may be NULL. */
-static int futex_wait(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until)
+static int futex_wait(struct dofi_cond *cond, uint32_t wakeups, const struct dofi_timespec *until)
 {
-	return syscall(SYS_futex, &cond->wakeups, FUTEX_WAIT_BITSET_PRIVATE, wakeups, until, NULL,
-		       FUTEX_BITSET_MATCH_ANY) < 0 ? -errno : 0;
+	return syscall(DOFI_SYS_FUTEX, &cond->wakeups, FUTEX_WAIT_BITSET_PRIVATE, wakeups, until,
+		       NULL, FUTEX_BITSET_MATCH_ANY) < 0 ? -errno : 0;
 }
 
 /* Also waits for @word, in shared memory, unless it is NULL. */
 #ifdef SYS_futex_waitv
-static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until,
+static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct dofi_timespec *until,
 		       _Atomic uint32_t *word, uint32_t value)
 {
 	struct futex_waitv wait[] = {
@@ -36,7 +36,7 @@ static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct ti
 	return 0;
 }
 #else
-static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until,
+static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct dofi_timespec *until,
 		       _Atomic uint32_t *word, uint32_t value)
 {
 	(void)cond;
@@ -62,7 +62,7 @@ static bool is_missing(int err)
 static int wait_until(struct dofi_cond *cond, uint32_t wakeups, int64_t deadline)
 {
 	static _Atomic bool missing;
-	const struct timespec until = dofi_timespec(deadline);
+	const struct dofi_timespec until = dofi_timespec(deadline);
 	int err = missing ? -ENOSYS : futex_waitv(cond, wakeups, &until, NULL, 0);
 
 	if (!is_missing(err))
@@ -92,7 +92,7 @@ int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t
 			_Atomic uint32_t *word, uint32_t value)
 {
 	const uint32_t wakeups = atomic_load_explicit(&cond->wakeups, memory_order_relaxed);
-	const struct timespec until = dofi_timespec(deadline);
+	const struct dofi_timespec until = dofi_timespec(deadline);
 	int err;
 
 	dofi_mutex_assert_held(lock);

@@ -27,9 +27,9 @@ int dofi_nap_open(void)
 static int poll_until(struct pollfd *pfd, nfds_t n, int64_t deadline)
 {
 	int64_t left = deadline == DOFI_NEVER ? 0 : deadline - dofi_now();
-	struct timespec ts = dofi_timespec(left > 0 ? left : 0);
+	const struct dofi_timespec ts = dofi_timespec(left > 0 ? left : 0);
 
-	return (int)syscall(SYS_ppoll, pfd, n, deadline == DOFI_NEVER ? NULL : &ts, NULL, 0);
+	return (int)syscall(DOFI_SYS_PPOLL, pfd, n, deadline == DOFI_NEVER ? NULL : &ts, NULL, 0);
 }
 
 static bool ends_calls(int sig)

@@ -125,7 +125,7 @@ void dofi_pool_put(struct dofi_pool *pool, void *obj)
 
 /* Blocks: a free list for each power of two */
 
-#define BLOCK_CLASSES 40
+#define BLOCK_CLASSES (sizeof(size_t) > 4 ? 40 : 31)
 
 struct free_block {
 	struct free_block *next;

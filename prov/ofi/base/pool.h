@@ -48,15 +48,14 @@ struct dofi_pool {
 /* Precedes each object. */
 struct dofi_pool_head {
 	/* the object's address and tag, scrambled: no address inside an object matches */
-	uintptr_t self;
+	_Alignas(64) uintptr_t self;
 	void *next_free;
 	uint32_t index;
-	uint32_t pad[11];
 };
 
 _Static_assert(sizeof(struct dofi_pool_head) == 64, "objects start on cache lines");
 
-#define DOFI_POOL_SCRAMBLE 0x5aa5c33c0ff0aa55ULL
+#define DOFI_POOL_SCRAMBLE ((uintptr_t)0x5aa5c33c0ff0aa55ULL)
 /* Tags are less than this, which is the alignment of objects. */
 #define DOFI_POOL_TAGS 64
 

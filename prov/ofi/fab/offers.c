@@ -68,13 +68,19 @@ bool dofi_provider_is_preview(const char *provider)
 	return !strcmp(provider, "net") || !strncmp(provider, "net;", 4);
 }
 
+bool dofi_offer_lacks_rdma(const struct fi_info *info)
+{
+	return sizeof(size_t) < sizeof(uint64_t) && info->ep_attr->type == FI_EP_MSG &&
+	       quirk_of(info)->rdma_of_64_bits;
+}
+
 /* An unknown fabric is used like one with few promises: dofi_quirk_of(). */
 bool dofi_offer_usable(const struct fi_info *info)
 {
 	if (dofi_provider_is_preview(info->fabric_attr->prov_name))
 		return false;
 	if (info->ep_attr->type == FI_EP_MSG)
-		return !dofi_offer_layered(info);
+		return !dofi_offer_layered(info) && !dofi_offer_lacks_rdma(info);
 	return info->ep_attr->type == FI_EP_RDM && !quirk_of(info)->refused &&
 	       dofi_offer_keeps_order(info) && dofi_offer_has_source(info);
 }

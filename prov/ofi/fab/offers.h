@@ -37,6 +37,8 @@ int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *
 
 /* Returns whether @provider is libfabric 1.17's net or a layer over it, which are not used. */
 bool dofi_provider_is_preview(const char *provider);
+/* Returns whether RDMA of the fabric is defective in this process. */
+bool dofi_offer_lacks_rdma(const struct fi_info *info);
 /* Returns whether endpoints of this kind and fabric can be used, whatever their domain. */
 bool dofi_offer_usable(const struct fi_info *info);
 /* Returns whether the fabric is a layer over another fabric. */

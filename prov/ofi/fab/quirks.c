@@ -18,7 +18,7 @@
 	      .eq_fails_for_one = true, .reason_in_prov_errno = true, .trywait_reads = true
 
 #define TCP .blind_when_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
-	    .joins_families = true, .ends_silently = true,                                     \
+	    .joins_families = true, .ends_silently = true, .rdma_of_64_bits = true,            \
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
 /*
@@ -47,7 +47,7 @@ static const struct dofi_quirk quirks[] = {
 	  .reason = "the software fabric that is maintained; stops reading without a receive, "
 		    "checks all endpoints of a completion queue when that is read, uses a closed "
 		    "passive endpoint for a connection without a request (libfabric pull request "
-		    "12709)" },
+		    "12709); copies fi_rma_iov into a structure with 64-bit lengths (to 2.6)" },
 	{ .provider = "tcp", .rank = 2, TCP, .hangs_on_empty_recv = true, .data_in_eq = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, or "
 		    "at a receive of no bytes (2.1); has the sockets of a domain in the wait set "

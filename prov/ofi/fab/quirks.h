@@ -54,6 +54,8 @@ struct dofi_quirk {
 	bool offloaded;		/* serves peers' operations while no thread here reads a CQ */
 	bool takes_fence;	/* supports FI_FENCE without having the capability */
 	bool operand_is_address; /* takes the pointer to an atomic's operand for the operand */
+	/* messages hold fi_rma_iov as the processor lays it out: RDMA needs a 64-bit size_t */
+	bool rdma_of_64_bits;
 	bool wc_errors;		/* prov_errno of a failed completion is a verbs status: fab/wc.h */
 	const char *reason;	/* for the log and for readers: what was seen, in which version */
 

@@ -246,6 +246,22 @@ static bool provider_unknown(const struct dofi_params *params, char *text, size_
 	return true;
 }
 
+static bool rdma_missing(const struct dofi_params *params, char *text, size_t size)
+{
+	struct fi_info *list, *i;
+	bool missing = false;
+
+	if (!params->provider[0] || !strcmp(params->endpoint, "rdm") ||
+	    dofi_offers_list(params, &dofi_query_msg, &list))
+		return false;
+	for (i = list; i; i = i->next)
+		missing |= dofi_offer_lacks_rdma(i);
+	fi_freeinfo(list);
+	snprintf(text, size, "provider=%s has no RDMA in 32-bit programs: use ofi-rxm, here and at "
+		 "the peer", params->provider);
+	return missing;
+}
+
 /* Returns whether @params with endpoints of the other kind would have found a fabric. */
 static bool other_kind_exists(const struct dofi_params *params)
 {
@@ -381,6 +397,7 @@ static const struct reason reasons[] = {
 	{ filter_unknown, DOFI_ERR, -FI_ENODATA },
 	{ provider_unknown, DOFI_WARN, -FI_ENODATA },
 	{ filter_excludes, DOFI_WARN, -FI_ENODATA },
+	{ rdma_missing, DOFI_WARN, -FI_ENODATA },
 	{ endpoint_missing, DOFI_WARN, -FI_ENODATA },
 	{ no_such_domain, DOFI_ERR, -FI_ENODATA },
 	{ no_device_with_address, DOFI_WARN, -FI_ENODATA },

@@ -81,20 +81,19 @@ static int64_t serve_pollers(struct dofi_progress *p, int64_t now)
 
 /*
  * epoll_wait with a deadline in nanoseconds. By system call: glibc has the function since 2.35, and
- * musl does not have it. The kernel's timespec has 64-bit members on all architectures.
+ * musl does not have it.
  */
 static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 {
 	static _Atomic bool old_kernel;	/* Linux before 5.11, or valgrind */
 	int64_t left = deadline == DOFI_NEVER ? -1 : deadline - dofi_now();
-	struct { int64_t seconds, ns; } ts;
+	struct dofi_timespec ts;
 	int ret;
 
 	if (deadline != DOFI_NEVER && left < 0)
 		left = 0;
 	if (!old_kernel) {
-		ts.seconds = left / 1000000000;
-		ts.ns = left % 1000000000;
+		ts = dofi_timespec(left);
 		ret = (int)syscall(SYS_epoll_pwait2, epfd, ev, n, left < 0 ? NULL : &ts, NULL, 0);
 		if (ret >= 0 || errno != ENOSYS)
 			return ret;

@@ -44,7 +44,7 @@ Test(clock, deadlines_are_microseconds_ahead)
 
 Test(clock, timespec_has_both_parts)
 {
-	struct timespec ts = dofi_timespec(1999999999);
+	struct dofi_timespec ts = dofi_timespec(1999999999);
 
 	cr_expect_eq(ts.tv_sec, 1);
 	cr_expect_eq(ts.tv_nsec, 999999999);
@@ -52,7 +52,7 @@ Test(clock, timespec_has_both_parts)
 
 Test(clock, timespec_of_never_is_valid)
 {
-	struct timespec ts = dofi_timespec(DOFI_NEVER);
+	struct dofi_timespec ts = dofi_timespec(DOFI_NEVER);
 
 	cr_expect(ts.tv_sec > 0);
 	cr_expect(ts.tv_nsec >= 0 && ts.tv_nsec < 1000000000);

@@ -87,7 +87,7 @@ long __wrap_syscall(long number, ...)
 	va_start(ap, number);
 	for (i = 0; i < 5; i++)
 		arg[i] = va_arg(ap, long);
-	if (number == SYS_futex && (arg[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
+	if (number == DOFI_SYS_FUTEX && (arg[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
 		arg[5] = va_arg(ap, long);
 	va_end(ap);
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);

@@ -399,7 +399,7 @@ Test(block, a_smaller_one_is_not_given_for_a_larger)
 
 Test(block, impossible_sizes_give_nothing)
 {
-	cr_expect(!dofi_block_get(SIZE_MAX / 4));
+	cr_expect(!dofi_block_get(SIZE_MAX / 2));
 	cr_expect(!dofi_block_get(SIZE_MAX));
 	cr_expect(!dofi_block_get(SIZE_MAX / 2 + 2));
 }

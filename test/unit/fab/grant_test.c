@@ -137,13 +137,14 @@ static const struct {
 static void expect_ranges(uint64_t first)
 {
 	struct dofi_use use = good();
+	char *place;
 	size_t i;
 
 	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		use.addr = first + ranges[i].offset;
 		use.len = ranges[i].len;
-		cr_expect_eq(admitted(&use, (char *)((uintptr_t)memory + ranges[i].offset)),
-			     ranges[i].inside, "row %zu", i);
+		place = (char *)((uintptr_t)memory + (uintptr_t)ranges[i].offset);
+		cr_expect_eq(admitted(&use, place), ranges[i].inside, "row %zu", i);
 	}
 }
 

@@ -332,7 +332,7 @@ Test(entry, line_that_never_ends)
 	cr_assert(f);
 	fputs(LINE("a", OWN, PLAIN, "1"), f);
 	fclose(f);
-	cr_assert_eq(truncate("other.conf", 1L << 40), 0);
+	cr_assert_eq(truncate("other.conf", (off_t)1 << 40), 0);
 	setenv("DAT_OVERRIDE", "other.conf", 1);
 	cr_expect_str_eq(entries_of(""), "a=1 ");
 	cr_expect(strstr(errors, "other.conf:2: the file exceeds 1 MiB here"), "%s", errors);

@@ -11,7 +11,7 @@ static DAT_PROVIDER provider, other_provider;
 /* Addresses as a pool returns them. They need no memory behind them. */
 static DAT_HANDLE nth(uintptr_t n)
 {
-	return (DAT_HANDLE)(0x7f0000000000u + n * 64);
+	return (DAT_HANDLE)(UINTPTR_MAX / 2 + 1 + n * 64);
 }
 
 static int add(DAT_HANDLE h, DAT_HANDLE_TYPE kind, DAT_IA_HANDLE owner)

@@ -18,7 +18,7 @@ static DAT_PROVIDER provider;
 
 static DAT_HANDLE nth(uintptr_t n)
 {
-	return (DAT_HANDLE)(0x7f0000000000u + n * 64);
+	return (DAT_HANDLE)(UINTPTR_MAX / 2 + 1 + n * 64);
 }
 
 static int add(DAT_HANDLE h, DAT_HANDLE_TYPE kind)

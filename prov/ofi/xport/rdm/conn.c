@@ -85,12 +85,16 @@ put_conn:
 	return ret;
 }
 
-/* Finds out whether the peer's memory can be read. */
+/*
+ * Finds out whether the peer's memory can be read. A 32-bit process cannot name the addresses of a
+ * 64-bit peer.
+ */
 static void read_memory(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
 	const struct dofi_peer_word alive = { peer->alive_addr, peer->id };
-	int ret = dofi_settings.cma ? dofi_peer_probe(peer->host.pid, &alive) : -EPERM;
+	const bool tries = dofi_settings.cma && sizeof(void *) >= sizeof(uint64_t);
+	int ret = tries ? dofi_peer_probe(peer->host.pid, &alive) : -EPERM;
 
 	if (ret) {
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: the peer's memory cannot be read: %s",
