@@ -109,12 +109,14 @@ CHECK_OLD_TESTS = test/pair/shm.sh $(REGISTRY_TESTS) test/unit/base_test test/un
 	test/unit/obj1_test test/unit/obj2_test test/unit/prov1_test test/unit/prov2_test
 
 # The EFA provider of that libfabric ends a process that forks without RDMAV_FORK_SAFE.
-check-old:
-	RDMAV_FORK_SAFE=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(CHECK_OLD_TESTS)'
+check-old: old-programs
+	RDMAV_FORK_SAFE=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(CHECK_OLD_TESTS)' check_PROGRAMS=
+
+old-programs: $(pair_programs) $(CHECK_OLD_TESTS)
 
 # For a build for arm64 (contrib/debootstrap/build): the tests that depend on the processor, in an
 # emulator, with one version of the API. obj2_test takes a minute and a half, and does not depend on
-# the processor, and xport2_test would take four minutes. NATIVE_BUILD, for test/arm64.sh, is a build
+# the processor, and xport2_test would take four minutes. NATIVE_BUILD, for test/two_builds.sh, is a build
 # for this machine.
 EMULATOR = qemu-aarch64
 NATIVE_BUILD = $(abs_top_builddir)/../native
@@ -126,11 +128,11 @@ arm64_pair_programs = test/pair/passive2 test/pair/disconnect2 test/pair/data2 t
 	test/pair/srq2 test/pair/datagram2
 arm64_programs = $(arm64_unit_programs) $(arm64_pair_programs) test/unit/src/handle_threads
 ARM64_TESTS = test/unit/fab_test test/unit/base_test \
-	test/unit/cm_test test/arm64.sh test/big_endian.sh test/abi/abi.sh test/pair/tcp-rdm.sh test/pair/both.sh \
+	test/unit/cm_test test/two_builds.sh test/big_endian.sh test/abi/abi.sh test/pair/tcp-rdm.sh test/pair/both.sh \
 	$(arm64_pair_programs) test/unit/prov2_test test/unit/wq_test test/unit/src/handle_threads
-EXTRA_DIST += test/arm64.sh test/big_endian.sh test/emulated
-if CROSS
-SLOW_TESTS += test/arm64.sh test/big_endian.sh
+EXTRA_DIST += test/two_builds.sh test/big_endian.sh test/emulated
+if OTHER_PROCESSOR
+SLOW_TESTS += test/two_builds.sh test/big_endian.sh
 endif
 
 arm64-programs: $(arm64_programs)
@@ -140,6 +142,19 @@ check-arm64: arm64-programs
 		PAIR_PROGRAMS='disconnect data rdma errors memory srq datagram mixed' \
 		$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(ARM64_TESTS)' \
 		check_PROGRAMS='$(arm64_programs)' check_LTLIBRARIES= TEST_RUNNER='$(EMULATOR)'
+
+# For a 32-bit build (contrib/debootstrap/build), with both versions of the API: the tests that depend
+# on the length of a pointer. libfabric's tcp lacks RDMA there: test/pair/rxm.sh is over connectionless tcp.
+i386_unit_programs = test/unit/base_test test/unit/wq_test test/unit/cm_test test/unit/src/handle_threads
+I386_TESTS = test/pair/shm.sh test/pair/rxm.sh test/conform/shm.sh test/two_builds.sh \
+	$(i386_unit_programs)
+
+i386-programs: $(i386_unit_programs) $(pair_programs) $(conform_programs)
+
+check-i386: i386-programs
+	DAT_TEST_WARM=1 NATIVE_BUILD='$(NATIVE_BUILD)' \
+		TWO_BUILDS_IAS='ofi ofi-shm ofi-rxm' $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(I386_TESTS)' \
+		check_PROGRAMS= check_LTLIBRARIES=
 
 # What contrib/quickstart check runs for a newcomer, the longest first; no other test is compiled. The
 # provider's unit tests, and test/pair/local, have one version of the API: they see little of the differences.
@@ -183,8 +198,8 @@ check-verbs: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS=
 	$(top_srcdir)/contrib/vm/check $(abs_top_builddir) $(VERBS) || test $$? -eq 77
 
-.PHONY: brief-programs check-brief check-sanitized check-valgrind check-libfabric check-old check-arm64 \
-	arm64-programs check-verbs
+.PHONY: brief-programs check-brief check-sanitized check-valgrind check-libfabric check-old old-programs check-arm64 \
+	arm64-programs check-i386 i386-programs check-verbs
 
 include test/pair/local.mk
 include test/robust/local.mk

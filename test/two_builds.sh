@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# datperf for this machine and datperf for the emulated processor exchange data, and verify it. Over
-# each fabric both are the server once. Rings need cache lines of one length at both ends: on the IA
-# ofi these two processors use tcp.
+# datperf of the other build, for this machine, and datperf of the build that is tested exchange data,
+# and verify it. Over each fabric both are the server once.
 #
-# Environment: NATIVE_BUILD  a build for this machine
-#              TEST_RUNNER   runs a program of the build in top_builddir
+# Environment: NATIVE_BUILD    a build for this machine
+#              TEST_RUNNER     runs a program of the build in top_builddir, which is for another
+#                              processor
+#              TWO_BUILDS_IAS  the IAs (ofi-tcp ofi-tcp-rdm ofi)
 
-[ -n "$TEST_RUNNER" ] && [ -x "${NATIVE_BUILD:-.}/util/datperf" ] || { echo "skip: no two builds"; exit 77; }
+[ -x "${NATIVE_BUILD:-/nowhere}/util/datperf" ] || { echo "skip: no two builds"; exit 77; }
 dir=$(mktemp -d) || exit 99
 trap 'kill $server 2>/dev/null; rm -rf "$dir"' EXIT
 server=
@@ -44,7 +45,7 @@ exchange()
 
 mkfifo "$dir/server" || exit 99
 port=18700
-for ia in ofi-tcp ofi-tcp-rdm ofi; do
+for ia in ${TWO_BUILDS_IAS:-ofi-tcp ofi-tcp-rdm ofi}; do
 	echo "# $ia"
 	exchange $ia "$top_builddir" "$TEST_RUNNER" "$NATIVE_BUILD" ''
 	exchange $ia "$NATIVE_BUILD" '' "$top_builddir" "$TEST_RUNNER"
