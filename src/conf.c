@@ -216,6 +216,10 @@ static void line_take(const struct dreg_conf_sink *sink, unsigned int line_no, c
 
 	if (len && line[len - 1] == '\r')
 		line[--len] = '\0';
+	if (line_no == 1 && !strncmp(line, "\xef\xbb\xbf", 3)) {	/* a byte order mark */
+		line += 3;
+		len -= 3;
+	}
 	switch (dreg_conf_parse(line, len, &entry, &reason)) {
 	case DREG_CONF_BLANK:
 		break;

@@ -120,12 +120,14 @@ static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *qu
 static int choose_rdm(struct dofi_fabric_choice *choice)
 {
 	struct fi_info *info = choice->info;
+	const char *variable = choice->quirk->frame_variable;
 
 	choice->frame_size = frame_size(info, choice->quirk);
 	if (choice->frame_size < LEAST_FRAME) {
-		dofi_log(DOFI_WARN, DOFI_FAB, "fabric %s takes messages of %zu bytes in order, "
-			 "which is less than %d", info->fabric_attr->prov_name, choice->frame_size,
-			 LEAST_FRAME);
+		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s takes messages of %zu bytes in order, "
+			 "which is less than %d%s%s", info->fabric_attr->prov_name,
+			 choice->frame_size, LEAST_FRAME, variable ? ": raise " : "",
+			 variable ? variable : "");
 		return -FI_EOPNOTSUPP;
 	}
 	choice->cq_data = true;		/* in the header of a frame */

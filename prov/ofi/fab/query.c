@@ -130,7 +130,7 @@ static bool log_refused(const struct fi_info *list, const struct dofi_params *pa
 		const char *why = why_refused(list, params);
 
 		if (why) {
-			dofi_log(DOFI_WARN, DOFI_FAB, "fabric %s is not used: %s",
+			dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s is not used: %s",
 				 list->fabric_attr->prov_name, why);
 			return true;
 		}

@@ -31,7 +31,8 @@ static DAT_RETURN ret_of_failure(int err)
 {
 	if (descriptors_are_short())
 		return DOFI_NO_RESOURCE(DEVICE);
-	if (err == ENODATA)	/* the name is registered, so no subtype fits */
+	/* no fabric, or none that is used; the name is registered, so no subtype fits */
+	if (err == ENODATA || err == EOPNOTSUPP)
 		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NO_SUBTYPE);
 	return DOFI_RET(DAT_INTERNAL_ERROR, 0);
 }
@@ -52,6 +53,7 @@ DAT_RETURN dofi_ret(int err)
 	case ENOENT:
 	case EPERM:
 	case EROFS:
+	case EADDRNOTAVAIL: /* the interface has lost the address of the IA */
 		return DOFI_NO_RESOURCE(DEVICE);
 	case EINVAL:
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);

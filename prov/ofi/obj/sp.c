@@ -88,14 +88,18 @@ static DAT_RETURN start(struct dofi_sp *sp)
 {
 	struct listen_call call = { .sp = sp, .ret = -ENODEV };
 	char text[INET6_ADDRSTRLEN];
+	bool lost;
 
 	dofi_progress_call(&sp->obj.ia->progress, sp_listen, &call);
 	if (call.ret == -EADDRINUSE)
 		return DOFI_RET(DAT_CONN_QUAL_IN_USE, 0);
+	lost = call.ret == -EADDRNOTAVAIL;
 	if (call.ret)
-		dofi_log(DOFI_WARN, DOFI_CM, "listening at %s, qualifier %llu: %s",
+		dofi_log(lost ? DOFI_ERR : DOFI_WARN, DOFI_CM,
+			 "listening at %s, qualifier %llu: %s",
 			 dofi_address_text(&sp->obj.ia->address, text),
-			 (unsigned long long)sp->conn_qual, strerror(-call.ret));
+			 (unsigned long long)sp->conn_qual,
+			 lost ? "no interface has this address any more" : strerror(-call.ret));
 	return dofi_ret(call.ret);
 }
 

@@ -379,7 +379,8 @@ Test(registry, bad_lines_are_named)
 {
 	DAT_IA_HANDLE ia;
 
-	configure("# heading\nbroken\na " API " nonthreadsafe default @ stub.1.0 \"\" \"\"\r\n"
+	configure("\xef\xbb\xbf# heading\nbroken\n"
+		  "a " API " nonthreadsafe default @ stub.1.0 \"\" \"\"\r\n"
 		  "b " API " maybe default @ stub.1.0 \"\" \"\"\n");
 	cr_assert_eq(open_ia("a", &ia), DAT_SUCCESS);
 	cr_expect_str_eq(logged(), "FILE:2: fewer than eight fields\n"
