@@ -71,8 +71,8 @@ static const char help_text[] =
 	"                       the states in which it can be modified, the source in\n"
 	"                       libfabric and what the provider adds; the name of an IA may\n"
 	"                       follow the options\n"
-	"      --explain CODE   explain an event number or return code, such as 0x4003 or\n"
-	"                       DAT_CONNECTION_EVENT_BROKEN\n"
+	"      --explain CODE   explain an event number, a return code, or a value of a field,\n"
+	"                       such as 0x4003 or DAT_DTO_ERR_FLUSHED\n"
 	"      --settings       print the provider's settings and the origin of each\n"
 	"  -j, --json           print JSON\n"
 	"  -h, --help           print this help\n"
@@ -465,8 +465,8 @@ static int show_explained(const char *text)
 	if (explain(stdout, text))
 		return EXIT_SUCCESS;
 	fprintf(stderr,
-		"datinfo: DAT %s has no event and no return code \"%s\"; hexadecimal numbers begin "
-		"with 0x\n",
+		"datinfo: DAT %s has no event, return code or value of a field \"%s\"; hexadecimal "
+		"numbers begin with 0x\n",
 		API_TEXT, text);
 	return EXIT_USAGE;
 }

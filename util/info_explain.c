@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Explains event numbers and return codes, given as a number or a name. The names of return codes
- * are dat_strerror()'s. dat_event(7) and dat_return(7) have these tables, too.
+ * Explains event numbers, return codes, and the values of fields, given as a number or a name. The
+ * names of return codes are dat_strerror()'s. dat_event(7) and dat_return(7) have the tables of
+ * events and codes, too.
  */
 #include "info_explain.h"
 
 #include "dat_select.h"
+#include "info_values.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -412,20 +414,15 @@ bool explain(FILE *out, const char *text)
 {
 	const struct event *event;
 	DAT_UINT32 number;
-	bool is_a_code;
+	bool is_number = number_parse(text, &number), is_a_code;
 
-	if (number_parse(text, &number)) {
-		event = event_of_number(number);
-		is_a_code = is_code(number);
-	} else {
-		event = event_of_name(text);
-		is_a_code = code_of_name(text, &number);
-	}
+	event = is_number ? event_of_number(number) : event_of_name(text);
+	is_a_code = is_number ? is_code(number) : code_of_name(text, &number);
 	if (event)
 		event_print(out, event);
 	if (event && is_a_code)
 		fprintf(out, "\n");
 	if (is_a_code)
 		code_print(out, number);
-	return event || is_a_code;
+	return values_print(out, is_number ? NULL : text, number, event || is_a_code);
 }

@@ -84,6 +84,8 @@ datinfo_files = \
 	util/info_registry.h \
 	util/info_settings.c \
 	util/info_settings.h \
+	util/info_values.c \
+	util/info_values.h \
 	util/info_wrap.c \
 	util/info_wrap.h \
 	util/log_lines.c \
@@ -198,7 +200,8 @@ util_caps_files = \
 	util/info_attr.c \
 	util/info_caps.c
 
-util_explain_files = test/unit/util/info_explain_test.c util/info_explain.c
+util_explain_files = \
+	test/unit/util/info_explain_test.c util/info_explain.c util/info_values.c
 util_text_files = test/unit/util/dat_text_test.c util/dat_text.c
 
 test_unit_util_dat_text1_test_SOURCES = $(util_text_files)

@@ -114,6 +114,9 @@ command_line()
 	"datinfo --explain 0x4003")
 		run "$1"
 		has out '^  name  *DAT_CONNECTION_EVENT_NON_PEER_REJECTED$' "$1" ;;
+	"datinfo --explain DAT_DTO_ERR_FLUSHED")
+		run "$1"
+		has out '^1  *status of a completion event of DAT 2.0$' "$1" ;;
 	"datinfo --explain DAT_INVALID_STATE_EP_NOTREADY")
 		run "$1"
 		has out '^  subtype  *0x[0-9a-f]*  DAT_INVALID_STATE_EP_NOTREADY: The EP lacks' "$1" ;;

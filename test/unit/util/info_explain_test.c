@@ -128,6 +128,45 @@ Test(info_explain, every_subtype)
 		     DAT_VERSION_MAJOR >= 2 ? 104 : 102);
 }
 
+static void check_value(const char *name, DAT_UINT32 value)
+{
+	cr_expect(ask(name), "%s", name);
+	cr_expect_eq(strtoul(text, NULL, 10), value, "%s: %s", name, text);
+	cr_expect(has(name), "%s: %s", name, text);
+	cr_expect(has("  meaning   "), "%s: %s", name, text);
+	cr_expect(ask_number(value), "%s", name);
+	cr_expect(has(name), "%s: %s", name, text);
+}
+
+Test(info_explain, every_value_of_a_field)
+{
+	const bool v2 = DAT_VERSION_MAJOR >= 2;
+
+	cr_expect_eq(each_recorded("dat_dto_completion_status", check_value), v2 ? 13 : 12);
+	cr_expect_eq(each_recorded("dat_ep_state", check_value), v2 ? 15 : 13);
+	cr_expect_eq(each_recorded("dat_evd_state", check_value), 7);
+	cr_expect_eq(each_recorded("dat_srq_state", check_value), v2 ? 3 : 2);
+	cr_expect_eq(each_recorded("ia_async_error_reason", check_value), 2);
+	cr_expect_eq(each_recorded("ep_async_error_reason", check_value), 3);
+	cr_expect_eq(each_recorded(v2 ? "evd_async_error_reason" : "ep_evd_error_reason",
+				   check_value), 2);
+	cr_expect_eq(each_recorded(v2 ? "srq_async_error_reason" : "ep_srq_error_reason",
+				   check_value), 3);
+	cr_expect_eq(each_recorded("lmr_async_error_reason", check_value), 1);
+	cr_expect_eq(each_recorded("rmr_async_error_reason", check_value), 1);
+	cr_expect_eq(each_recorded("pz_async_error_reason", check_value), 1);
+	cr_expect_eq(each_recorded("dat_dtos", check_value), v2 ? 9 : 0);
+	cr_expect_eq(each_recorded("dat_ib_status", check_value), v2 ? 3 : 0);
+}
+
+Test(info_explain, values_of_one_number_are_apart)
+{
+	cr_expect(ask("1"));
+	cr_expect(has("1           status of a completion event of "));
+	cr_expect(has("\n\n1           ep_state of dat_ep_query and dat_ep_get_status of "));
+	cr_expect_not(has("return code"));
+}
+
 Test(info_explain, event_has_its_data_and_meaning)
 {
 	cr_expect(ask("0x4006"));
