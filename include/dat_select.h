@@ -13,9 +13,11 @@
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
 #include <dat2/dat_ib_extensions.h>
+#include <dat2/dat_names.h>
 #elif DAT_API == 1
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
+#include <dat/dat_names.h>
 #else
 #error "DAT_API must be 1 (uDAPL 1.2) or 2 (DAT 2.0)"
 #endif

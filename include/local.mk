@@ -4,6 +4,7 @@ dat1incdir = $(includedir)/dat
 dat1inc_HEADERS = \
 	include/dat/dat.h \
 	include/dat/dat_error.h \
+	include/dat/dat_names.h \
 	include/dat/dat_platform_specific.h \
 	include/dat/dat_redirection.h \
 	include/dat/dat_registry.h \
@@ -18,6 +19,7 @@ dat2inc_HEADERS = \
 	include/dat2/dat.h \
 	include/dat2/dat_error.h \
 	include/dat2/dat_ib_extensions.h \
+	include/dat2/dat_names.h \
 	include/dat2/dat_platform_specific.h \
 	include/dat2/dat_redirection.h \
 	include/dat2/dat_registry.h \

@@ -1,6 +1,7 @@
 # Manual pages.
 
 dist_man_MANS += \
+	man/man3/dat_async_reason_name.3 \
 	man/man3/dat_cno_create.3 \
 	man/man3/dat_cno_fd_create.3 \
 	man/man3/dat_cno_free.3 \
@@ -15,6 +16,8 @@ dist_man_MANS += \
 	man/man3/dat_csp_create.3 \
 	man/man3/dat_csp_free.3 \
 	man/man3/dat_csp_query.3 \
+	man/man3/dat_dto_name.3 \
+	man/man3/dat_dto_status_name.3 \
 	man/man3/dat_ep_common_connect.3 \
 	man/man3/dat_ep_connect.3 \
 	man/man3/dat_ep_create.3 \
@@ -34,6 +37,7 @@ dist_man_MANS += \
 	man/man3/dat_ep_recv_query.3 \
 	man/man3/dat_ep_reset.3 \
 	man/man3/dat_ep_set_watermark.3 \
+	man/man3/dat_ep_state_name.3 \
 	man/man3/dat_evd_clear_unwaitable.3 \
 	man/man3/dat_evd_create.3 \
 	man/man3/dat_evd_dequeue.3 \
@@ -46,6 +50,7 @@ dist_man_MANS += \
 	man/man3/dat_evd_resize.3 \
 	man/man3/dat_evd_set_unwaitable.3 \
 	man/man3/dat_evd_wait.3 \
+	man/man3/dat_event_name.3 \
 	man/man3/dat_extension_op.3 \
 	man/man3/dat_get_consumer_context.3 \
 	man/man3/dat_get_handle_type.3 \
@@ -58,6 +63,7 @@ dist_man_MANS += \
 	man/man3/dat_lmr_query.3 \
 	man/man3/dat_lmr_sync_rdma_read.3 \
 	man/man3/dat_lmr_sync_rdma_write.3 \
+	man/man3/dat_names.3 \
 	man/man3/dat_provider_fini.3 \
 	man/man3/dat_provider_init.3 \
 	man/man3/dat_psp_create.3 \
@@ -86,6 +92,7 @@ dist_man_MANS += \
 	man/man3/dat_srq_query.3 \
 	man/man3/dat_srq_resize.3 \
 	man/man3/dat_srq_set_lw.3 \
+	man/man3/dat_srq_state_name.3 \
 	man/man3/dat_strerror.3 \
 	man/man3/dats_get_ia_handle.3 \
 	man/man5/dat.conf.5 \

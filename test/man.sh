@@ -233,7 +233,7 @@ refers()
 
 : >"$dir/have1"
 : >"$dir/have2"
-for page in "$man"/man3/*.3; do
+for page in $(pages | grep '/man3/'); do
 	if [ -z "$(example "$page")" ]; then
 		name=${page##*/}
 		refers "$page" "${name%.3}" || fail "$page has no example and refers to none"

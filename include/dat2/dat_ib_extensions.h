@@ -756,7 +756,7 @@ typedef struct dat_ib_extension_event_data {
  * Fails with: INVALID_PARAMETER, for a value that is not one of DAT_IB_RETURN.
  * Threads: safe.
  */
-static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
+static __inline__ DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
 {
 	switch ((DAT_UINT32)value & ~(DAT_CLASS_ERROR | DAT_CLASS_WARNING)) {
 	case DAT_SUCCESS:
@@ -780,7 +780,7 @@ static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char 
  * Fails with: INVALID_PARAMETER, for a value that is not one of DAT_IB_STATUS.
  * Threads: safe.
  */
-static inline DAT_RETURN dat_strerror_ext_status(DAT_IB_STATUS value, const char **message)
+static __inline__ DAT_RETURN dat_strerror_ext_status(DAT_IB_STATUS value, const char **message)
 {
 	switch ((int)value) {
 	case DAT_OP_SUCCESS:

@@ -75,6 +75,8 @@ status=0
 runs=0
 ext=c
 # $CC and $CXX may consist of several words.
+# DAT_UVERYLONG is a long long
+each $CC -std=c89 -Wno-long-long
 for std in c99 gnu99 c11 gnu11 c17; do each $CC -std=$std; done
 [ $runs -gt 0 ] || { echo "no C compiler"; exit 99; }
 ext=cc

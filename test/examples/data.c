@@ -13,6 +13,7 @@
 #include "pages/dat_lmr_query.h"
 #include "pages/dat_lmr_sync_rdma_read.h"
 #include "pages/dat_lmr_sync_rdma_write.h"
+#include "pages/dat_names.h"
 #include "pages/dat_rmr_bind.h"
 #include "pages/dat_rmr_create.h"
 #include "pages/dat_rmr_query.h"
@@ -58,6 +59,23 @@ CLAUSE("dat_ep_post_send")
 	verify(c.m.base + HALF, 64, 1);
 	FAILS(send_bytes(c.a.ep, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 1),
 	      DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_names")
+{
+	DAT_EVENT event;
+	struct couple c;
+	const char *text;
+
+	couple_open(n, &c);
+	post_recv(c.b.ep, &c.m, HALF, 64, 2);
+	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
+	capture(1);
+	print_completion(&event.event_data.dto_completion_event_data);
+	text = captured();
+	CHECK(!strcmp(text, "DAT_DTO_ERR_FLUSHED, the EP is DAT_EP_STATE_DISCONNECTED\n"), "%s",
+	      text);
 }
 
 CLAUSE("dat_ep_post_recv")

@@ -128,6 +128,82 @@ Test(info_explain, every_subtype)
 		     DAT_VERSION_MAJOR >= 2 ? 104 : 102);
 }
 
+/* The public header has the names of the recorded ABI, too. */
+static void check_public_event(const char *name, DAT_UINT32 value)
+{
+	/* two names have this number */
+	if (strcmp(name, "DAT_IB_EXTENSION_RANGE_BASE"))
+		cr_expect_str_eq(dat_event_name(value), name);
+}
+
+static void check_public_status(const char *name, DAT_UINT32 value)
+{
+	cr_expect_str_eq(dat_dto_status_name((DAT_DTO_COMPLETION_STATUS)value), name);
+}
+
+static void check_public_ep_state(const char *name, DAT_UINT32 value)
+{
+	cr_expect_str_eq(dat_ep_state_name((DAT_EP_STATE)value), name);
+}
+
+static void check_public_srq_state(const char *name, DAT_UINT32 value)
+{
+	cr_expect_str_eq(dat_srq_state_name((DAT_SRQ_STATE)value), name);
+}
+
+/* The second word of a reason's name is that of its object, but for one reason of EPs. */
+static void check_public_reason(const char *name, DAT_UINT32 value)
+{
+	static const struct {
+		const char *prefix;
+		DAT_HANDLE_TYPE type;
+	} objects[] = {
+		{ "DAT_SRQ_SOFT_", DAT_HANDLE_TYPE_EP }, { "DAT_EP_", DAT_HANDLE_TYPE_EP },
+		{ "DAT_IA_", DAT_HANDLE_TYPE_IA }, { "DAT_EVD_", DAT_HANDLE_TYPE_EVD },
+		{ "DAT_SRQ_", DAT_HANDLE_TYPE_SRQ }, { "DAT_LMR_", DAT_HANDLE_TYPE_LMR },
+		{ "DAT_RMR_", DAT_HANDLE_TYPE_RMR }, { "DAT_PZ_", DAT_HANDLE_TYPE_PZ },
+	};
+	size_t i = 0;
+
+	while (strncmp(name, objects[i].prefix, strlen(objects[i].prefix)))
+		i++;
+	cr_expect_str_eq(dat_async_reason_name(objects[i].type, (DAT_COUNT)value), name);
+}
+
+Test(info_explain, the_public_header_has_every_name)
+{
+	static const char *const reasons[] = {
+		"ia_async_error_reason", "ep_async_error_reason", "lmr_async_error_reason",
+		"rmr_async_error_reason", "pz_async_error_reason",
+		DAT_VERSION_MAJOR >= 2 ? "evd_async_error_reason" : "ep_evd_error_reason",
+		DAT_VERSION_MAJOR >= 2 ? "srq_async_error_reason" : "ep_srq_error_reason",
+	};
+	size_t i;
+
+	cr_expect(each_recorded("dat_event_number", check_public_event));
+	cr_expect(each_recorded("dat_dto_completion_status", check_public_status));
+	cr_expect(each_recorded("dat_ep_state", check_public_ep_state));
+	cr_expect(each_recorded("dat_srq_state", check_public_srq_state));
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		cr_expect(each_recorded(reasons[i], check_public_reason));
+	cr_expect_str_eq(dat_event_name(2), "unknown value");
+	cr_expect_str_eq(dat_ep_state_name((DAT_EP_STATE)99), "unknown value");
+	cr_expect_str_eq(dat_async_reason_name(DAT_HANDLE_TYPE_CR, 0), "unknown value");
+}
+
+#if DAT_VERSION_MAJOR >= 2
+static void check_public_operation(const char *name, DAT_UINT32 value)
+{
+	cr_expect_str_eq(dat_dto_name((DAT_DTOS)value), name);
+}
+
+Test(info_explain, the_public_header_has_the_names_of_version_2)
+{
+	cr_expect_eq(each_recorded("dat_dtos", check_public_operation), 9);
+	cr_expect(each_recorded("dat_ib_event_number", check_public_event));
+}
+#endif
+
 static void check_value(const char *name, DAT_UINT32 value)
 {
 	cr_expect(ask(name), "%s", name);
