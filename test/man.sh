@@ -231,6 +231,17 @@ refers()
 	[ -n "$other" ] && example "$man/$other" | grep -q "\<$2("
 }
 
+# compiles_cxx FILE - whether it compiles as C++20, if there is a compiler for that
+echo 'extern int nothing;' >"$dir/empty.cc"
+cxx="${CXX:-c++} -x c++ -std=c++20 -fsyntax-only -I$top_srcdir/include"
+if $cxx "$dir/empty.cc" 2>/dev/null; then
+	compiles_cxx() { $cxx "$1"; }
+	echo 'int *i = (void *)0;' >"$dir/bad.cc"
+	compiles_cxx "$dir/bad.cc" 2>/dev/null && fail "C that is no C++ compiles"
+else
+	compiles_cxx() { :; }
+fi
+
 : >"$dir/have1"
 : >"$dir/have2"
 for page in $(pages | grep '/man3/'); do
@@ -248,12 +259,16 @@ for page in $(pages | grep '/man3/'); do
 		is_for $version "$page" || continue
 		echo "$name" >>"$dir/have$version"
 		[ $version = 1 ] && file=one.c || file=two.c
-		compiles "$dir/$file" || fail "the example in $page does not compile for version $version"
+		compiles "$dir/$file" && compiles_cxx "$dir/$file" ||
+			fail "the example in $page does not compile for version $version"
 	done
 done
 example "$man/man7/dat.7" >"$dir/two.c"
 sed 's|<dat2/|<dat/|' "$dir/two.c" >"$dir/one.c"
-compiles "$dir/one.c" && compiles "$dir/two.c" || fail "the program in dat(7) does not compile"
+for file in one.c two.c; do
+	compiles "$dir/$file" && compiles_cxx "$dir/$file" ||
+		fail "the program in dat(7) does not compile"
+done
 included dat || fail "no test includes the program in dat(7)"
 [ "$(wc -l <"$dir/two.c")" -lt 150 ] || fail "the program in dat(7) has 150 lines or more"
 for version in 1 2; do
