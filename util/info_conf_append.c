@@ -132,12 +132,19 @@ static int new_write(int fd, const char *lines, char *old, size_t size, const st
 	err = attributes_set(fd, st);
 	if (!err && (fflush(f) || fsync(fd)))
 		err = -errno;
+	/* the registry would ignore the end */
+	if (!err && n > 0 && ftell(f) > DREG_CONF_FILE_SIZE)
+		err = -EFBIG;
 	if (fclose(f) && !err)
 		err = -errno;
 	return err ? err : n;
 }
 
-/* Replaces @path by a new file with the lines appended. Readers see the old file or the new one. */
+/*
+ * Replaces @path by a new file with the lines appended. Readers see the old file or the new one. The
+ * caller has locked the directory, so the new file's name is its own: a process that was killed here
+ * leaves one file, which the next call removes.
+ */
 static int replace(const char *path, const char *lines)
 {
 	char temporary[PATH_MAX + 16], *old = NULL;
@@ -147,8 +154,9 @@ static int replace(const char *path, const char *lines)
 
 	if (n)
 		goto free_old;
-	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
-	fd = mkstemp(temporary);
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	unlink(temporary);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	n = fd < 0 ? -errno : new_write(fd, lines, old, size, &st);
 	if (n > 0 && rename(temporary, path))
 		n = -errno;

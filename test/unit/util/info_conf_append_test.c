@@ -160,6 +160,40 @@ Test(append, file_is_replaced_in_one_step)
 	cr_expect_str_eq(text, A);
 }
 
+/* The registry reads 1 MiB. */
+Test(append, a_file_whose_end_is_ignored_is_refused)
+{
+	FILE *f = fopen("dat.conf", "w");
+	struct stat st;
+	size_t n = 0;
+
+	cr_assert(f);
+	while (n < (1 << 20) - strlen(A) - 200)
+		n += (size_t)fprintf(f, "# %098d\n", 0);
+	fclose(f);
+	cr_expect_eq(conf_append("dat.conf", A), 1);
+	f = fopen("dat.conf", "a");
+	for (n = 0; n < 3; n++)
+		fprintf(f, "# %098d\n", 0);
+	fclose(f);
+	cr_expect_eq(conf_append("dat.conf", B), -EFBIG);
+	cr_expect_eq(stat("dat.conf", &st), 0);
+	cr_expect(st.st_size > 1 << 20);
+	cr_expect(access("dat.conf.new", F_OK), "the new file stays");
+}
+
+Test(append, a_file_that_a_killed_call_left_is_replaced)
+{
+	FILE *f = fopen("dat.conf.new", "w");
+
+	fputs(B, f);
+	fclose(f);
+	put("");
+	cr_expect_eq(conf_append("dat.conf", A), 1);
+	cr_expect_str_eq(content("dat.conf"), A);
+	cr_expect(access("dat.conf.new", F_OK), "the new file stays");
+}
+
 Test(append, directory_is_refused)
 {
 	cr_assert_eq(mkdir("dat.conf", 0700), 0);
