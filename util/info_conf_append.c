@@ -141,9 +141,9 @@ static int new_write(int fd, const char *lines, char *old, size_t size, const st
 }
 
 /*
- * Replaces @path by a new file with the lines appended. Readers see the old file or the new one. The
- * caller has locked the directory, so the new file's name is its own: a process that was killed here
- * leaves one file, which the next call removes.
+ * Replaces @path by a new file with the lines appended. Readers see the old file or the new one.
+ * The caller has locked the directory, so the new file's name is its own: a process that was
+ * killed here leaves one file, which the next call removes.
  */
 static int replace(const char *path, const char *lines)
 {

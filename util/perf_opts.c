@@ -155,6 +155,19 @@ static const struct {
 	{ OPT_TIMEOUT, 1, 3600 },
 };
 
+/* Says which numbers option @opt, of row @i, takes. */
+static int number_usage(int opt, size_t i, const char *text)
+{
+	const struct option *o = long_options;
+
+	while (o->val != opt)
+		o++;
+	fprintf(stderr,
+		"datperf: --%s takes a number from %llu to %llu, not \"%s\" (see datperf --help)\n",
+		o->name, limits[i].low, limits[i].high, text);
+	return EXIT_USAGE;
+}
+
 /* Checks and stores an option that takes a number. */
 static int number_option(struct perf_opts *opts, int opt, const char *text)
 {
@@ -164,7 +177,7 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 	while (limits[i].opt != opt)
 		i++;
 	if (number(text, limits[i].low, limits[i].high, &value))
-		return usage("\"%s\" is out of range or not a number", text);
+		return number_usage(opt, i, text);
 	switch (opt) {
 	case 'p':
 		opts->port = (unsigned int)value;
@@ -220,7 +233,9 @@ static int tests_option(struct perf_opts *opts, const char *text)
 static int sizes_option(struct perf_opts *opts, const char *text)
 {
 	opts->nsizes = perf_sizes_parse(text, opts->sizes, PERF_MAX_SIZES);
-	return opts->nsizes > 0 ? -1 : usage("invalid sizes \"%s\"", text);
+	if (opts->nsizes > 0)
+		return -1;
+	return usage("invalid sizes \"%s\": bytes from 1 to 1G, such as 8,1K or 1-4M", text);
 }
 
 static int peers_option(struct perf_opts *opts, const char *text)
@@ -242,7 +257,8 @@ static int peers_option(struct perf_opts *opts, const char *text)
 		if (!at[len])
 			return -1;
 	}
-	return usage("invalid numbers of connections \"%s\"", text);
+	return usage("invalid numbers of connections \"%s\": from 1 to 65536, separated by commas",
+		     text);
 }
 
 static int raw_cq_option(struct perf_opts *opts, const char *text)
