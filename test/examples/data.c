@@ -70,6 +70,7 @@ CLAUSE("dat_names")
 	couple_open(n, &c);
 	post_recv(c.b.ep, &c.m, HALF, 64, 2);
 	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_conn(c.b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c.b.ep);
 	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	capture(1);
 	print_completion(&event.event_data.dto_completion_event_data);
