@@ -153,7 +153,7 @@ i386-programs: $(i386_unit_programs) $(pair_programs) $(conform_programs)
 
 check-i386: i386-programs
 	DAT_TEST_WARM=1 NATIVE_BUILD='$(NATIVE_BUILD)' \
-		TWO_BUILDS_IAS='ofi ofi-shm ofi-rxm' $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(I386_TESTS)' \
+		TWO_BUILDS_PORT=18701 TWO_BUILDS_IAS='ofi ofi-shm ofi-rxm' $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(I386_TESTS)' \
 		check_PROGRAMS= check_LTLIBRARIES=
 
 # What contrib/quickstart check runs for a newcomer, the longest first; no other test is compiled. The

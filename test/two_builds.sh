@@ -8,6 +8,7 @@
 #              TEST_RUNNER     runs a program of the build in top_builddir, which is for another
 #                              processor
 #              TWO_BUILDS_IAS  the IAs (ofi-tcp ofi-tcp-rdm ofi)
+#              TWO_BUILDS_PORT the qualifier; stages that run at the same time need different ones
 
 [ -x "${NATIVE_BUILD:-/nowhere}/util/datperf" ] || { echo "skip: no two builds"; exit 77; }
 dir=$(mktemp -d) || exit 99
@@ -44,7 +45,7 @@ exchange()
 }
 
 mkfifo "$dir/server" || exit 99
-port=18700
+port=${TWO_BUILDS_PORT:-18700}
 for ia in ${TWO_BUILDS_IAS:-ofi-tcp ofi-tcp-rdm ofi}; do
 	echo "# $ia"
 	exchange $ia "$top_builddir" "$TEST_RUNNER" "$NATIVE_BUILD" ''

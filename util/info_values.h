@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 /*
- * Prints the values with @name, in any case, or if that is NULL, those of @number. A blank line
- * separates them from each other, and from what was @printed before. Returns whether anything was
- * printed, before or by this call.
+ * Prints the values with @name, in any case, or if @name is NULL, the values of @number. A blank
+ * line separates them from each other, and from what was @printed before. Returns whether anything
+ * was printed, before or by this call.
  */
 bool values_print(FILE *out, const char *name, DAT_UINT32 number, bool printed);
 

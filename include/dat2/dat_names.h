@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
 /*
- * The names of what events and queries return, as text: dat_names(3). dat_strerror() has those of
- * return codes.
+ * The names of event numbers, statuses, states and reasons, as text: dat_names(3). The names of
+ * return codes are in dat_strerror().
  *
  * Each function returns a constant string, spelled as in the header files, or "unknown value". All
  * are inline, and can be called at any time, by any thread.
@@ -18,7 +18,7 @@
 #define DAT_NAME_REASON_(object, name) \
 	if (type == DAT_HANDLE_TYPE_##object && reason == (DAT_COUNT)name) return #name
 
-/* An event_number, those of the InfiniBand extension included. */
+/* An event_number, of the InfiniBand extension too. */
 static __inline__ const char *dat_event_name(DAT_UINT32 number)
 {
 	switch (number) {
@@ -126,8 +126,8 @@ static __inline__ const char *dat_srq_state_name(DAT_SRQ_STATE state)
 }
 
 /*
- * The reason of an asynchronous error; @type is the type of the event's dat_handle, of
- * dat_get_handle_type().
+ * The reason of an asynchronous error. @type is the type of the event's dat_handle, which
+ * dat_get_handle_type() returns.
  */
 static __inline__ const char *dat_async_reason_name(DAT_HANDLE_TYPE type, DAT_COUNT reason)
 {

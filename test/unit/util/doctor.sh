@@ -131,7 +131,7 @@ path_to_peer()
 	[ $? -eq 2 ] || fail "a port above 65535"
 }
 
-# The peer's link address is that of no interface, so what is sent is discarded, as by a firewall.
+# No interface has the peer's link address, so the kernel discards each packet, as a firewall does.
 silent_peer()
 {
 	net='ip link set lo up && ip link add d0 type veth peer name d1 && ip addr add 10.99.0.1/24 dev d0 &&

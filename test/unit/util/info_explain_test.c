@@ -151,7 +151,7 @@ static void check_public_srq_state(const char *name, DAT_UINT32 value)
 	cr_expect_str_eq(dat_srq_state_name((DAT_SRQ_STATE)value), name);
 }
 
-/* The second word of a reason's name is that of its object, but for one reason of EPs. */
+/* The second word of a reason's name is its object, except for DAT_SRQ_SOFT_..., which EPs have. */
 static void check_public_reason(const char *name, DAT_UINT32 value)
 {
 	static const struct {
