@@ -78,6 +78,15 @@ SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS) $(PAIR_TEST
 check-sanitized:
 	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SANITIZED_TESTS)'
 
+# The tests of the libraries, each with one API version; ALTERNATE is the version of the first.
+ALTERNATE = 1
+ALTERNATE_TESTS = $(PROV_UNIT_TESTS) $(PAIR_TESTS) $(ROBUST_TESTS)
+
+check-alternate:
+	tests=`$(SHELL) $(top_srcdir)/test/alternate $(ALTERNATE) $(ALTERNATE_TESTS)` && \
+		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` \
+		$(CONFORM_TESTS) $(REGISTRY_TESTS)"
+
 # The two-process tests, each with one API version, and the conformance suite under valgrind. What it
 # calls possibly lost is libfabric's lists, which point into the middle of their elements, in the
 # cases that end a process with all open. Its threads run one at a time; fairly, or a polling thread
@@ -88,7 +97,7 @@ VALGRIND_COMMAND = $(VALGRIND) --quiet --fair-sched=yes --error-exitcode=99 --le
 
 check-valgrind:
 	test -n '$(VALGRIND)' || { echo 'valgrind was not found by configure'; exit 1; }
-	tests=`$(SHELL) $(top_srcdir)/test/alternate $(PAIR_TESTS) $(ROBUST_TESTS)` && \
+	tests=`$(SHELL) $(top_srcdir)/test/alternate $(ALTERNATE) $(PAIR_TESTS) $(ROBUST_TESTS)` && \
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` $(CONFORM_TESTS)" \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
@@ -100,9 +109,24 @@ CHECK_LIBFABRIC_TESTS = $(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) $
 check-libfabric:
 	DAT_TEST_DEATHS=300 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(CHECK_LIBFABRIC_TESTS)'
 
-# In "make distcheck", which compiles all tests: those that read files of the tree.
-DIST_TESTS = $(ABI_TESTS) $(REGISTRY_TESTS) $(UTIL_TESTS) $(fuzz_replays) test/unit/fab_test test/unit/base_test \
-	test/unit/obj2_test
+# In "make distcheck": those that read files of the tree. No other test is compiled; test/man.sh asks
+# the examples for their names.
+DIST_TESTS = $(ABI_TESTS) $(REGISTRY_TESTS) $(fuzz_replays) test/examples/commands.sh test/examples/standard.sh \
+	test/unit/util/completion.sh
+dist_programs = $(filter-out %.sh contrib/%,$(DIST_TESTS)) test/examples/examples1 test/examples/examples2
+
+check-dist:
+	$(MAKE) $(AM_MAKEFLAGS) distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O0 TESTS='$(DIST_TESTS)' \
+		check_PROGRAMS='$(dist_programs)'
+
+# Whether the release has all files of the tree.
+distcheck-hook:
+	@cd $(srcdir) && contrib/sources | grep -v '^\.' | ( \
+		missing=0; \
+		while read -r name; do \
+			test -e "$(abs_builddir)/$(distdir)/$$name" || { missing=1; \
+				echo "$$name is not in the release; it belongs in EXTRA_DIST"; }; \
+		done; exit $$missing)
 
 # With an older C library and compiler, and a libfabric that is too old for all IAs but those of rings.
 CHECK_OLD_TESTS = test/pair/shm.sh $(REGISTRY_TESTS) test/unit/base_test test/unit/wq_test test/unit/cm_test \
@@ -198,7 +222,7 @@ check-verbs: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS=
 	$(top_srcdir)/contrib/vm/check $(abs_top_builddir) $(VERBS) || test $$? -eq 77
 
-.PHONY: brief-programs check-brief check-sanitized check-valgrind check-libfabric check-old old-programs check-arm64 \
+.PHONY: brief-programs check-brief check-sanitized check-alternate check-dist check-valgrind check-libfabric check-old old-programs check-arm64 \
 	arm64-programs check-i386 i386-programs check-verbs
 
 include test/pair/local.mk
