@@ -9,6 +9,8 @@
 #include <sys/random.h>
 
 #define CQ_SIZE 4096 /* as in the DAT provider */
+/* More than operations in progress: a window of sends, one of receives, and control messages. */
+#define CONTEXTS (4 * PERF_WINDOW_MAX)
 #define KEY_TRIES 16
 #define NAME_TRIES 16
 
@@ -35,11 +37,13 @@ int perf_raw_fail(struct perf_raw *raw, const char *what, long rc)
 /* --- opening ------------------------------------------------------------ */
 
 /*
- * Layered providers support virtual addresses, and shared memory checks keys, only in basic mode.
+ * Layered providers and psm3 support virtual addresses, and shared memory checks keys, only in
+ * basic mode.
  */
 static int raw_mr_mode(const struct perf_fabric *fabric)
 {
-	bool basic = strchr(fabric->provider, ';') || !strcmp(fabric->provider, "shm");
+	bool basic = strchr(fabric->provider, ';') || !strcmp(fabric->provider, "shm") ||
+		     !strcmp(fabric->provider, "psm3");
 
 	return fabric->rdm && basic ? MR_BASIC : MR_MODES;
 }
@@ -60,6 +64,7 @@ static struct fi_info *raw_hints(const struct perf_fabric *fabric, bool domain, 
 	hints->caps = FI_MSG;
 	if (!fabric->dgram)
 		hints->caps |= FI_RMA | (fabric->rdm ? FI_TAGGED : 0);
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = raw_ep_type(fabric);
 	hints->domain_attr->mr_mode = raw_mr_mode(fabric);
 	hints->domain_attr->threading = FI_THREAD_SAFE;
@@ -145,6 +150,19 @@ static int raw_open_cq(struct perf_raw *raw)
 	return rc ? perf_raw_fail(raw, "fi_cq_open", rc) : 0;
 }
 
+static int raw_alloc_contexts(struct perf_raw *raw)
+{
+	int i;
+
+	raw->contexts = calloc(CONTEXTS, sizeof(*raw->contexts));
+	if (!raw->contexts)
+		return perf_raw_fail(raw, "the contexts", -FI_ENOMEM);
+	for (i = 1; i < CONTEXTS; i++)
+		raw->contexts[i].next = &raw->contexts[i - 1];
+	raw->context_free = &raw->contexts[CONTEXTS - 1];
+	return 0;
+}
+
 static int raw_register(struct perf_raw *raw)
 {
 	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -177,6 +195,8 @@ int perf_raw_open_domain(struct perf_raw *raw)
 	if (rc)
 		return perf_raw_fail(raw, "fi_domain", rc);
 	if (raw_open_cq(raw) || perf_mem_alloc(&raw->x))
+		return -1;
+	if (raw->info->mode & (FI_CONTEXT | FI_CONTEXT2) && raw_alloc_contexts(raw))
 		return -1;
 	/* datagrams need a registration only for a local buffer */
 	if (raw->fabric.dgram && !(raw->info->domain_attr->mr_mode & FI_MR_LOCAL))
@@ -262,6 +282,7 @@ void perf_raw_close(struct perf_xport *x)
 		fi_freeinfo(raw->info);
 	perf_oob_close(&raw->oob);
 	perf_mem_free(x);
+	free(raw->contexts);
 	free(raw);
 }
 

@@ -22,6 +22,13 @@
 
 #define PERF_RAW_BATCH 16 /* as in the DAT provider */
 
+/* An operation in progress at a provider with FI_CONTEXT or FI_CONTEXT2. */
+struct perf_raw_context {
+	struct fi_context2 provider; /* first: the completion's op_context */
+	uint64_t cookie;
+	struct perf_raw_context *next; /* of the free ones */
+};
+
 struct perf_raw {
 	struct perf_xport x; /* first: ops get a pointer to it */
 	struct perf_fabric fabric;
@@ -39,6 +46,8 @@ struct perf_raw {
 	struct fi_cq_msg_entry batch[PERF_RAW_BATCH];
 	int next, have;
 	int wait_ms; /* longest wait for a completion */
+	struct perf_raw_context *contexts; /* all, or NULL if the provider needs none */
+	struct perf_raw_context *context_free;
 
 	/* connected */
 	struct fid_eq *eq;
@@ -75,8 +84,10 @@ void perf_raw_apply_hello(struct perf_raw *raw, const struct perf_hello *hello);
 void perf_raw_close(struct perf_xport *x);
 
 /* perf_raw_io.c */
-/* Converts the non-zero result of a post: to -EAGAIN, or to an error. */
-int perf_raw_post_error(struct perf_raw *raw, const char *what, ssize_t rc);
+/* Returns what an operation is posted with. */
+void *perf_raw_context(struct perf_raw *raw, uint64_t cookie);
+/* Converts the result of a post with @context: to 0, -EAGAIN, or an error. */
+int perf_raw_posted(struct perf_raw *raw, const char *what, void *context, ssize_t rc);
 int perf_raw_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 int perf_raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 int perf_raw_poll(struct perf_xport *x, struct perf_comp *comp);

@@ -8,8 +8,29 @@
 #include <errno.h>
 #include <sched.h>
 
-int perf_raw_post_error(struct perf_raw *raw, const char *what, ssize_t rc)
+void *perf_raw_context(struct perf_raw *raw, uint64_t cookie)
 {
+	struct perf_raw_context *context = raw->context_free;
+
+	if (!raw->contexts)
+		return (void *)(uintptr_t)cookie;
+	raw->context_free = context->next;
+	context->cookie = cookie;
+	return context;
+}
+
+static void context_put(struct perf_raw *raw, struct perf_raw_context *context)
+{
+	context->next = raw->context_free;
+	raw->context_free = context;
+}
+
+int perf_raw_posted(struct perf_raw *raw, const char *what, void *context, ssize_t rc)
+{
+	if (!rc)
+		return 0;
+	if (raw->contexts)
+		context_put(raw, context);
 	return rc == -FI_EAGAIN ? -EAGAIN : perf_raw_fail(raw, what, rc);
 }
 
@@ -34,7 +55,7 @@ static ssize_t raw_write_delivered(struct perf_raw *raw, size_t off, size_t len,
 int perf_raw_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
-	void *context = (void *)(uintptr_t)cookie;
+	void *context = perf_raw_context(raw, cookie);
 	ssize_t rc;
 
 	if (raw->delivery)
@@ -42,16 +63,17 @@ int perf_raw_post_write(struct perf_xport *x, size_t off, size_t len, size_t rof
 	else
 		rc = fi_write(raw->ep, x->mem + off, len, raw->desc, raw->peer, raw->raddr + roff,
 			      raw->rkey, context);
-	return rc ? perf_raw_post_error(raw, "fi_write", rc) : 0;
+	return perf_raw_posted(raw, "fi_write", context, rc);
 }
 
 int perf_raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
-	ssize_t rc = fi_read(raw->ep, x->mem + off, len, raw->desc, raw->peer, raw->raddr + roff,
-			     raw->rkey, (void *)(uintptr_t)cookie);
+	void *context = perf_raw_context(raw, cookie);
 
-	return rc ? perf_raw_post_error(raw, "fi_read", rc) : 0;
+	return perf_raw_posted(raw, "fi_read", context,
+			       fi_read(raw->ep, x->mem + off, len, raw->desc, raw->peer,
+				       raw->raddr + roff, raw->rkey, context));
 }
 
 static __attribute__((noinline)) int raw_cq_error(struct perf_raw *raw, long rc)
@@ -111,6 +133,10 @@ int perf_raw_poll(struct perf_xport *x, struct perf_comp *comp)
 	}
 	entry = &raw->batch[raw->next++];
 	comp->cookie = (uintptr_t)entry->op_context;
+	if (raw->contexts) {
+		comp->cookie = ((struct perf_raw_context *)entry->op_context)->cookie;
+		context_put(raw, entry->op_context);
+	}
 	comp->len = entry->len;
 	return 1;
 }

@@ -201,17 +201,19 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 static int raw_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
-	ssize_t rc = fi_recv(raw->ep, x->mem + off, len, raw->desc, 0, (void *)(uintptr_t)cookie);
+	void *context = perf_raw_context(raw, cookie);
+	ssize_t rc = fi_recv(raw->ep, x->mem + off, len, raw->desc, 0, context);
 
-	return rc ? perf_raw_post_error(raw, "fi_recv", rc) : 0;
+	return perf_raw_posted(raw, "fi_recv", context, rc);
 }
 
 static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
-	ssize_t rc = fi_send(raw->ep, x->mem + off, len, raw->desc, 0, (void *)(uintptr_t)cookie);
+	void *context = perf_raw_context(raw, cookie);
+	ssize_t rc = fi_send(raw->ep, x->mem + off, len, raw->desc, 0, context);
 
-	return rc ? perf_raw_post_error(raw, "fi_send", rc) : 0;
+	return perf_raw_posted(raw, "fi_send", context, rc);
 }
 
 /* --- the end ------------------------------------------------------------ */

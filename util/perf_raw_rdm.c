@@ -121,19 +121,20 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 static int raw_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
+	void *context = perf_raw_context(raw, cookie);
 	ssize_t rc = fi_trecv(raw->ep, x->mem + off, len, raw->desc, FI_ADDR_UNSPEC, TAG, 0,
-			      (void *)(uintptr_t)cookie);
+			     context);
 
-	return rc ? perf_raw_post_error(raw, "fi_trecv", rc) : 0;
+	return perf_raw_posted(raw, "fi_trecv", context, rc);
 }
 
 static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
-	ssize_t rc = fi_tsend(raw->ep, x->mem + off, len, raw->desc, raw->peer, TAG,
-			      (void *)(uintptr_t)cookie);
+	void *context = perf_raw_context(raw, cookie);
+	ssize_t rc = fi_tsend(raw->ep, x->mem + off, len, raw->desc, raw->peer, TAG, context);
 
-	return rc ? perf_raw_post_error(raw, "fi_tsend", rc) : 0;
+	return perf_raw_posted(raw, "fi_tsend", context, rc);
 }
 
 /* --- the end ------------------------------------------------------------ */

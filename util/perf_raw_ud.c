@@ -145,22 +145,22 @@ static int ud_post_recv(struct perf_xport *x, unsigned int lane, size_t off, siz
 			uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x), *ud = raw->ud;
-	ssize_t rc = fi_recv(ud->ep, ud->x.mem + off, len, ud->desc, FI_ADDR_UNSPEC,
-			     (void *)(uintptr_t)cookie);
+	void *context = perf_raw_context(ud, cookie);
+	ssize_t rc = fi_recv(ud->ep, ud->x.mem + off, len, ud->desc, FI_ADDR_UNSPEC, context);
 
 	(void)lane;
-	return rc ? passed_on(raw, perf_raw_post_error(ud, "fi_recv", rc)) : 0;
+	return passed_on(raw, perf_raw_posted(ud, "fi_recv", context, rc));
 }
 
 static int ud_post_send(struct perf_xport *x, unsigned int lane, size_t off, size_t len,
 			uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x), *ud = raw->ud;
-	ssize_t rc = fi_send(ud->ep, ud->x.mem + off, len, ud->desc, ud->peer,
-			     (void *)(uintptr_t)cookie);
+	void *context = perf_raw_context(ud, cookie);
+	ssize_t rc = fi_send(ud->ep, ud->x.mem + off, len, ud->desc, ud->peer, context);
 
 	(void)lane;
-	return rc ? passed_on(raw, perf_raw_post_error(ud, "fi_send", rc)) : 0;
+	return passed_on(raw, perf_raw_posted(ud, "fi_send", context, rc));
 }
 
 static int ud_poll(struct perf_xport *x, struct perf_comp *comp)
