@@ -164,7 +164,6 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 	err = dofi_ia_open(&e->table, &params, &xports, e->info.is_thread_safe, ia);
 	if (err)
 		return dofi_ret(err);
-	dofi_caps_named_attrs(*ia);
 	dofi_counter_server_open(&(*ia)->counter_server, &(*ia)->progress, dofi_counters_render,
 				 *ia);
 	if (dofi_settings.counters == 2)

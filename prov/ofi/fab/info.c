@@ -29,10 +29,11 @@ static uint64_t least(uint64_t a, uint64_t b)
  * Software fabrics complete a write when it is in a socket, unless it has FI_DELIVERY_COMPLETE.
  * Hardware does not have that flag: its acknowledgement means delivery.
  */
-static uint64_t write_flags(const struct fi_info *info, struct dofi_query q)
+static uint64_t write_flags(const struct dofi_fabric_choice *choice, struct dofi_query q)
 {
 	q.op_flags = FI_DELIVERY_COMPLETE;
-	return dofi_query_also(info, &q) ? FI_DELIVERY_COMPLETE : 0;
+	return choice->quirk->delivers || dofi_query_also(choice->info, &q) ?
+		       FI_DELIVERY_COMPLETE : 0;
 }
 
 /*
@@ -61,7 +62,7 @@ static void choose_rdma(struct dofi_fabric_choice *choice, const struct dofi_que
 		return;
 	}
 	choice->mr_style = mr_style_set(info);
-	choice->write_flags = write_flags(info, *q);
+	choice->write_flags = write_flags(choice, *q);
 	choice->write_ordered = q->order & FI_ORDER_SAW && !(choice->rdm && choice->quirk->goes_on);
 	choice->zero_based = choice->mr_style == DOFI_MR_VIRTUAL && choice->quirk->takes_offset;
 	choice->scoped_keys = choice->mr_style == DOFI_MR_VIRTUAL &&

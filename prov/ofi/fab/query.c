@@ -192,7 +192,10 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
 	return true;
 }
 
-/* Connected endpoints are preferred: libfabric manages them, and reports their end. */
+/*
+ * Connected endpoints are preferred: libfabric manages them, and reports their end. Layers do not
+ * have them.
+ */
 static int fabric_find(const struct dofi_params *params, struct dofi_query *q,
 		       struct fi_info **info)
 {
@@ -201,7 +204,7 @@ static int fabric_find(const struct dofi_params *params, struct dofi_query *q,
 	if (params->address[0] && !dofi_address_is_local(params->address))
 		return ret;
 	*q = dofi_query_msg;
-	if (strcmp(params->endpoint, "rdm"))
+	if (strcmp(params->endpoint, "rdm") && !strchr(params->provider, ';'))
 		ret = info_find(params, q, info);
 	if (ret == -FI_ENODATA && strcmp(params->endpoint, "msg"))
 		ret = rdm_find(params, q, info);

@@ -18,6 +18,7 @@
 	      .eq_fails_for_one = true, .reason_in_prov_errno = true, .trywait_reads = true
 
 #define TCP .blind_when_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
+	    .delivers = true,                                                                \
 	    .joins_families = true, .ends_silently = true, .rdma_of_64_bits = true,            \
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
@@ -54,7 +55,7 @@ static const struct dofi_quirk quirks[] = {
 		    "of each event queue that one of its endpoints is bound to, and moves their "
 		    "data when the queue is read (1.18 to 2.6)" },
 	{ .provider = "sockets", .rank = 3, .late_listen_error = true, .shutdown_closes = true,
-	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true,
+	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .delivers = true,
 	  .loses_cq_data_flag = true,
 	  .silent_errors = true, .vague_refusal = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), ends by another "

@@ -202,6 +202,8 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 	const struct dofi_setting_line *line;
 	size_t i;
 
+	dofi_fabric_list(false, ia->fabrics, sizeof(ia->fabrics));
+	dofi_fabric_list(true, ia->rdm_fabrics, sizeof(ia->rdm_fabrics));
 	ia->n_named = 0;
 	named_add(ia, "OFI_PROVIDER", info->fabric_attr->prov_name);
 	named_add(ia, "OFI_DOMAIN", info->domain_attr->name);
@@ -220,6 +222,15 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 		named_add_row(ia, &dofi_caps[i]);
 	for (i = 0; (line = dofi_settings_line(i)); i++)
 		named_add(ia, line->name, line->text);
+}
+
+/* At the first query for them: libfabric's lists of fabrics take time, and few programs ask. */
+static void named_attrs_find(struct dofi_ia *ia)
+{
+	dofi_mutex_lock(&ia->lock);
+	if (!ia->n_named)
+		dofi_caps_named_attrs(ia);
+	dofi_mutex_unlock(&ia->lock);
 }
 
 DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
@@ -243,8 +254,10 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 						    (DAT_EVD_HANDLE)ia->async_evd;
 	if (ia_mask)
 		dofi_caps_ia_attr(ia, ia_attr);
-	if (provider_mask)
+	if (provider_mask) {
+		named_attrs_find(ia);
 		dofi_caps_provider_attr(ia, provider_attr);
+	}
 	return DAT_SUCCESS;
 }
 

@@ -166,6 +166,7 @@ static void ia_reset(struct dofi_ia *ia)
 	ia->datagrams = NULL;
 	ia->datagrams_ia = NULL;
 	ia->datagram_size = 0;
+	ia->n_named = 0;
 	dofi_counter_server_init(&ia->counter_server);
 	ia->log_counters = NULL;
 	memset(&ia->count, 0, sizeof(ia->count));
@@ -208,8 +209,6 @@ static void ia_describe(struct dofi_ia *ia, const struct dofi_params *params)
 	limits_find(ia);
 	ia->max_private_data = (DAT_COUNT)(ia->limits.cm_data_size - ia->xport->header_size);
 	dofi_fabric_address(&ia->fabric, params, &ia->address);
-	dofi_fabric_list(false, ia->fabrics, sizeof(ia->fabrics));
-	dofi_fabric_list(true, ia->rdm_fabrics, sizeof(ia->rdm_fabrics));
 	frame_size_render(ia);
 	dofi_device_find(ia->fabric.info, &ia->address, DOFI_DEVICE_SYSFS, &ia->device);
 	dofi_version_text(fi_version(), ia->version, sizeof(ia->version));

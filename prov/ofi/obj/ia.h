@@ -54,7 +54,7 @@ struct dofi_ia {
 	char version[48];
 	char node[12], distance[12];	/* NUMA node and distance of the device, empty if unknown */
 	struct dofi_device device;	/* the device, as it was when the IA was opened */
-	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
+	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS]; /* none until they are queried */
 	DAT_COUNT n_named;
 
 	struct dofi_counter_server counter_server;

@@ -115,9 +115,25 @@ Test(info, a_fabric_of_names_keeps_its_name_and_has_the_loopback_address)
 
 Test(info, delivery_complete_where_it_is_offered)
 {
-	offer("tcp", "10.0.0.1");
+	offer("verbs", "10.0.0.1");
 	cr_assert_eq(choose(""), 0);
 	cr_expect_eq(choice.write_flags, FI_DELIVERY_COMPLETE);
+}
+
+Test(info, software_that_delivers_is_queried_once)
+{
+	offer("tcp", "10.0.0.1");
+	delivery_answer = -FI_ENODATA;
+	cr_assert_eq(choose(""), 0);
+	cr_expect_eq(choice.write_flags, FI_DELIVERY_COMPLETE);
+	cr_expect_eq(queries, 1);
+}
+
+Test(info, a_layer_is_not_queried_for_connected_endpoints)
+{
+	offer_rdm("tcp;ofi_rxm");
+	cr_assert_eq(choose("provider=tcp;ofi_rxm"), 0);
+	cr_expect_eq(queries, 2);
 }
 
 Test(info, no_delivery_complete_where_it_is_refused)

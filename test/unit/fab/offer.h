@@ -22,6 +22,7 @@ static struct capture capture;
 
 static struct fi_info *offered, **offered_end = &offered;
 static struct fi_info *asked;		/* a copy of the first hints */
+static unsigned queries;
 static char asked_node[64];
 static uint64_t asked_flags;
 static int answer;			/* returned for every query if not 0 */
@@ -50,6 +51,7 @@ static inline int getinfo(const char *node, uint64_t flags, const struct fi_info
 	struct fi_info **end = info;
 	const struct fi_info *i;
 
+	queries++;
 	if (answer)
 		return answer;
 	if (!hints)
