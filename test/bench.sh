@@ -105,3 +105,18 @@ json.dump(document, open(sys.argv[1] + "/busy", "w"))
 END
 bench 3 -- --replay "$tmp/busy"
 tail -n 1 "$tmp/out" | grep -q 'machine too noisy: other work disturbed 100%' || fail "noise is not noticed"
+
+# SIGTERM in the first round: one sentence, no traceback.
+mkfifo "$tmp/fifo" || exit 99
+"$top_srcdir/contrib/bench" "$build" --fabrics tcp --libfabric system >"$tmp/out" 2>"$tmp/fifo" &
+pid=$!
+{
+	while read -r line && case $line in *"round 1 of"*) false ;; esac; do :; done
+	kill $pid
+	cat
+} <"$tmp/fifo" >"$tmp/err"
+wait $pid
+status=$?
+[ $status -eq 1 ] || fail "exit status $status, not 1, after SIGTERM"
+! grep -q Traceback "$tmp/err" || fail "a traceback after SIGTERM"
+cat "$tmp/err" "$tmp/out" | grep -q interrupted || fail "SIGTERM is not reported"

@@ -210,8 +210,18 @@ class Output(unittest.TestCase):
         picture = xml.fromstring(draw.svg(self.of_connections()))
         self.assertEqual([len(c.get("points").split()) for c in picture.findall("{*}polyline")], [2])
         words = [t.text for t in picture.findall("{*}text")]
-        self.assertIn("1,000", words)
-        self.assertIn("ofi-tcp, libfabric 1.17, KiB each", words)
+        self.assertLess({"1,000", "memory: ofi-tcp, libfabric 1.17", "KiB per connection", "connections"},
+                        set(words))
+
+    def test_a_picture_of_sends(self):
+        d = document([one_run(r, 12, {}) for r in range(2)])
+        d["rows"] = [{**d["rows"][0], "size": size} for size in (4000, 4096)]
+        d["verdict"].update(noisy=True, reasons=["music"])
+        picture = xml.fromstring(draw.svg(d))
+        at = {t.text: float(t.get("x")) for t in picture.findall("{*}text")}
+        self.assertLess({"send, polling: ofi-tcp, libfabric 1.17", "latency, µs", "message size",
+                         "machine too noisy: music"}, set(at))
+        self.assertGreater(at["4 KiB"] - at["4000 B"], 50)
 
     def test_nothing_measured(self):
         d = document([])

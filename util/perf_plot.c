@@ -44,19 +44,16 @@ static bool has_logarithm(double value)
 	return value > 0 && isfinite(value);
 }
 
-void perf_plot_add(struct perf_plot *plot, enum perf_test test, enum perf_side side, double size,
-		   double lat, double bw)
+void perf_plot_add(struct perf_plot *plot, enum perf_test test, enum perf_side side,
+		   const struct perf_plot_point *point)
 {
 	struct perf_curve *curve;
 
-	if (!has_logarithm(size) || !has_logarithm(lat) || !has_logarithm(bw))
+	if (!has_logarithm(point->size) || !has_logarithm(point->lat) || !has_logarithm(point->bw))
 		return;
 	curve = curve_of(plot, test, side);
-	if (curve->n == PERF_MAX_SIZES)
-		return;
-	curve->size[curve->n] = size;
-	curve->lat[curve->n] = lat;
-	curve->bw[curve->n++] = bw;
+	if (curve->n < PERF_MAX_SIZES)
+		curve->point[curve->n++] = *point;
 }
 
 /* --- gnuplot ------------------------------------------------------------ */
@@ -177,6 +174,7 @@ int perf_plot_rows(const struct perf_opts *opts, const struct perf_fabric *fabri
 {
 	struct perf_plot *plot = calloc(1, sizeof(*plot));
 	const struct perf_cell *cell;
+	struct perf_plot_point point;
 	int t, s, i, rc;
 
 	if (!plot)
@@ -188,8 +186,11 @@ int perf_plot_rows(const struct perf_opts *opts, const struct perf_fabric *fabri
 		for (s = 0; s < PERF_NSIDES; s++) {
 			for (i = 0; opts->test[t] && opts->side[s] && i < opts->nsizes; i++) {
 				cell = &rows[i].cell[t][s];
-				perf_plot_add(plot, t, s, (double)rows[i].size, cell->lat.median,
-					      cell->bw);
+				point = (struct perf_plot_point){
+					(double)rows[i].size, cell->lat.median, cell->bw,
+					cell->lat_scatters, cell->bw_scatters,
+				};
+				perf_plot_add(plot, t, s, &point);
 			}
 		}
 	}

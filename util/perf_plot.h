@@ -5,13 +5,18 @@
 
 #include "datperf.h"
 
+struct perf_plot_point {
+	double size, lat, bw;
+	bool lat_scatters, bw_scatters;
+};
+
 /* The points of one test on one side, in the order of the sizes. */
 struct perf_curve {
 	int run;
 	enum perf_test test;
 	enum perf_side side;
 	int n;
-	double size[PERF_MAX_SIZES], lat[PERF_MAX_SIZES], bw[PERF_MAX_SIZES];
+	struct perf_plot_point point[PERF_MAX_SIZES];
 };
 
 struct perf_plot {
@@ -27,8 +32,8 @@ struct perf_plot {
  * Adds a point to a curve of the latest run. Points that a logarithmic axis lacks, or beyond
  * PERF_MAX_SIZES, are left out.
  */
-void perf_plot_add(struct perf_plot *plot, enum perf_test test, enum perf_side side, double size,
-		   double lat, double bw);
+void perf_plot_add(struct perf_plot *plot, enum perf_test test, enum perf_side side,
+		   const struct perf_plot_point *point);
 
 /* Writes the program for gnuplot. */
 void perf_plot_script(const struct perf_plot *plot, FILE *out);

@@ -36,15 +36,30 @@ static int test_of(struct json_object *point)
 	return -1;
 }
 
-static void add_point(struct perf_plot *plot, struct json_object *point)
+/* False if it is missing. */
+static bool flag_of(struct json_object *object, const char *name)
 {
-	int t = test_of(point), s;
-	struct json_object *cell;
+	struct json_object *value;
 
-	for (s = 0; t >= 0 && s < PERF_NSIDES; s++)
-		if (json_object_object_get_ex(point, perf_side_name(s), &cell))
-			perf_plot_add(plot, t, s, number_of(point, "size"),
-				      number_of(cell, "lat_us"), number_of(cell, "bw_MBps"));
+	return json_object_object_get_ex(object, name, &value) && json_object_get_boolean(value);
+}
+
+static void add_point(struct perf_plot *plot, struct json_object *result)
+{
+	int t = test_of(result), s;
+	struct json_object *cell;
+	struct perf_plot_point point;
+
+	for (s = 0; t >= 0 && s < PERF_NSIDES; s++) {
+		if (!json_object_object_get_ex(result, perf_side_name(s), &cell))
+			continue;
+		point = (struct perf_plot_point){
+			number_of(result, "size"), number_of(cell, "lat_us"),
+			number_of(cell, "bw_MBps"), flag_of(cell, "lat_scatters"),
+			flag_of(cell, "bw_scatters"),
+		};
+		perf_plot_add(plot, t, s, &point);
+	}
 }
 
 /* The run's name: what is measured, and the file instead if two runs are alike. */
@@ -64,7 +79,7 @@ static void name_run(struct perf_plot *plot, struct json_object *run, const char
 
 static int add_run(struct perf_plot *plot, struct json_object *run, const char *path)
 {
-	struct json_object *results, *bidir;
+	struct json_object *results;
 	int before = plot->ncurves;
 	size_t i;
 
@@ -73,46 +88,61 @@ static int add_run(struct perf_plot *plot, struct json_object *run, const char *
 		return -1;
 	plot->nruns++;
 	name_run(plot, run, path);
-	if (json_object_object_get_ex(run, "bidir", &bidir) && json_object_get_boolean(bidir))
-		plot->bidir = true;
+	plot->bidir |= flag_of(run, "bidir");
 	for (i = 0; i < json_object_array_length(results); i++)
 		add_point(plot, json_object_array_get_idx(results, i));
 	return plot->ncurves == before ? -1 : 0;
 }
 
-/* The title has what all runs have in common, or the first run of one. */
-static void title(struct perf_plot *plot, struct json_object *run)
+/* Appends @text to the list @all of @size bytes, unless it has it. */
+static void list_add(char *all, size_t size, const char *text)
 {
-	if (plot->nruns == 1)
-		snprintf(plot->title, sizeof(plot->title), "%s, libfabric %.16s; %.64s, %.10s",
-			 plot->run[0], text_of(run, "libfabric", "?"), text_of(run, "host", "?"),
-			 text_of(run, "date", "?"));
-	else
-		snprintf(plot->title, sizeof(plot->title), "Latency and bandwidth of %d runs",
-			 plot->nruns);
+	size_t len = strlen(all);
+
+	if (!strstr(all, text))
+		snprintf(all + len, size - len, "%s%.64s", len ? ", " : "", text);
 }
 
-static int add_file(struct perf_plot *plot, const char *path, char *err, size_t errlen)
+/* The title has the versions, hosts and days of the runs, and the name of a single run. */
+static void title(struct perf_plot *plot, struct json_object *const *runs)
 {
-	struct json_object *run = json_object_from_file(path);
-	int rc;
+	char versions[128] = "", hosts[256] = "", days[128] = "", day[11];
+	int i;
 
-	if (!run) {
+	for (i = 0; i < plot->nruns; i++) {
+		list_add(versions, sizeof(versions), text_of(runs[i], "libfabric", "?"));
+		list_add(hosts, sizeof(hosts), text_of(runs[i], "host", "?"));
+		snprintf(day, sizeof(day), "%s", text_of(runs[i], "date", "?"));
+		list_add(days, sizeof(days), day);
+	}
+	if (plot->nruns == 1)
+		snprintf(plot->title, sizeof(plot->title), "%.64s", plot->run[0]);
+	else
+		snprintf(plot->title, sizeof(plot->title), "%d runs", plot->nruns);
+	i = (int)strlen(plot->title);
+	snprintf(plot->title + i, sizeof(plot->title) - i, ", libfabric %s; %s, %s", versions,
+		 hosts, days);
+}
+
+/* Stores the file's document, which the caller frees, in @run. */
+static int add_file(struct perf_plot *plot, const char *path, struct json_object **run, char *err,
+		    size_t errlen)
+{
+	*run = json_object_from_file(path);
+	if (!*run) {
 		snprintf(err, errlen, "%s: %s", path, json_util_get_last_err());
 		err[strcspn(err, "\n")] = '\0';
 		return -1;
 	}
-	rc = add_run(plot, run, path);
-	if (rc)
-		snprintf(err, errlen, "%s: no results of datperf --json", path);
-	else
-		title(plot, run);
-	json_object_put(run);
-	return rc;
+	if (!add_run(plot, *run, path))
+		return 0;
+	snprintf(err, errlen, "%s: no results of datperf --json", path);
+	return -1;
 }
 
 int perf_plot_files(const struct perf_opts *opts, char *err, size_t errlen)
 {
+	struct json_object *run[PERF_FILES_MAX] = { NULL };
 	struct perf_plot *plot = calloc(1, sizeof(*plot));
 	int i, rc = 0;
 
@@ -121,9 +151,13 @@ int perf_plot_files(const struct perf_opts *opts, char *err, size_t errlen)
 		return -1;
 	}
 	for (i = 0; !rc && i < opts->nfiles; i++)
-		rc = add_file(plot, opts->files[i], err, errlen);
-	if (!rc)
+		rc = add_file(plot, opts->files[i], &run[i], err, errlen);
+	if (!rc) {
+		title(plot, run);
 		rc = perf_plot_draw(plot, opts->plot, err, errlen);
+	}
+	for (i = 0; i < opts->nfiles; i++)
+		json_object_put(run[i]);
 	free(plot);
 	return rc;
 }

@@ -11,8 +11,8 @@ static const char *const colours[] = {
 	"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
 };
 
-/* gnuplot's filled and open forms of a point: circle, square, triangle, diamond. */
-static const int points[PERF_NTESTS][PERF_NSIDES] = {
+/* gnuplot's filled form of a point, and the open one of unsteady figures. */
+static const int points[PERF_NTESTS][2] = {
 	[PERF_SEND] = { 7, 6 },
 	[PERF_WRITE] = { 5, 4 },
 	[PERF_READ] = { 9, 8 },
@@ -40,13 +40,15 @@ static int key_columns(const struct perf_plot *plot)
 
 /* --- data --------------------------------------------------------------- */
 
+/* The columns: size, latency, bandwidth, and the points of both. */
 static void data(const struct perf_curve *c, int number, FILE *out)
 {
-	int i;
+	const struct perf_plot_point *p;
 
 	fprintf(out, "$curve%d << EOD\n", number);
-	for (i = 0; i < c->n; i++)
-		fprintf(out, "%.0f %.4f %.4f\n", c->size[i], c->lat[i], c->bw[i]);
+	for (p = c->point; p < c->point + c->n; p++)
+		fprintf(out, "%.0f %.4f %.4f %d %d\n", p->size, p->lat, p->bw,
+			points[c->test][p->lat_scatters], points[c->test][p->bw_scatters]);
 	fprintf(out, "EOD\n");
 }
 
@@ -62,8 +64,8 @@ static void size_tics(const struct perf_plot *plot, FILE *out)
 	for (i = 0; i < plot->ncurves; i++) {
 		c = &plot->curve[i];
 		for (k = 0; k < c->n; k++) {
-			least = c->size[k] < least ? c->size[k] : least;
-			most = c->size[k] > most ? c->size[k] : most;
+			least = c->point[k].size < least ? c->point[k].size : least;
+			most = c->point[k].size > most ? c->point[k].size : most;
 		}
 	}
 	fprintf(out, "set xrange [%f:%f]\nset xtics (", least / 1.4, most * 1.4);
@@ -86,14 +88,16 @@ static void label(const struct perf_plot *plot, const struct perf_curve *c, FILE
 	quoted(out, text);
 }
 
-/* One run has a colour for each test, several runs have a colour each. */
+/*
+ * One run has a colour for each test, several runs have a colour each; bare libfabric's curves are
+ * dashed.
+ */
 static void style(const struct perf_plot *plot, const struct perf_curve *c, FILE *out)
 {
 	int colour = plot->nruns > 1 ? c->run : (int)c->test;
-	int shape = points[c->test][c->side];
 
-	fprintf(out, "with linespoints lc rgb '%s' lw 2 dt %d pt %d ps 0.7", colours[colour],
-		c->side == PERF_SIDE_RAW ? 2 : 1, shape);
+	fprintf(out, "with linespoints lc rgb '%s' lw 2 dt %d ps 0.7 pt ", colours[colour],
+		c->side == PERF_SIDE_RAW ? 2 : 1);
 }
 
 static void panel(const struct perf_plot *plot, int column, FILE *out)
@@ -102,10 +106,24 @@ static void panel(const struct perf_plot *plot, int column, FILE *out)
 
 	fprintf(out, "plot ");
 	for (i = 0; i < plot->ncurves; i++) {
-		fprintf(out, "%s$curve%d using 1:%d notitle ", i ? ", \\\n  " : "", i, column);
+		fprintf(out, "%s$curve%d using 1:%d:%d notitle ", i ? ", \\\n  " : "", i, column,
+			column + 2);
 		style(plot, &plot->curve[i], out);
+		fprintf(out, "variable");
 	}
 	fprintf(out, "\n");
+}
+
+static bool has_unsteady(const struct perf_plot *plot)
+{
+	const struct perf_curve *c;
+	int k;
+
+	for (c = plot->curve; c < plot->curve + plot->ncurves; c++)
+		for (k = 0; k < c->n; k++)
+			if (c->point[k].lat_scatters || c->point[k].bw_scatters)
+				return true;
+	return false;
 }
 
 static void key(const struct perf_plot *plot, FILE *out)
@@ -121,13 +139,18 @@ static void key(const struct perf_plot *plot, FILE *out)
 		label(plot, &plot->curve[i], out);
 		fprintf(out, " ");
 		style(plot, &plot->curve[i], out);
+		fprintf(out, "%d", points[plot->curve[i].test][0]);
 	}
+	if (has_unsteady(plot))
+		fprintf(out, ", NaN title 'open points: unsteady' with points lc black pt %d",
+			points[PERF_SEND][1]);
 	fprintf(out, "\n");
 }
 
 void perf_plot_script(const struct perf_plot *plot, FILE *out)
 {
-	int rows = (plot->ncurves + key_columns(plot) - 1) / key_columns(plot), i;
+	int entries = plot->ncurves + has_unsteady(plot);
+	int rows = (entries + key_columns(plot) - 1) / key_columns(plot), i;
 	int keys = rows * KEY_ROW + 16, height = PANELS + keys;
 	double low = (double)keys / height, high = 0.93 - low;
 

@@ -3,25 +3,29 @@
 import math
 from xml.sax.saxutils import escape
 
-from .report import size_label
+from .report import size_label, verdict_line
+from .stats import CONNECTION_METRICS
 
 WIDTH, HEIGHT = 260, 190  # of a panel's plot
-LEFT, TOP, RIGHT, BOTTOM = 60, 40, 20, 40
+LEFT, TOP, RIGHT, BOTTOM = 70, 40, 20, 64
+HEAD = 44  # the legend, and the verdict on a noisy machine
 STYLES = {  # side: legend, colour, dashes
     "bare": ("bare libfabric", "#777777", ""),
     "dat": ("DAT", "#c0392b", ""),
     "before": ("DAT before", "#c0392b", "5,3"),
     "ucx": ("UCX", "#2471a3", "2,2"),
 }
-# A row of panels: the metric, the test and the unit.
-SIZE_PANELS = (("latency", "send", "µs, polling"), ("wait", "send", "µs, waiting"), ("bandwidth", "send", "MB/s"))
-CONNECTION_PANELS = (("connect", "all", "connections/s"), ("memory", "client", "KiB each"),
-                     ("empty", "all", "µs, empty poll"), ("among", "last", "µs, 8 B"),
-                     ("close", "all", "ms to close"))
+# A row of panels: the metric, the test, the title and the unit.
+SIZE_PANELS = (("latency", "send", "send, polling", "latency, µs"), ("wait", "send", "send, waiting", "latency, µs"),
+               ("bandwidth", "send", "send", "bandwidth, MB/s"))
+CONNECTION_PANELS = (("connect", "all", "connecting", "connections/s"), ("memory", "client", "memory", "KiB per connection"),
+                     ("empty", "all", "empty poll", "µs"), ("among", "last", "8 B, last of all", "latency, µs"),
+                     ("close", "all", "abrupt close of all", "ms"))
 
 
-def text(x, y, words, anchor="middle", size=11):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">'
+def text(x, y, words, anchor="middle", size=11, turned=False, colour="black"):
+    turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}"{turn}>'
             f'{escape(words)}</text>')
 
 
@@ -30,7 +34,7 @@ def line(x1, y1, x2, y2, colour="#dddddd"):
 
 
 class Panel:
-    """A plot with logarithmic axes."""
+    """A plot with a logarithmic axis of values. The sizes have equal distances: 4000 B and 4 KiB are apart."""
 
     def __init__(self, x, y, rows, title, unit):
         self.x, self.y = x + LEFT, y + TOP
@@ -41,25 +45,25 @@ class Panel:
         self.high = max(self.low + 1, math.ceil(math.log10(max(values))))
 
     def at_x(self, size):
-        low, high = math.log2(self.sizes[0]), math.log2(self.sizes[-1])
-        return self.x + WIDTH * ((math.log2(size) - low) / (high - low) if high > low else 0.5)
+        return self.x + WIDTH * (self.sizes.index(size) + 0.5) / len(self.sizes)
 
     def at_y(self, value):
         return self.y + HEIGHT * (1 - (math.log10(value) - self.low) / (self.high - self.low))
 
     def axes(self):
-        yield text(self.x + WIDTH / 2, self.y - 10, f"{self.title}, {self.unit}", size=12)
+        metric, below = self.rows[0]["metric"], self.y + HEIGHT
+        yield text(self.x + WIDTH / 2, self.y - 10, self.title, size=12)
+        yield text(self.x - 48, self.y + HEIGHT / 2, self.unit, turned=True)
+        yield text(self.x + WIDTH / 2, below + 44, "connections" if metric in CONNECTION_METRICS else "message size")
         for power in range(self.low, self.high + 1):
             y = self.at_y(10 ** power)
             yield line(self.x, y, self.x + WIDTH, y)
             yield text(self.x - 6, y + 4, f"{10 ** power:g}", "end")
-        last = -math.inf
-        for size in self.sizes:
+        lines = 1 if len(self.sizes) < 6 else 2  # more labels would touch
+        for i, size in enumerate(self.sizes):
             x = self.at_x(size)
-            yield line(x, self.y, x, self.y + HEIGHT)
-            if x - last > 30:  # the labels of 4000 B and 4 KiB would overlap
-                yield text(x, self.y + HEIGHT + 16, size_label(self.rows[0]["metric"], size), size=10)
-                last = x
+            yield line(x, self.y, x, below)
+            yield text(x, below + 14 + 12 * (i % lines), size_label(metric, size), size=10)
 
     def curves(self):
         for side, (_, colour, dashes) in STYLES.items():
@@ -85,19 +89,21 @@ def legend(x, y, rows):
 def svg(document):
     """Draws a column per fabric and version of libfabric, and a row per metric of sends."""
     metrics = [m for m in SIZE_PANELS + CONNECTION_PANELS
-               if m in SIZE_PANELS or any((r["metric"], r["test"]) == m[:2] for r in document["rows"])]
+               if any((r["metric"], r["test"]) == m[:2] for r in document["rows"])]
     rows = [r for r in document["rows"] if (r["metric"], r["test"]) in [m[:2] for m in metrics]]
     columns = list(dict.fromkeys((r["libfabric"], r["fabric"]) for r in rows))
     step_x, step_y = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
     parts = list(legend(LEFT, 16, rows))
+    if document["verdict"]["noisy"]:
+        parts.append(text(LEFT, 38, verdict_line(document["verdict"]), "start", 12, colour="#c0392b"))
     for i, (version, fabric) in enumerate(columns):
-        for k, (metric, test, unit) in enumerate(metrics):
+        for k, (metric, test, title, unit) in enumerate(metrics):
             some = [r for r in rows if (r["libfabric"], r["fabric"], r["metric"], r["test"])
                     == (version, fabric, metric, test)]
             if some:
-                panel = Panel(i * step_x, 20 + k * step_y, some, f"{fabric}, libfabric {version}", unit)
+                panel = Panel(i * step_x, HEAD + k * step_y, some, f"{title}: {fabric}, libfabric {version}", unit)
                 parts += [*panel.axes(), *panel.curves()]
-    width, height = max(1, len(columns)) * step_x, 20 + len(metrics) * step_y
+    width, height = max(1, len(columns)) * step_x, HEAD + len(metrics) * step_y
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'font-family="sans-serif">\n<rect width="100%" height="100%" fill="white"/>\n'
             + "\n".join(parts) + "\n</svg>\n")

@@ -19,15 +19,22 @@ const char *perf_dat_api(void)
 static struct perf_plot plot;
 static char dir[] = "/tmp/perf_plot_XXXXXX", path[64], err[256];
 
+static void add(enum perf_test test, enum perf_side side, double size, double lat, double bw)
+{
+	const struct perf_plot_point point = { .size = size, .lat = lat, .bw = bw };
+
+	perf_plot_add(&plot, test, side, &point);
+}
+
 static void set_up(void)
 {
 	cr_assert(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/picture.svg", dir);
 	plot.nruns = 1;
 	strcpy(plot.title, "a title");
-	perf_plot_add(&plot, PERF_SEND, PERF_SIDE_DAT, 8, 1.5, 100);
-	perf_plot_add(&plot, PERF_SEND, PERF_SIDE_DAT, 1024, 2.5, 900);
-	perf_plot_add(&plot, PERF_READ, PERF_SIDE_RAW, 8, 1.25, 50);
+	add(PERF_SEND, PERF_SIDE_DAT, 8, 1.5, 100);
+	add(PERF_SEND, PERF_SIDE_DAT, 1024, 2.5, 900);
+	add(PERF_READ, PERF_SIDE_RAW, 8, 1.25, 50);
 }
 
 static void tear_down(void)
@@ -63,20 +70,30 @@ static void check_has(const char *want)
 
 Test(perf_plot, curves_have_their_points)
 {
-	check_has("$curve0 << EOD\n8 1.5000 100.0000\n1024 2.5000 900.0000\nEOD\n");
-	check_has("$curve1 << EOD\n8 1.2500 50.0000\nEOD\n");
+	check_has("$curve0 << EOD\n8 1.5000 100.0000 7 7\n1024 2.5000 900.0000 7 7\nEOD\n");
+	check_has("$curve1 << EOD\n8 1.2500 50.0000 9 9\nEOD\n");
 	check_has("set logscale xy\n");
-	check_has("plot $curve0 using 1:2 notitle ");
-	check_has("plot $curve0 using 1:3 notitle ");
+	check_has("plot $curve0 using 1:2:4 notitle ");
+	check_has("plot $curve0 using 1:3:5 notitle ");
+}
+
+Test(perf_plot, unsteady_points_are_open)
+{
+	const struct perf_plot_point point = { 8, 3, 200, .bw_scatters = true };
+
+	cr_expect(!strstr(script(), "unsteady"));
+	perf_plot_add(&plot, PERF_WRITE, PERF_SIDE_DAT, &point);
+	check_has("$curve2 << EOD\n8 3.0000 200.0000 5 4\nEOD\n");
+	check_has(", NaN title 'open points: unsteady' with points ");
 }
 
 Test(perf_plot, figures_that_a_logarithmic_axis_lacks_are_left_out)
 {
-	perf_plot_add(&plot, PERF_WRITE, PERF_SIDE_DAT, 8, 0, 1);
-	perf_plot_add(&plot, PERF_WRITE, PERF_SIDE_DAT, 8, 1, 0);
-	perf_plot_add(&plot, PERF_WRITE, PERF_SIDE_DAT, 0, 1, 1);
-	perf_plot_add(&plot, PERF_WRITE, PERF_SIDE_DAT, 8, INFINITY, 1);
-	perf_plot_add(&plot, PERF_WRITE, PERF_SIDE_DAT, 8, NAN, 1);
+	add(PERF_WRITE, PERF_SIDE_DAT, 8, 0, 1);
+	add(PERF_WRITE, PERF_SIDE_DAT, 8, 1, 0);
+	add(PERF_WRITE, PERF_SIDE_DAT, 0, 1, 1);
+	add(PERF_WRITE, PERF_SIDE_DAT, 8, INFINITY, 1);
+	add(PERF_WRITE, PERF_SIDE_DAT, 8, NAN, 1);
 	cr_expect_eq(plot.ncurves, 2);
 }
 
@@ -91,10 +108,10 @@ Test(perf_plot, key_names_several_runs)
 	strcpy(plot.run[0], "one");
 	strcpy(plot.run[1], "two");
 	plot.nruns = 2;
-	perf_plot_add(&plot, PERF_SEND, PERF_SIDE_DAT, 8, 9, 7);
+	add(PERF_SEND, PERF_SIDE_DAT, 8, 9, 7);
 	check_has("NaN title 'one: send' with ");
 	check_has("NaN title 'two: send' with ");
-	check_has("$curve2 << EOD\n8 9.0000 7.0000\nEOD\n");
+	check_has("$curve2 << EOD\n8 9.0000 7.0000 7 7\nEOD\n");
 }
 
 Test(perf_plot, text_cannot_leave_its_quotes)
@@ -171,7 +188,7 @@ static void add_many(void)
 	for (t = 0; t < PERF_NTESTS; t++)
 		for (s = 0; s < PERF_NSIDES; s++)
 			for (i = 0; i < PERF_MAX_SIZES; i++)
-				perf_plot_add(&plot, t, s, 1e9 + i, 1e12 + i, 1e12 + i);
+				add(t, s, 1e9 + i, 1e12 + i, 1e12 + i);
 }
 
 /* The program is longer than a pipe: the writer must not be killed. */
