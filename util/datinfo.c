@@ -32,6 +32,8 @@
 #endif
 
 #define EXIT_USAGE 2
+/* Longer lines of text are hard to read. */
+#define DOCTOR_WIDTH 100
 
 struct opts {
 	const char *device; /* NULL: all IAs */
@@ -169,7 +171,8 @@ static void print_capabilities(const DAT_PROVIDER_INFO *info, const struct ia *i
 	printf("\n");
 }
 
-static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia, const char *err)
+static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia, const char *err,
+		       const struct list_form *form)
 {
 	char version[32], address[64];
 	struct list_row row = {
@@ -185,7 +188,7 @@ static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia, const
 		row.domain = ia_named(ia, "OFI_DOMAIN");
 		row.address = dat_text_address(ia->attr.ia_address_ptr, address, sizeof(address));
 	}
-	list_row_print(stdout, &row);
+	list_row_print(form, &row);
 }
 
 /* --- JSON --------------------------------------------------------------- */
@@ -243,13 +246,13 @@ static bool is_selected(const struct opts *opts, const struct registry *r, int i
 	return opts->list || !registry_repeats(r, i);
 }
 
-static void show(const struct opts *opts, struct json *j, const DAT_PROVIDER_INFO *info,
-		 const struct ia *ia, const char *err)
+static void show(const struct opts *opts, struct json *j, const struct list_form *form,
+		 const DAT_PROVIDER_INFO *info, const struct ia *ia, const char *err)
 {
 	if (opts->json)
 		json_ia(j, info, ia, err);
 	else if (opts->list)
-		print_line(info, ia, err);
+		print_line(info, ia, err, form);
 	else if (ia && opts->caps)
 		print_capabilities(info, ia);
 	else if (ia)
@@ -275,15 +278,44 @@ static int none_opened(const struct opts *opts, int tried)
 	return EXIT_FAILURE;
 }
 
+static size_t longest_name(const struct opts *opts, const struct registry *r)
+{
+	size_t len, most = 0;
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		len = strlen(r->info[i].ia_name);
+		if (is_selected(opts, r, i) && len > most)
+			most = len;
+	}
+	return most;
+}
+
+/* Opens a stream to stdout that breaks lines of more than @width bytes; 0: breaks none. */
+static FILE *lines_open(size_t width)
+{
+	FILE *lines = width ? wrap_open(stdout, width) : NULL;
+
+	return lines ? lines : stdout;
+}
+
+static void lines_close(FILE *lines)
+{
+	if (lines != stdout)
+		fclose(lines);
+}
+
 static int show_all(const struct opts *opts, const struct registry *r)
 {
+	const size_t width = wrap_width(stdout);
+	struct list_form form = list_form_of(lines_open(width), longest_name(opts, r), width);
 	struct json j = { .out = stdout };
 	int i, tried = 0, opened = 0;
 	char err[REASON_MAX];
 	struct ia ia;
 
 	if (opts->list && !opts->json)
-		list_head_print(stdout);
+		list_head_print(&form);
 	if (opts->json) {
 		json_object(&j, NULL);
 		json_string(&j, "program", "datinfo");
@@ -295,17 +327,18 @@ static int show_all(const struct opts *opts, const struct registry *r)
 			continue;
 		tried++;
 		if (ia_open(&r->info[i], &ia, err, sizeof(err))) {
-			show(opts, &j, &r->info[i], NULL, err);
+			show(opts, &j, &form, &r->info[i], NULL, err);
 			continue;
 		}
 		opened++;
-		show(opts, &j, &r->info[i], &ia, NULL);
+		show(opts, &j, &form, &r->info[i], &ia, NULL);
 		dat_ia_close(ia.handle, DAT_CLOSE_GRACEFUL_FLAG);
 	}
 	if (opts->json) {
 		json_end(&j, ']');
 		json_end(&j, '}');
 	}
+	lines_close(form.out);
 	return opened ? EXIT_SUCCESS : none_opened(opts, tried);
 }
 
@@ -570,11 +603,10 @@ static bool prepare_conf(struct opts *opts, char **argv)
 static bool run_doctor(const char *device, const struct doctor_peer *peer)
 {
 	const size_t width = wrap_width(stdout);
-	FILE *lines = width ? wrap_open(stdout, width) : NULL;
-	bool works = doctor(lines ? lines : stdout, device, peer);
+	FILE *lines = lines_open(width < DOCTOR_WIDTH ? width : DOCTOR_WIDTH);
+	bool works = doctor(lines, device, peer);
 
-	if (lines)
-		fclose(lines);
+	lines_close(lines);
 	return works;
 }
 

@@ -1,43 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of IAs that datinfo --list prints, of at most 100 columns. */
+/* The table of IAs that datinfo --list prints. */
 #include "info_list.h"
 
 #include <string.h>
 
-#define COLUMNS 100
-#define NAME 16
 #define VERSION 4
 #define THREADS 13
 #define FABRIC 12
 #define DOMAIN 11
-#define ADDRESS 39 /* of IPv6 */
+#define ADDRESS 15 /* of IPv4 */
 
-/* Copies @text, cut to @width columns. */
-static const char *cut(const char *text, size_t width, char buf[COLUMNS + 1])
+/* Prints @text in a column of @width, cut if it is longer. */
+static void column(FILE *out, const char *text, int width)
 {
-	size_t len = strlen(text);
+	const bool cut = strlen(text) > (size_t)width;
 
-	snprintf(buf, COLUMNS + 1, "%.*s%s", (int)(len > width ? width - 2 : len), text,
-		 len > width ? ".." : "");
-	return buf;
+	fprintf(out, "%-*.*s%s ", cut ? width - 2 : width, cut ? width - 2 : width, text,
+		cut ? ".." : "");
 }
 
-void list_head_print(FILE *out)
+static void begin(const struct list_form *form, const char *name, const char *version,
+		  const char *threads)
 {
-	fprintf(out, "%-*s %-*s %-*s %-*s %-*s %s\n", NAME, "name", VERSION, "API", THREADS,
-		"threads", FABRIC, "fabric", DOMAIN, "domain", "address");
+	column(form->out, name, form->name);
+	if (form->version)
+		column(form->out, version, VERSION);
+	if (form->threads)
+		column(form->out, threads, THREADS);
 }
 
-void list_row_print(FILE *out, const struct list_row *row)
+struct list_form list_form_of(FILE *out, size_t name, size_t width)
 {
-	int used = fprintf(out, "%-*s %-*s %-*s ", NAME, row->name, VERSION, row->version, THREADS,
-			   row->threads);
-	size_t room = used + 2 < COLUMNS - 2 ? (size_t)(COLUMNS - used - 2) : 2;
-	char fabric[COLUMNS + 1], domain[COLUMNS + 1], last[COLUMNS + 1];
+	static const char title[] = "name";
+	const size_t least = sizeof(title) - 1;
+	struct list_form form = { .out = out, .name = (int)(name > least ? name : least) };
+	size_t used = (size_t)form.name + 1 + FABRIC + 1 + DOMAIN + 1 + ADDRESS;
 
-	if (!row->fabric)
-		fprintf(out, "- %s\n", cut(row->error, room, last));
-	else
-		fprintf(out, "%-*s %-*s %s\n", FABRIC, cut(row->fabric, FABRIC, fabric), DOMAIN,
-			cut(row->domain, DOMAIN, domain), cut(row->address, ADDRESS, last));
+	form.threads = !width || used + THREADS + 1 <= width;
+	form.version = !width || used + THREADS + 1 + VERSION + 1 <= width;
+	return form;
+}
+
+void list_head_print(const struct list_form *form)
+{
+	begin(form, "name", "API", "threads");
+	column(form->out, "fabric", FABRIC);
+	column(form->out, "domain", DOMAIN);
+	fprintf(form->out, "address\n");
+}
+
+void list_row_print(const struct list_form *form, const struct list_row *row)
+{
+	begin(form, row->name, row->version, row->threads);
+	if (!row->fabric) {
+		fprintf(form->out, "- %s\n", row->error);
+		return;
+	}
+	column(form->out, row->fabric, FABRIC);
+	column(form->out, row->domain, DOMAIN);
+	fprintf(form->out, "%s\n", row->address);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of IAs that datinfo --list prints, of at most 100 columns. */
+/* The table of IAs that datinfo --list prints. */
 #ifndef INFO_LIST_H
 #define INFO_LIST_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* A line of the table; without @fabric the IA cannot be opened because of @error. */
@@ -12,8 +14,23 @@ struct list_row {
 	const char *error;
 };
 
-void list_head_print(FILE *out);
-/* Prints a line; text that exceeds its column, except the name, is cut and ends with "..". */
-void list_row_print(FILE *out, const struct list_row *row);
+/* The columns: the width of the names, and which of the others there are. */
+struct list_form {
+	FILE *out;
+	int name;
+	bool version, threads;
+};
+
+/*
+ * Leaves out columns so that a line with an IPv4 address fits @width; 0: none. Names have at most
+ * @name bytes.
+ */
+struct list_form list_form_of(FILE *out, size_t name, size_t width);
+void list_head_print(const struct list_form *form);
+/*
+ * Prints a line. A fabric or domain that exceeds its column is cut and ends with "..". The address
+ * and the error, which come last, are whole: the caller breaks lines that are too long.
+ */
+void list_row_print(const struct list_form *form, const struct list_row *row);
 
 #endif

@@ -7,8 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define WIDTH_MOST 100
-
 struct wrap {
 	FILE *out;
 	size_t width;
@@ -87,9 +85,13 @@ FILE *wrap_open(FILE *out, size_t width)
 
 size_t wrap_width(FILE *out)
 {
+	const char *columns = getenv("COLUMNS");
+	size_t width = columns ? strtoul(columns, NULL, 10) : 0;
 	struct winsize size;
 
-	if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col)
+	if (!isatty(fileno(out)))
 		return 0;
-	return size.ws_col < WIDTH_MOST ? size.ws_col : WIDTH_MOST;
+	if (!width && !ioctl(fileno(out), TIOCGWINSZ, &size))
+		width = size.ws_col;
+	return width;
 }

@@ -16,7 +16,7 @@
  */
 FILE *wrap_open(FILE *out, size_t width);
 
-/* The width of the terminal @out, at most 100; 0 if it is none. */
+/* The width of the terminal @out, or COLUMNS of the environment; 0 if @out is no terminal. */
 size_t wrap_width(FILE *out);
 
 #endif

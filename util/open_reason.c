@@ -28,6 +28,8 @@ DAT_RETURN reason_open_info(const DAT_PROVIDER_INFO *info, DAT_COUNT qlen,
 			    DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia, char *reason, size_t len)
 {
 	char text[LOG_TEXT_MAX] = "", why[REASON_MAX] = "", code[128];
+	const size_t named = strlen(info->ia_name);
+	const char *what = why;
 	const bool raised = !keeps_level && log_raise();
 	struct log_capture capture;
 	DAT_RETURN ret;
@@ -40,7 +42,10 @@ DAT_RETURN reason_open_info(const DAT_PROVIDER_INFO *info, DAT_COUNT qlen,
 	}
 	log_reason(text, stderr, !raised, ret == DAT_SUCCESS ? NULL : why, sizeof(why));
 	dat_text_error(ret, code, sizeof(code));
-	snprintf(reason, len, "%s%s%s", code, why[0] ? ": " : "", why);
+	/* the caller prints the name */
+	if (!strncmp(why, info->ia_name, named) && !strncmp(why + named, ": ", 2))
+		what += named + 2;
+	snprintf(reason, len, "%s%s%s", code, *what ? ": " : "", what);
 	return ret;
 }
 

@@ -3,8 +3,10 @@
 #include "info_wrap.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 static char *wrapped(size_t width, const char *text)
 {
@@ -67,6 +69,24 @@ Test(wrap, a_file_is_no_terminal)
 	FILE *f = tmpfile();
 
 	cr_assert(f);
+	setenv("COLUMNS", "80", 1);
 	cr_expect_eq(wrap_width(f), 0);
+	fclose(f);
+}
+
+Test(wrap, width_of_a_terminal)
+{
+	const struct winsize size = { .ws_col = 70 };
+	int master = posix_openpt(O_RDWR | O_NOCTTY);
+	FILE *f;
+
+	cr_assert(master >= 0 && !grantpt(master) && !unlockpt(master));
+	f = fopen(ptsname(master), "w");
+	cr_assert(f);
+	cr_assert_eq(ioctl(master, TIOCSWINSZ, &size), 0);
+	unsetenv("COLUMNS");
+	cr_expect_eq(wrap_width(f), 70);
+	setenv("COLUMNS", "60", 1);
+	cr_expect_eq(wrap_width(f), 60);
 	fclose(f);
 }

@@ -23,6 +23,8 @@ DAT_OVERRIDE=$tmp/dat.conf
 export DAT_OVERRIDE
 for v in "2.0 2" "1.2 1"; do
 	set -- $v
+	echo "ofi-device u$1 nonthreadsafe default" \
+	     "$PROV_DIR/v$2/.libs/libdaplofi.so.$2 dapl.$1 \"nosuch 1\" \"\""
 	for p in "" -tcp -shm -nosuch; do
 		params=${p:+provider=${p#-}}
 		echo "ofi$p u$1 nonthreadsafe default" \
@@ -67,6 +69,17 @@ has()
 	grep -q -e "$2" "$tmp/$1" || fail "no \"$2\" in its $1"
 }
 
+# terminal COLUMNS COMMAND... - the command's lines fit a terminal
+terminal()
+{
+	columns=$1
+	shift
+	command -v script >/dev/null || return 0
+	run 0 env -u COLUMNS script -qec "stty cols $columns; $*" /dev/null
+	[ "$(tr -d '\r' <"$tmp/out" | awk '{ if (length > n) n = length } END { print n }')" -le "$columns" ] ||
+		fail "a line of more than $columns columns"
+}
+
 # one_line PROGRAM - the program wrote one error line, and nothing on stdout
 one_line()
 {
@@ -105,8 +118,8 @@ info()
 	has out "^ofi-tcp .* tcp "
 	has out "^name  *API  *threads  *fabric  *domain  *address$"
 	has out "^ofi-nosuch .* - provider=nosuch: libfabric "
-	[ "$(awk '{ if (length > n) n = length } END { print n }' "$tmp/out")" -le 100 ] ||
-		fail "a line of more than 100 columns"
+	has out "^ofi-device .* - this machine has no RDMA device \"nosuch\" "
+	terminal 80 "$prog" --list
 	awk -v v="$2" 'BEGIN { for (i = 0; i < 1100; i++)
 		print "ia" i " u" v " nonthreadsafe default /none.so none." v " \"\" \"\"" }' >"$tmp/many"
 	DAT_OVERRIDE=$tmp/many run 1 "$prog" --list
