@@ -291,24 +291,11 @@ static size_t longest_name(const struct opts *opts, const struct registry *r)
 	return most;
 }
 
-/* Opens a stream to stdout that breaks lines of more than @width bytes; 0: breaks none. */
-static FILE *lines_open(size_t width)
-{
-	FILE *lines = width ? wrap_open(stdout, width) : NULL;
-
-	return lines ? lines : stdout;
-}
-
-static void lines_close(FILE *lines)
-{
-	if (lines != stdout)
-		fclose(lines);
-}
-
 static int show_all(const struct opts *opts, const struct registry *r)
 {
 	const size_t width = wrap_width(stdout);
-	struct list_form form = list_form_of(lines_open(width), longest_name(opts, r), width);
+	struct list_form form =
+		list_form_of(wrap_open(stdout, width), longest_name(opts, r), width);
 	struct json j = { .out = stdout };
 	int i, tried = 0, opened = 0;
 	char err[REASON_MAX];
@@ -338,7 +325,7 @@ static int show_all(const struct opts *opts, const struct registry *r)
 		json_end(&j, ']');
 		json_end(&j, '}');
 	}
-	lines_close(form.out);
+	wrap_close(form.out, stdout);
 	return opened ? EXIT_SUCCESS : none_opened(opts, tried);
 }
 
@@ -603,10 +590,10 @@ static bool prepare_conf(struct opts *opts, char **argv)
 static bool run_doctor(const char *device, const struct doctor_peer *peer)
 {
 	const size_t width = wrap_width(stdout);
-	FILE *lines = lines_open(width < DOCTOR_WIDTH ? width : DOCTOR_WIDTH);
+	FILE *lines = wrap_open(stdout, width < DOCTOR_WIDTH ? width : DOCTOR_WIDTH);
 	bool works = doctor(lines, device, peer);
 
-	lines_close(lines);
+	wrap_close(lines, stdout);
 	return works;
 }
 

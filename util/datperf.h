@@ -106,7 +106,7 @@ bool perf_opts_both(const struct perf_opts *opts);
 /* 0 if @raw is 0. */
 double perf_ratio(double dat, double raw);
 /* Prints what is measured, as a line that the caller ends. */
-void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fabric);
+void perf_out_fabric(FILE *out, const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_row(const struct perf_opts *opts, const struct perf_fabric *fabric,
 		  const struct perf_row *row);

@@ -60,7 +60,7 @@ static ssize_t wrap_write(void *cookie, const char *text, size_t size)
 	return fflush(w->out) ? -1 : (ssize_t)size;
 }
 
-static int wrap_close(void *cookie)
+static int wrap_free(void *cookie)
 {
 	free(cookie);
 	return 0;
@@ -68,19 +68,26 @@ static int wrap_close(void *cookie)
 
 FILE *wrap_open(FILE *out, size_t width)
 {
-	static const cookie_io_functions_t functions = { .write = wrap_write, .close = wrap_close };
-	struct wrap *w = malloc(sizeof(*w));
+	static const cookie_io_functions_t functions = { .write = wrap_write, .close = wrap_free };
+	struct wrap *w = width ? malloc(sizeof(*w)) : NULL;
 	FILE *f;
 
 	if (!w)
-		return NULL;
+		return out;
 	*w = (struct wrap){ out, width };
 	f = fopencookie(w, "w", functions);
-	if (f)
+	if (f) {
 		setvbuf(f, NULL, _IOLBF, BUFSIZ);
-	else
-		free(w);
-	return f;
+		return f;
+	}
+	free(w);
+	return out;
+}
+
+void wrap_close(FILE *f, FILE *out)
+{
+	if (f != out)
+		fclose(f);
 }
 
 size_t wrap_width(FILE *out)

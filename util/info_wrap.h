@@ -11,10 +11,12 @@
 
 /*
  * Opens a stream that writes to @out, and breaks lines of more than @width bytes at blanks; words
- * are not broken. A line is shorter than BUFSIZ, and complete before each flush. Returns NULL
- * without memory. Closing it leaves @out open.
+ * are not broken. A line is shorter than BUFSIZ, and complete before each flush. Returns @out if
+ * @width is 0, or without memory.
  */
 FILE *wrap_open(FILE *out, size_t width);
+/* Closes what wrap_open() returned for @out, which stays open. */
+void wrap_close(FILE *f, FILE *out);
 
 /* The width of the terminal @out, or COLUMNS of the environment; 0 if @out is no terminal. */
 size_t wrap_width(FILE *out);

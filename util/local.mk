@@ -6,6 +6,8 @@ bin_PROGRAMS += util/datinfo util/datinfo1 util/datperf util/datperf1
 noinst_LTLIBRARIES += util/libutil.la
 util_libutil_la_SOURCES = \
 	util/datperf.h \
+	util/info_wrap.c \
+	util/info_wrap.h \
 	util/json.c \
 	util/json.h \
 	util/perf.h \
@@ -31,6 +33,8 @@ util_libutil_la_SOURCES = \
 	util/perf_samples.h \
 	util/perf_stat.c \
 	util/perf_stat.h \
+	util/perf_table.c \
+	util/perf_table.h \
 	util/perf_ud.c \
 	util/perf_ud.h \
 	util/perf_ud_loop.c \
@@ -86,8 +90,6 @@ datinfo_files = \
 	util/info_settings.h \
 	util/info_values.c \
 	util/info_values.h \
-	util/info_wrap.c \
-	util/info_wrap.h \
 	util/log_lines.c \
 	util/log_lines.h \
 	util/open_reason.c \
@@ -180,6 +182,7 @@ util_unit_tests = \
 	test/unit/util/perf_run_test \
 	test/unit/util/perf_samples_test \
 	test/unit/util/perf_stat_test \
+	test/unit/util/perf_table_test \
 	test/unit/util/perf_ud_test \
 	test/unit/util/perf_wire_test \
 	test/unit/util/perf_xport_test
@@ -318,6 +321,10 @@ test_unit_util_perf_stat_test_SOURCES = \
 	test/unit/util/perf_stat_test.c
 test_unit_util_perf_stat_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_stat_test_LDADD = util/libutil.la $(CRITERION_LIBS)
+test_unit_util_perf_table_test_SOURCES = \
+	test/unit/util/perf_table_test.c
+test_unit_util_perf_table_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_table_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_ud_test_SOURCES = \
 	test/unit/util/perf_ud_test.c
 test_unit_util_perf_ud_test_CPPFLAGS = $(util_test_cppflags)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Output of datperf: tables, and progress on a terminal. perf_out_data.c has JSON and CSV. */
 #include "datperf.h"
+#include "info_wrap.h"
+#include "perf_table.h"
 
 #include <netdb.h>
 #include <string.h>
@@ -51,33 +53,51 @@ static double lost_percent(const struct perf_cell *c)
 
 static void head_verbose(const struct perf_opts *opts)
 {
-	printf("%8s %-5s %-4s %8s %8s  %8s %8s %8s %8s  %8s %15s\n", "", "", "", "", "", "", "", "",
-	       "", "", "cpu us/message");
-	printf("%8s %-5s %-4s %8s %8s  %8s %8s %8s %8s  %8s %7s %7s%s\n", "size", "test", "side",
-	       "min us", "p50", "p90", "p99", "p99.9", "MB/s", "msg/s", "client", "server",
-	       opts->test[PERF_UD] ? "  lost %" : "");
+	const bool ud = opts->test[PERF_UD];
+
+	/* as long as the line below it */
+	perf_cells("%8s %-5s %-4s{ %8s} %8s [ %8s] %8s[ %8s] %8s [ %8s] %15s%s", "", "", "", "", "",
+		   "", "", "", "", "", "cpu us/message", ud ? "        " : "");
+	perf_cells_fit(wrap_width(stdout));
+	perf_cells_end();
+	perf_cells("%8s %-5s %-4s{ %8s} %8s [ %8s] %8s[ %8s] %8s [ %8s] %7s %7s%s", "size", "test",
+		   "side", "min us", "p50", "p90", "p99", "p99.9", "MB/s", "msg/s", "client",
+		   "server", ud ? "  lost %" : "");
+	perf_cells_end();
 }
 
 static void head_both(const struct perf_opts *opts)
 {
-	printf("%8s %-5s %9s  %9s  %6s %9s  %9s  %6s %9s %9s%s\n", "size", "test", "lat us", "raw",
-	       "ratio", "MB/s", "raw", "ratio", "msg/s", "raw",
-	       opts->test[PERF_UD] ? "  lost %     raw" : "");
+	perf_cells("%8s %-5s %9s  %9s  %6s %9s  %9s  %6s[ %9s %9s]%s", "size", "test", "lat us",
+		   "raw", "ratio", "MB/s", "raw", "ratio", "msg/s", "raw",
+		   opts->test[PERF_UD] ? "  lost %{     raw}" : "");
+	perf_cells_fit(wrap_width(stdout));
+	perf_cells_end();
 }
+
+/* Whether a size has a line for each test, because the tests do not fit a line. */
+static bool line_per_test;
 
 static void head_wide(const struct perf_opts *opts)
 {
 	int t;
 
-	printf("%8s", "size");
+	perf_cells("%8s", "size");
 	for (t = 0; t < PERF_NTESTS; t++)
 		if (opts->test[t])
-			printf(" | %5s us %8s  %8s%s", perf_test_name(t), "MB/s", "msg/s",
-			       t == PERF_UD ? "  lost %" : "");
-	printf("\n");
+			perf_cells(" | %5s us %8s [ %8s]%s", perf_test_name(t), "MB/s", "msg/s",
+				   t == PERF_UD ? "  lost %" : "");
+	line_per_test = !perf_cells_fit(wrap_width(stdout));
+	if (line_per_test) {
+		perf_cells_drop();
+		perf_cells("%8s %-5s | %8s %8s [ %8s]%s", "size", "test", "lat us", "MB/s", "msg/s",
+			   opts->test[PERF_UD] ? "  lost %" : "");
+		perf_cells_fit(wrap_width(stdout));
+	}
+	perf_cells_end();
 }
 
-void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fabric)
+void perf_out_fabric(FILE *out, const struct perf_opts *opts, const struct perf_fabric *fabric)
 {
 	char host[NI_MAXHOST] = "";
 
@@ -86,8 +106,8 @@ void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fab
 			sizeof(host), NULL, 0, NI_NUMERICHOST))
 		host[0] = '\0';
 	if (opts->side[PERF_SIDE_DAT])
-		printf("DAT %s, IA %s on ", perf_dat_api(), opts->device);
-	printf("%s%s%s%s%s%s, %s%s", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
+		fprintf(out, "DAT %s, IA %s on ", perf_dat_api(), opts->device);
+	fprintf(out, "%s%s%s%s%s%s, %s%s", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
 	       fabric->provider[0] ? fabric->provider : "an unnamed fabric",
 	       fabric->domain[0] ? " " : "", fabric->domain, host[0] ? " " : "", host,
 	       opts->wait ? "waiting for events" : "polling",
@@ -96,29 +116,33 @@ void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fab
 }
 
 /* Large messages rotate through fewer buffers, see --window. */
-static void out_buffers(const struct perf_opts *opts, const struct perf_fabric *fabric)
+static void out_buffers(FILE *out, const struct perf_opts *opts, const struct perf_fabric *fabric)
 {
 	if (opts->rotate)
-		printf(", up to %u buffers in turn", opts->window);
+		fprintf(out, ", up to %u buffers in turn", opts->window);
 	else
-		printf(", one buffer");
+		fprintf(out, ", one buffer");
 	if (opts->endpoints > 1)
-		printf(", %u EPs", opts->endpoints);
+		fprintf(out, ", %u EPs", opts->endpoints);
 	if (opts->threads > 1)
-		printf(", %u threads", opts->threads);
+		fprintf(out, ", %u threads", opts->threads);
 	if (opts->test[PERF_UD])
-		printf(", datagrams of at most %zu bytes", fabric->datagram);
-	printf("%s\n", opts->bidir ? ", bandwidth both ways" : "");
+		fprintf(out, ", datagrams of at most %zu bytes", fabric->datagram);
+	fprintf(out, "%s\n", opts->bidir ? ", bandwidth both ways" : "");
 }
 
 void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric)
 {
+	FILE *out;
+
 	if (opts->csv)
 		perf_out_csv_head();
 	if (opts->json || opts->csv)
 		return;
-	perf_out_fabric(opts, fabric);
-	out_buffers(opts, fabric);
+	out = wrap_open(stdout, wrap_width(stdout));
+	perf_out_fabric(out, opts, fabric);
+	out_buffers(out, opts, fabric);
+	wrap_close(out, stdout);
 	if (opts->verbose)
 		head_verbose(opts);
 	else if (perf_opts_both(opts))
@@ -147,15 +171,15 @@ static void row_verbose(const struct perf_opts *opts, const struct perf_row *row
 			if (!opts->side[s])
 				continue;
 			c = &row->cell[t][s];
-			printf("%8s %-5s %-4s %8.2f %8.2f%c %8.2f %8.2f %8.2f %8.1f%c %8.0f %7.2f "
-			       "%7.2f",
-			       size, perf_test_name(t), perf_side_name(s), c->lat.min,
-			       c->lat.median, mark(c->lat_scatters), c->lat.p90, c->lat.p99,
-			       c->lat.p999, c->bw, mark(c->bw_scatters), c->rate,
-			       c->bw_cpu[PERF_END_CLIENT], c->bw_cpu[PERF_END_SERVER]);
+			perf_cells("%8s %-5s %-4s{ %8.2f} %8.2f%c[ %8.2f] %8.2f[ %8.2f] %8.1f%c"
+				   "[ %8.0f] %7.2f %7.2f",
+				   size, perf_test_name(t), perf_side_name(s), c->lat.min,
+				   c->lat.median, mark(c->lat_scatters), c->lat.p90, c->lat.p99,
+				   c->lat.p999, c->bw, mark(c->bw_scatters), c->rate,
+				   c->bw_cpu[PERF_END_CLIENT], c->bw_cpu[PERF_END_SERVER]);
 			if (t == PERF_UD)
-				printf(" %7.2f", lost_percent(c));
-			printf("\n");
+				perf_cells(" %7.2f", lost_percent(c));
+			perf_cells_end();
 		}
 	}
 }
@@ -170,15 +194,15 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row, c
 			continue;
 		dat = &row->cell[t][PERF_SIDE_DAT];
 		raw = &row->cell[t][PERF_SIDE_RAW];
-		printf("%8s %-5s %9.2f%c %9.2f%c %6.3f %9.1f%c %9.1f%c %6.3f %9.0f %9.0f", size,
-		       perf_test_name(t), dat->lat.median, mark(dat->lat_scatters),
-		       raw->lat.median, mark(raw->lat_scatters),
-		       perf_ratio(dat->lat.median, raw->lat.median), dat->bw,
-		       mark(dat->bw_scatters), raw->bw, mark(raw->bw_scatters),
-		       perf_ratio(dat->bw, raw->bw), dat->rate, raw->rate);
+		perf_cells("%8s %-5s %9.2f%c %9.2f%c %6.3f %9.1f%c %9.1f%c %6.3f[ %9.0f %9.0f]",
+			   size, perf_test_name(t), dat->lat.median, mark(dat->lat_scatters),
+			   raw->lat.median, mark(raw->lat_scatters),
+			   perf_ratio(dat->lat.median, raw->lat.median), dat->bw,
+			   mark(dat->bw_scatters), raw->bw, mark(raw->bw_scatters),
+			   perf_ratio(dat->bw, raw->bw), dat->rate, raw->rate);
 		if (t == PERF_UD)
-			printf(" %7.2f %7.2f", lost_percent(dat), lost_percent(raw));
-		printf("\n");
+			perf_cells(" %7.2f{ %7.2f}", lost_percent(dat), lost_percent(raw));
+		perf_cells_end();
 		size = "";
 	}
 }
@@ -189,16 +213,24 @@ static void row_wide(const struct perf_opts *opts, const struct perf_row *row, c
 	const struct perf_cell *c;
 	int t;
 
-	printf("%8s", size);
+	if (!line_per_test)
+		perf_cells("%8s", size);
 	for (t = 0; t < PERF_NTESTS; t++) {
+		if (!opts->test[t])
+			continue;
 		c = &row->cell[t][side];
-		if (opts->test[t])
-			printf(" | %7.2f%c %8.1f%c %8.0f", c->lat.median, mark(c->lat_scatters),
-			       c->bw, mark(c->bw_scatters), c->rate);
-		if (opts->test[t] && t == PERF_UD)
-			printf(" %7.2f", lost_percent(c));
+		if (line_per_test)
+			perf_cells("%8s %-5s", size, perf_test_name(t));
+		perf_cells(" | %7.2f%c %8.1f%c[ %8.0f]", c->lat.median, mark(c->lat_scatters),
+			   c->bw, mark(c->bw_scatters), c->rate);
+		if (t == PERF_UD)
+			perf_cells(" %7.2f", lost_percent(c));
+		if (line_per_test)
+			perf_cells_end();
+		size = "";
 	}
-	printf("\n");
+	if (!line_per_test)
+		perf_cells_end();
 }
 
 /* The bins from the first to the last that is not empty, with a bar for the share of each. */

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Output of datperf --peers: a line for each number of connections, or JSON. */
 #include "perf_peers.h"
+#include "info_wrap.h"
 #include "json.h"
+#include "perf_table.h"
 
 /*
  * The figures in column order: the heading, in two lines, the JSON name, and the number of
- * decimals.
+ * decimals. A narrow terminal leaves out those that are extra.
  */
 static const struct {
 	const char *what, *unit, *json;
 	int digits;
+	bool extra;
 } figures[PERF_PEERS_NFIGURES] = {
 	[PERF_PEERS_CONNECT] = { "connect", "1/s", "connect_per_s", 0 },
 	[PERF_PEERS_CLIENT] = { "client", "KiB each", "client_kib", 1 },
 	[PERF_PEERS_SERVER] = { "server", "KiB each", "server_kib", 1 },
 	[PERF_PEERS_EMPTY] = { "empty poll", "us", "empty_us", 3 },
-	[PERF_PEERS_FIRST] = { "8 B first", "us", "first_us", 2 },
+	[PERF_PEERS_FIRST] = { "8 B first", "us", "first_us", 2, true },
 	[PERF_PEERS_LAST] = { "8 B last", "us", "last_us", 2 },
 	[PERF_PEERS_CLOSE] = { "close all", "ms", "close_ms", 1 },
 };
@@ -32,14 +35,17 @@ void perf_peers_out_begin(const struct perf_opts *opts, const struct perf_fabric
 	}
 	if (opts->json || opts->csv)
 		return;
-	perf_out_fabric(opts, fabric);
-	printf("\n%11s", "");
-	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
-		printf(" %10s", figures[f].what);
-	printf("\n%11s", "connections");
-	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
-		printf(" %10s", figures[f].unit);
+	perf_out_fabric(stdout, opts, fabric);
 	printf("\n");
+	perf_cells("%11s", "");
+	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
+		perf_cells(figures[f].extra ? "[ %10s]" : " %10s", figures[f].what);
+	perf_cells_fit(wrap_width(stdout));
+	perf_cells_end();
+	perf_cells("%11s", "connections");
+	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
+		perf_cells(figures[f].extra ? "[ %10s]" : " %10s", figures[f].unit);
+	perf_cells_end();
 	fflush(stdout);
 }
 
@@ -67,10 +73,11 @@ void perf_peers_out_row(const struct perf_opts *opts, const struct perf_fabric *
 		csv_row(opts, fabric, row);
 	if (opts->json || opts->csv)
 		return;
-	printf("%11u", row->connections);
+	perf_cells("%11u", row->connections);
 	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
-		printf(" %10.*f", figures[f].digits, row->figure[f]);
-	printf("\n");
+		perf_cells(figures[f].extra ? "[ %10.*f]" : " %10.*f", figures[f].digits,
+			   row->figure[f]);
+	perf_cells_end();
 	fflush(stdout);
 }
 

@@ -16,7 +16,7 @@ static char *wrapped(size_t width, const char *text)
 
 	cr_assert(f);
 	fputs(text, f);
-	fclose(f);
+	wrap_close(f, out);
 	fclose(out);
 	return result;
 }

@@ -75,7 +75,7 @@ terminal()
 	columns=$1
 	shift
 	command -v script >/dev/null || return 0
-	run 0 env -u COLUMNS script -qec "stty cols $columns; $*" /dev/null
+	run 0 env -u COLUMNS script -qec "stty cols $columns; $* 2>/dev/null" /dev/null
 	[ "$(tr -d '\r' <"$tmp/out" | awk '{ if (length > n) n = length } END { print n }')" -le "$columns" ] ||
 		fail "a line of more than $columns columns"
 }
@@ -236,6 +236,7 @@ peers()
 	run 2 "$prog" --local --peers 1 --raw
 	one_line datperf
 	for ia in ofi-tcp ofi-shm; do
+		terminal 80 "$prog" --local -D $ia --peers 1 -n 100 -T 5
 		run 0 "$prog" --local -D $ia --peers 1,8 -n 100 -T 5
 		has out "^DAT $2, IA $ia on "
 		[ "$(grep -cE '^ +(1|8)( +[0-9.]*[1-9][0-9.]*){7}$' "$tmp/out")" -eq 2 ] || fail "not two lines"
@@ -265,6 +266,9 @@ options()
 	has out "^ *64K read  dat "
 	run 0 "$prog" "$@" -D ofi-shm -q 3 --threads 2 --bidir
 	has out "^ *64K |"
+	for form in "" -v --raw "-t send,write,read,mpi"; do
+		terminal 80 "$prog" "$*" "$form"
+	done
 	run 0 "$prog" "$@" --raw --histogram --csv
 	[ "$(grep -cE '^(ofi-tcp)?,tcp,(dat|raw),(send|write|read),(8|65536)(,[0-9.]+){20}$' "$tmp/out")" -eq 12 ] ||
 		fail "not twelve lines of values"
@@ -282,6 +286,7 @@ datagrams()
 {
 	prog=$UTIL_DIR/datperf
 	for ia in ofi-tcp ofi-shm; do
+		terminal 80 "$prog" --local -D $ia -S 8 --ud -n 100 --raw
 		run 0 "$prog" --local -D $ia --ud -n 100 --raw
 		has out "datagrams of at most [0-9]* bytes$"
 		has out "^ *1K ud "
