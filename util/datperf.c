@@ -5,6 +5,7 @@
  */
 #include "perf_peers.h"
 #include "perf_plot.h"
+#include "perf_stop.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -48,6 +49,16 @@ static int fail(const char *err)
 	return EXIT_FAILURE;
 }
 
+/* Returns the exit status of a client without an error. */
+static int finished(void)
+{
+	if (!perf_stop)
+		return EXIT_SUCCESS;
+	fflush(stdout);
+	fprintf(stderr, "datperf: interrupted\n");
+	return 128 + perf_stop;
+}
+
 static int serve(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
 		 void *arg, char *err)
 {
@@ -80,7 +91,7 @@ static int run_client(const struct perf_opts *opts)
 	char err[ERR_LEN];
 
 	bind_cpu(opts, false);
-	return measure(opts, err) ? fail(err) : EXIT_SUCCESS;
+	return measure(opts, err) ? fail(err) : finished();
 }
 
 /* --- both --------------------------------------------------------------- */
@@ -104,6 +115,7 @@ static int run_child(const struct perf_opts *opts, int fd)
 	struct report report = { .failed = 1 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	perf_stop_ignore();
 	signal(SIGPIPE, SIG_IGN);
 	bind_cpu(opts, true);
 	if (!serve(opts, child_ready, &fd, report.text))
@@ -166,11 +178,11 @@ static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 		return EXIT_FAILURE;
 	}
 	status = reap_child(pid, fd, true);
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
+	if (!perf_stop && (!WIFEXITED(status) || WEXITSTATUS(status)))
 		return fail(read_report(fd, 0, &report) && report.failed ?
 				    report.text :
 				    "the server process failed while exiting");
-	return EXIT_SUCCESS;
+	return finished();
 }
 
 static int run_local(struct perf_opts *opts)

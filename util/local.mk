@@ -35,6 +35,8 @@ util_libutil_la_SOURCES = \
 	util/perf_stat.h \
 	util/perf_table.c \
 	util/perf_table.h \
+	util/perf_stop.c \
+	util/perf_stop.h \
 	util/perf_ud.c \
 	util/perf_ud.h \
 	util/perf_ud_loop.c \

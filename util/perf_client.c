@@ -5,6 +5,7 @@
  */
 #include "perf_measure.h"
 #include "perf_plot.h"
+#include "perf_stop.h"
 #include "perf_ud.h"
 
 #include <netdb.h>
@@ -310,13 +311,17 @@ static int run_all(struct client *c)
 
 	for (t = 0; t < PERF_NTESTS; t++)
 		c->all += opts->test[t] ? 2 * opts->nsizes * opts->repeat : 0;
+	perf_stop_catch();
 	perf_out_begin(opts, &c->fabric);
 	for (i = 0; i < opts->nsizes; i++) {
 		c->rows[i].size = opts->sizes[i];
 		if (run_size(c, &c->rows[i]))
-			return -1;
+			break;
 		perf_out_row(opts, &c->fabric, &c->rows[i]);
 	}
+	if (i < opts->nsizes && !perf_stop)
+		return -1;
+	c->own.nsizes = i;
 	perf_out_end(opts, &c->fabric, c->rows);
 	return 0;
 }
@@ -365,12 +370,13 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 	c.opts = opts = &c.own;
 	c.rows = calloc(opts->nsizes, sizeof(*c.rows));
 	if (!perf_measure_init(&c.measure, opts) && c.rows && !connect_sides(&c) &&
-	    (!opts->test[PERF_UD] || !open_datagrams(&c)) && !run_all(&c) && !quit(&c))
+	    (!opts->test[PERF_UD] || !open_datagrams(&c)) && !run_all(&c) &&
+	    (!quit(&c) || perf_stop))
 		rc = 0;
 	perf_out_progress_end();
 	if (rc)
 		collect_error(&c, err, errlen);
-	else if (opts->plot)
+	else if (opts->plot && opts->nsizes)
 		rc = perf_plot_rows(opts, &c.fabric, c.rows, err, errlen);
 	/* those that share an IA are closed before its owner */
 	for (i = 1; i < opts->threads; i++)

@@ -2,6 +2,8 @@
 /* Measures a point of the table on one side: warm-up, length, repetitions and their summary. */
 #include "perf_measure.h"
 
+#include "perf_stop.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +122,8 @@ static int run_phase(struct perf_measure *m, const struct perf_point *what, uint
 	unsigned int i;
 	int end;
 
+	if (perf_stop)
+		return -1;
 	point.iters = iters;
 	if (s->last_iters)
 		point.expected_ns = (uint64_t)((double)s->last_ns * (double)iters /

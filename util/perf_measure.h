@@ -46,7 +46,7 @@ void perf_measure_fini(struct perf_measure *m);
 
 /*
  * Makes repetition @i of @point on @x[0] to @x[n - 1] at once. Returns 0, or -1 with an error text
- * in one of these.
+ * in one of these; without a text if perf_stop ended it.
  */
 int perf_measure_once(struct perf_measure *m, struct perf_xport *const *x, unsigned int n,
 		      const struct perf_point *point, struct perf_series *s, int i);

@@ -3,6 +3,7 @@
 #include "datperf.h"
 #include "json.h"
 #include "perf_host.h"
+#include "perf_stop.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -148,6 +149,8 @@ void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
 	json_string(j, "provider", fabric->provider);
 	json_string(j, "domain", fabric->domain);
 	json_string(j, "mode", opts->wait ? "wait" : "poll");
+	if (perf_stop)
+		json_bool(j, "interrupted", true);
 }
 
 void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,

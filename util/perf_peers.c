@@ -6,6 +6,7 @@
  */
 #include "perf_peers.h"
 #include "perf_oob.h"
+#include "perf_stop.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -288,6 +289,7 @@ static __attribute__((noreturn)) void child(struct peers *p, int (*work)(struct 
 	struct report report = { .failed = true };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	perf_stop_ignore();
 	signal(SIGPIPE, SIG_IGN);
 	report.failed = work(p) != 0;
 	report.fabric = p->fabric;
@@ -383,6 +385,8 @@ static int run_once(struct peers *p, unsigned int n)
 		.value = n,
 	};
 
+	if (perf_stop)
+		return -1;
 	p->n = n;
 	return ctl_send(p, &ctl) ? -1 : run_in_child(p, measure);
 }
@@ -410,18 +414,23 @@ static int run_all(struct peers *p)
 {
 	const struct perf_opts *opts = p->opts;
 	struct perf_peers_row rows[PERF_PEERS_NUMBERS];
+	struct perf_opts done = *opts; /* with the numbers that were measured */
 	int i;
 
+	perf_stop_catch();
 	for (i = 0; i < opts->npeers; i++) {
 		if (run_number(p, opts->peers[i], &rows[i]))
-			return -1;
+			break;
 		perf_out_progress_end();
 		if (i == 0)
 			perf_peers_out_begin(opts, &p->fabric);
 		perf_peers_out_row(opts, &p->fabric, &rows[i]);
 	}
-	perf_peers_out_json(opts, &p->fabric, rows);
-	return notify(p, PERF_CTL_QUIT, 0);
+	if (i < opts->npeers && !perf_stop)
+		return -1;
+	done.npeers = i;
+	perf_peers_out_json(&done, &p->fabric, rows);
+	return notify(p, PERF_CTL_QUIT, 0) && !perf_stop ? -1 : 0;
 }
 
 int perf_peers_client(const struct perf_opts *opts, char *err, size_t errlen)

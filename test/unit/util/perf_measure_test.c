@@ -4,6 +4,7 @@
  * passing.
  */
 #include "perf_measure.h"
+#include "perf_stop.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static struct perf_xport x[3];
 static uint64_t message_ns; /* what a message takes */
 static uint64_t expected[PHASES];
 static uint64_t phase[PHASES]; /* messages of each phase */
-static int nphases, fail_at;
+static int nphases, fail_at, stop_at;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int __wrap_perf_run_point(struct perf_xport *xp, struct perf_point *p);
@@ -38,6 +39,8 @@ int __wrap_perf_run_point(struct perf_xport *xp, struct perf_point *p)
 	expected[nth] = p->expected_ns;
 	if (nth + 1 == fail_at)
 		return perf_fail(xp, "the fabric failed");
+	if (nth + 1 == stop_at)
+		perf_stop = SIGINT;
 	/* connection i begins i us later */
 	p->begin_ns = MS + 1000 * (uint64_t)(xp - x);
 	p->total_ns = p->iters * message_ns;
@@ -55,7 +58,8 @@ static void set_up(void)
 	point = (struct perf_point){ .test = PERF_SEND, .metric = PERF_BW, .size = 8 };
 	memset(&series, 0, sizeof(series));
 	message_ns = 10000;
-	nphases = fail_at = 0;
+	nphases = fail_at = stop_at = 0;
+	perf_stop = 0;
 }
 
 static void tear_down(void)
@@ -173,6 +177,15 @@ Test(perf_measure, failure_ends_a_measurement)
 		cr_expect_eq(nphases, fail_at);
 	}
 	cr_expect_str_eq(x[0].err, "the fabric failed");
+}
+
+Test(perf_measure, signal_ends_a_measurement_after_a_phase)
+{
+	opts.time_ms = 4000;
+	stop_at = 4;
+	cr_expect_eq(once(0), -1);
+	cr_expect_eq(nphases, 4);
+	cr_expect_str_eq(x[0].err, "");
 }
 
 /*

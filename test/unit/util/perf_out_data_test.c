@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* JSON and comma-separated values of datperf for given numbers, to the last byte. */
 #include "perf_out_rows.h"
+#include "perf_stop.h"
 
 #include <criterion/criterion.h>
 
@@ -52,6 +53,15 @@ Test(perf_out_data, json_of_no_sizes)
 		"  \"buffers\": 64,\n"
 		"  \"results\": []\n"
 		"}\n");
+}
+
+Test(perf_out_data, json_of_an_interrupted_measurement)
+{
+	opts.json = true;
+	opts.nsizes = 0;
+	cr_expect(!strstr(JSON, "interrupted"));
+	perf_stop = SIGTERM;
+	cr_expect(strstr(JSON, "  \"mode\": \"poll\",\n  \"interrupted\": true,\n"));
 }
 
 Test(perf_out_data, json_of_both_sides)

@@ -389,6 +389,58 @@ plot()
 	grep -q 'other.json: bare libfabric read' "$tmp/b.svg" || fail "no second run in the picture"
 }
 
+# interrupt SIGNAL STATUS OPTIONS... - sends the signal after the first row; both ends end
+interrupt()
+{
+	signal=$1 status=$2
+	shift 2
+	echo "run: $* (SIG$signal)"
+	mkfifo "$tmp/server" "$tmp/client"
+	"$UTIL_DIR/datperf" --server -p $((port + 2)) -D ofi-tcp "$@" 2>"$tmp/server" &
+	server=$!
+	exec 3<"$tmp/server"
+	read -r line <&3	# the server listens
+	"$UTIL_DIR/datperf" -p $((port + 2)) -D ofi-tcp -T 100 --csv "$@" 127.0.0.1 \
+		>"$tmp/client" 2>"$tmp/err" &
+	client=$!
+	exec 4<"$tmp/client"
+	read -r line <&4	# the head
+	read -r line <&4
+	kill -s $signal $client
+	cat <&4 >"$tmp/out"
+	wait $client
+	got=$?
+	[ $got -eq $status ] || fail "exit status $got, not $status, of the client"
+	[ "$(cat "$tmp/err")" = "datperf: interrupted" ] || fail "not the line on stderr"
+	[ "$(wc -l <"$tmp/out")" -lt 15 ] || fail "all rows in spite of SIG$signal"
+	wait $server || fail "exit status $? of the server"
+	cat <&3 >"$tmp/err"
+	[ -s "$tmp/err" ] && fail "the server complains"
+	exec 3<&- 4<&-
+	rm "$tmp/server" "$tmp/client"
+}
+
+# The JSON of a measurement with both ends, after Ctrl-C at a terminal, which signals both.
+interrupt_json()
+{
+	command -v python3 >/dev/null || return 0
+	python3 - "$UTIL_DIR/datperf" >"$tmp/out" 2>"$tmp/err" <<-'END' || fail "no JSON after Ctrl-C"
+	import json, os, pty, signal, subprocess, sys
+	master, slave = pty.openpty()
+	command = [sys.argv[1], "--local", "-D", "ofi-tcp", "-t", "send", "-T", "500", "--json"]
+	run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, start_new_session=True)
+	os.close(slave)
+	shown = b""
+	while b"[2/" not in shown:	# the second size
+	    shown += os.read(master, 1000)
+	os.killpg(run.pid, signal.SIGINT)
+	out = json.load(run.stdout)
+	assert run.wait() == 130, run.returncode
+	assert out["interrupted"]
+	assert [r["size"] for r in out["results"]] == [1], out
+	END
+}
+
 # The server's process opens a library that the dynamic linker waits for: a FIFO without a writer.
 slow_server()
 {
@@ -509,5 +561,8 @@ datagrams
 long_measurement
 keep
 plot
+interrupt INT 130
+interrupt TERM 143 --peers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16
+interrupt_json
 death -D ofi-tcp
 exit $bad
