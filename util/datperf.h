@@ -45,6 +45,7 @@ struct perf_opts {
 	unsigned int endpoints; /* of each thread */
 	unsigned int threads;
 	unsigned int timeout_ms;
+	unsigned int percentile; /* of the latency column */
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
 	int npeers;
 	bool from;    /* draw saved results, measure nothing */

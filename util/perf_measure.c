@@ -214,7 +214,7 @@ static void record(struct perf_measure *m, const struct perf_point *point,
 	for (end = 0; end < PERF_NENDS; end++)
 		s->cpu[end][i] = (double)total->cpu_ns[end] / 1000 / messages;
 	if (is_latency(point))
-		perf_samples_lat(&m->samples, &s->lat[i]);
+		perf_samples_lat(&m->samples, m->opts->percentile, &s->lat[i]);
 	else
 		s->bw[i] = (double)point->size * messages * 1000 / (double)total->ns;
 }
@@ -254,9 +254,10 @@ static double *column_of(const struct perf_lat *lat, int n, size_t offset, doubl
 static void lat_sum(const struct perf_series *s, int n, struct perf_cell *cell)
 {
 	static const size_t medians[] = {
-		offsetof(struct perf_lat, p90),	 offsetof(struct perf_lat, p99),
-		offsetof(struct perf_lat, p999), offsetof(struct perf_lat, mean),
-		offsetof(struct perf_lat, min),	 offsetof(struct perf_lat, max),
+		offsetof(struct perf_lat, p90),	       offsetof(struct perf_lat, p99),
+		offsetof(struct perf_lat, p999),       offsetof(struct perf_lat, mean),
+		offsetof(struct perf_lat, min),	       offsetof(struct perf_lat, max),
+		offsetof(struct perf_lat, percentile), offsetof(struct perf_lat, chosen),
 		offsetof(struct perf_lat, median),
 	};
 	double column[PERF_REPEAT_MAX];

@@ -32,7 +32,8 @@ enum {
 	OPT_PLOT,
 	OPT_FROM,
 	OPT_THREADS,
-	OPT_HISTOGRAM
+	OPT_HISTOGRAM,
+	OPT_PERCENTILE
 };
 
 static const struct option long_options[] = {
@@ -64,6 +65,7 @@ static const struct option long_options[] = {
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
 	{ "bind", no_argument, NULL, OPT_BIND },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "percentile", required_argument, NULL, OPT_PERCENTILE },
 	{ "histogram", no_argument, NULL, OPT_HISTOGRAM },
 	{ "json", no_argument, NULL, 'j' },
 	{ "csv", no_argument, NULL, OPT_CSV },
@@ -110,6 +112,7 @@ static const char help_text[] =
 	"      --no-verify      do not check the data\n"
 	"      --bind           client on the first CPU, server on the last\n"
 	"      --timeout SEC    how long the peer may be silent (10)\n"
+	"      --percentile P   print this percentile of the latencies, such as 99.9 (50)\n"
 	"      --histogram      also print how the latencies are distributed\n"
 	"  -j, --json           print JSON instead of a table\n"
 	"      --csv            print comma-separated values instead of a table\n"
@@ -261,6 +264,14 @@ static int peers_option(struct perf_opts *opts, const char *text)
 		     text);
 }
 
+static int percentile_option(struct perf_opts *opts, const char *text)
+{
+	if (!perf_percentile_parse(text, &opts->percentile))
+		return -1;
+	return usage("--percentile takes a number from 0.01 to 99.99, such as 99.9, not \"%s\"",
+		     text);
+}
+
 static int raw_cq_option(struct perf_opts *opts, const char *text)
 {
 	opts->bare_cq = !strcmp(text, "none");
@@ -366,6 +377,8 @@ static int one_option(struct perf_opts *opts, int opt)
 		return -1;
 	case OPT_ENDPOINT:
 		return endpoint_option(opts, optarg);
+	case OPT_PERCENTILE:
+		return percentile_option(opts, optarg);
 	case OPT_RAW_CQ:
 		return raw_cq_option(opts, optarg);
 	case 'S':
@@ -445,6 +458,7 @@ int perf_opts_parse(int argc, char **argv, struct perf_opts *opts)
 		.provider = "tcp",
 		.time_ms = 40,
 		.warm_up = -1,
+		.percentile = PERF_MEDIAN,
 		.repeat = 1,
 		.window = 64,
 		.endpoints = 1,

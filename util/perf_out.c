@@ -51,6 +51,15 @@ static double lost_percent(const struct perf_cell *c)
 
 /* --- tables ------------------------------------------------------------- */
 
+/* Heading of the latency at the chosen percentile. */
+static const char *chosen(const struct perf_opts *opts, const char *unit)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "p%g%s", opts->percentile / 100.0, unit);
+	return text;
+}
+
 static void head_verbose(const struct perf_opts *opts)
 {
 	const bool ud = opts->test[PERF_UD];
@@ -61,15 +70,15 @@ static void head_verbose(const struct perf_opts *opts)
 	perf_cells_fit(wrap_width(stdout));
 	perf_cells_end();
 	perf_cells("%8s %-5s %-4s{ %8s} %8s [ %8s] %8s[ %8s] %8s [ %8s] %7s %7s%s", "size", "test",
-		   "side", "min us", "p50", "p90", "p99", "p99.9", "MB/s", "msg/s", "client",
+		   "side", "min us", chosen(opts, ""), "p90", "p99", "p99.9", "MB/s", "msg/s", "client",
 		   "server", ud ? "  lost %" : "");
 	perf_cells_end();
 }
 
 static void head_both(const struct perf_opts *opts)
 {
-	perf_cells("%8s %-5s %9s  %9s  %6s %9s  %9s  %6s[ %9s %9s]%s", "size", "test", "lat us",
-		   "raw", "ratio", "MB/s", "raw", "ratio", "msg/s", "raw",
+	perf_cells("%8s %-5s %9s  %9s  %6s %9s  %9s  %6s[ %9s %9s]%s", "size", "test",
+		   opts->percentile == PERF_MEDIAN ? "lat us" : chosen(opts, " us"), "raw", "ratio", "MB/s", "raw", "ratio", "msg/s", "raw",
 		   opts->test[PERF_UD] ? "  lost %{     raw}" : "");
 	perf_cells_fit(wrap_width(stdout));
 	perf_cells_end();
@@ -126,6 +135,8 @@ static void out_buffers(FILE *out, const struct perf_opts *opts, const struct pe
 		fprintf(out, ", %u EPs", opts->endpoints);
 	if (opts->threads > 1)
 		fprintf(out, ", %u threads", opts->threads);
+	if (opts->percentile != PERF_MEDIAN)
+		fprintf(out, ", latencies %s", chosen(opts, ""));
 	if (opts->test[PERF_UD])
 		fprintf(out, ", datagrams of at most %zu bytes", fabric->datagram);
 	fprintf(out, "%s\n", opts->bidir ? ", bandwidth both ways" : "");
@@ -174,7 +185,7 @@ static void row_verbose(const struct perf_opts *opts, const struct perf_row *row
 			perf_cells("%8s %-5s %-4s{ %8.2f} %8.2f%c[ %8.2f] %8.2f[ %8.2f] %8.1f%c"
 				   "[ %8.0f] %7.2f %7.2f",
 				   size, perf_test_name(t), perf_side_name(s), c->lat.min,
-				   c->lat.median, mark(c->lat_scatters), c->lat.p90, c->lat.p99,
+				   c->lat.chosen, mark(c->lat_scatters), c->lat.p90, c->lat.p99,
 				   c->lat.p999, c->bw, mark(c->bw_scatters), c->rate,
 				   c->bw_cpu[PERF_END_CLIENT], c->bw_cpu[PERF_END_SERVER]);
 			if (t == PERF_UD)
@@ -195,9 +206,9 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row, c
 		dat = &row->cell[t][PERF_SIDE_DAT];
 		raw = &row->cell[t][PERF_SIDE_RAW];
 		perf_cells("%8s %-5s %9.2f%c %9.2f%c %6.3f %9.1f%c %9.1f%c %6.3f[ %9.0f %9.0f]",
-			   size, perf_test_name(t), dat->lat.median, mark(dat->lat_scatters),
-			   raw->lat.median, mark(raw->lat_scatters),
-			   perf_ratio(dat->lat.median, raw->lat.median), dat->bw,
+			   size, perf_test_name(t), dat->lat.chosen, mark(dat->lat_scatters),
+			   raw->lat.chosen, mark(raw->lat_scatters),
+			   perf_ratio(dat->lat.chosen, raw->lat.chosen), dat->bw,
 			   mark(dat->bw_scatters), raw->bw, mark(raw->bw_scatters),
 			   perf_ratio(dat->bw, raw->bw), dat->rate, raw->rate);
 		if (t == PERF_UD)
@@ -221,7 +232,7 @@ static void row_wide(const struct perf_opts *opts, const struct perf_row *row, c
 		c = &row->cell[t][side];
 		if (line_per_test)
 			perf_cells("%8s %-5s", size, perf_test_name(t));
-		perf_cells(" | %7.2f%c %8.1f%c[ %8.0f]", c->lat.median, mark(c->lat_scatters),
+		perf_cells(" | %7.2f%c %8.1f%c[ %8.0f]", c->lat.chosen, mark(c->lat_scatters),
 			   c->bw, mark(c->bw_scatters), c->rate);
 		if (t == PERF_UD)
 			perf_cells(" %7.2f", lost_percent(c));

@@ -47,6 +47,8 @@ static const struct field {
 	FIELD("lat_lost", FIELD_UINT, lat_lost),
 	FIELD("bw_sent", FIELD_UINT, bw_sent),
 	FIELD("bw_lost", FIELD_UINT, bw_lost),
+	FIELD("lat_percentile", FIELD_DOUBLE, lat.percentile),
+	FIELD("lat_percentile_us", FIELD_DOUBLE, lat.chosen),
 };
 #define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
@@ -111,7 +113,7 @@ static void json_point(struct json *j, const struct perf_opts *opts, const struc
 		if (opts->side[s])
 			json_cell(j, opts, s, &row->cell[t][s]);
 	if (perf_opts_both(opts)) {
-		json_double(j, "lat_ratio", perf_ratio(dat->lat.median, raw->lat.median));
+		json_double(j, "lat_ratio", perf_ratio(dat->lat.chosen, raw->lat.chosen));
 		json_double(j, "bw_ratio", perf_ratio(dat->bw, raw->bw));
 	}
 	json_end(j, '}');

@@ -66,13 +66,17 @@ void perf_samples_add(struct perf_samples *s, const uint64_t *ns, size_t n)
 		add_one(s, ns[i]);
 }
 
-void perf_samples_lat(struct perf_samples *s, struct perf_lat *lat)
+void perf_samples_lat(struct perf_samples *s, unsigned int percentile, struct perf_lat *lat)
 {
 	double scale = 1000 * s->div;
 
 	perf_lat_of(s->ns, s->n, s->div, lat);
 	if (!s->seen)
 		return;
+	lat->percentile = percentile / 100.0;
+	lat->chosen = percentile == PERF_MEDIAN ?
+			      lat->median :
+			      (double)perf_percentile(s->ns, s->n, percentile) / scale;
 	lat->min = (double)s->min / scale;
 	lat->max = (double)s->max / scale;
 	lat->mean = s->sum / (double)s->seen / scale;

@@ -26,7 +26,10 @@ void perf_samples_fini(struct perf_samples *s);
 /* Forgets all samples; later samples also go to @hist unless it is NULL. */
 void perf_samples_reset(struct perf_samples *s, double div, struct perf_hist *hist);
 void perf_samples_add(struct perf_samples *s, const uint64_t *ns, size_t n);
-/* Sorts the samples; call perf_samples_reset() before more are added. */
-void perf_samples_lat(struct perf_samples *s, struct perf_lat *lat);
+/*
+ * Sorts the samples; call perf_samples_reset() before more are added. The latency at @percentile is
+ * the chosen one.
+ */
+void perf_samples_lat(struct perf_samples *s, unsigned int percentile, struct perf_lat *lat);
 
 #endif

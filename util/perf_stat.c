@@ -106,10 +106,22 @@ double perf_median(double *values, int n)
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* Nearest rank: index of the smallest of @n sorted values that @permille of them do not exceed. */
-static size_t rank(size_t n, unsigned int permille)
+int perf_percentile_parse(const char *text, unsigned int *percentile)
 {
-	return (n * permille + 999) / 1000 - 1;
+	char *end;
+	double value = strtod(text, &end) * 100;
+
+	/* strtod() would also read a sign, an exponent and hexadecimal digits */
+	if (!*text || *end || text[strspn(text, "0123456789.")] || value < 1 ||
+	    value >= PERF_PERCENTILE_END || fabs(value - round(value)) > 1e-6)
+		return -1;
+	*percentile = (unsigned int)round(value);
+	return 0;
+}
+
+uint64_t perf_percentile(const uint64_t *sorted, size_t n, unsigned int percentile)
+{
+	return sorted[(n * percentile + PERF_PERCENTILE_END - 1) / PERF_PERCENTILE_END - 1];
 }
 
 void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat)
@@ -124,9 +136,9 @@ void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat)
 	for (i = 0; i < n; i++)
 		sum += samples[i];
 	lat->min = samples[0] / scale;
-	lat->p90 = samples[rank(n, 900)] / scale;
-	lat->p99 = samples[rank(n, 990)] / scale;
-	lat->p999 = samples[rank(n, 999)] / scale;
+	lat->p90 = perf_percentile(samples, n, 9000) / scale;
+	lat->p99 = perf_percentile(samples, n, 9900) / scale;
+	lat->p999 = perf_percentile(samples, n, 9990) / scale;
 	lat->max = samples[n - 1] / scale;
 	lat->mean = sum / n / scale;
 	lat->median = n % 2 ? samples[n / 2] / scale :

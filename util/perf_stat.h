@@ -23,7 +23,12 @@ struct perf_lat {
 	double p999;
 	double max;
 	double mean;
+	double percentile, chosen; /* see perf_samples_lat() */
 };
+
+/* Percentiles are in hundredths of a percent. */
+#define PERF_MEDIAN 5000
+#define PERF_PERCENTILE_END 10000
 
 /*
  * Numbers of samples by size, in bins with the lower bounds 2^(i/4) ns. The last bin has no upper
@@ -53,6 +58,15 @@ const char *perf_size_name(size_t size, char *buf, size_t len);
 
 /* Median of @n values, which are reordered; 0 when @n is 0. */
 double perf_median(double *values, int n);
+
+/*
+ * Reads a percentile of at most two decimals from 0.01 to 99.99. Returns 0, or -1 for anything
+ * else.
+ */
+int perf_percentile_parse(const char *text, unsigned int *percentile);
+
+/* Nearest rank: the least of @n > 0 sorted values that @percentile of them do not exceed. */
+uint64_t perf_percentile(const uint64_t *sorted, size_t n, unsigned int percentile);
 
 /* Statistics of @n samples in nanoseconds (sorted in place), divided by @div. */
 void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat);

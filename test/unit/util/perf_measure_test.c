@@ -55,6 +55,7 @@ static void set_up(void)
 {
 	opts = (struct perf_opts){ .time_ms = 40, .timeout_ms = 10000, .repeat = 1, .warm_up = -1 };
 	opts.threads = 1;
+	opts.percentile = PERF_MEDIAN;
 	point = (struct perf_point){ .test = PERF_SEND, .metric = PERF_BW, .size = 8 };
 	memset(&series, 0, sizeof(series));
 	message_ns = 10000;
@@ -307,6 +308,24 @@ Test(perf_measure, repetitions_that_differ_are_marked)
 	once(1);
 	perf_series_sum(&series, &point, 2, &cell);
 	cr_expect(cell.bw_scatters);
+}
+
+/* Of the repetitions' percentiles, the median. */
+Test(perf_measure, repetitions_at_another_percentile)
+{
+	struct perf_cell cell = { 0 };
+	int i;
+
+	opts.percentile = 9000;
+	point.metric = PERF_LAT;
+	for (i = 0; i < 3; i++) {
+		message_ns = 10000 + 2000 * (uint64_t)i;
+		cr_expect_eq(once(i), 0);
+		series.lat[i].median = 1;
+	}
+	perf_series_sum(&series, &point, 3, &cell);
+	cr_expect_float_eq(cell.lat.percentile, 90, 1e-9);
+	cr_expect_float_eq(cell.lat.chosen, 6, 1e-9);
 }
 
 Test(perf_measure, histogram_has_no_sample_of_the_warm_up)

@@ -285,6 +285,15 @@ Test(perf_opts, numbers_go_where_they_belong)
 	cr_expect_eq(opts.timeout_ms, 16000);
 }
 
+Test(perf_opts, percentile)
+{
+	cr_expect_eq(parse("-l"), GO_ON);
+	cr_expect_eq(opts.percentile, PERF_MEDIAN);
+	cr_expect_eq(parse("-l --percentile 99.9"), GO_ON);
+	cr_expect_eq(opts.percentile, 9990);
+	check_refused("-l --percentile 100", "from 0.01 to 99.99, such as 99.9, not \"100\"");
+}
+
 Test(perf_opts, last_of_a_number_counts)
 {
 	cr_expect_eq(parse("-l -n 12 -n 13"), GO_ON);

@@ -119,6 +119,8 @@ Test(perf_out_data, json_of_both_sides)
 		"        \"lat_lost\": 0,\n"
 		"        \"bw_sent\": 0,\n"
 		"        \"bw_lost\": 0,\n"
+		"        \"lat_percentile\": 50.0000,\n"
+		"        \"lat_percentile_us\": 1.0000,\n"
 		"        \"lat_histogram\": [\n"
 		"          {\n"
 		"            \"from_us\": 1.0240,\n"
@@ -147,6 +149,8 @@ Test(perf_out_data, json_of_both_sides)
 		"        \"lat_lost\": 0,\n"
 		"        \"bw_sent\": 0,\n"
 		"        \"bw_lost\": 0,\n"
+		"        \"lat_percentile\": 50.0000,\n"
+		"        \"lat_percentile_us\": 2.0000,\n"
 		"        \"lat_histogram\": []\n"
 		"      },\n"
 		"      \"lat_ratio\": 0.5000,\n"
@@ -154,6 +158,18 @@ Test(perf_out_data, json_of_both_sides)
 		"    }\n"
 		"  ]\n"
 		"}\n");
+}
+
+/* The ratio is that of the figures in the table. */
+Test(perf_out_data, ratio_at_another_percentile)
+{
+	with_raw();
+	opts.json = true;
+	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
+	row.cell[PERF_SEND][PERF_SIDE_DAT].lat.chosen = 3;
+	row.cell[PERF_SEND][PERF_SIDE_RAW].lat.chosen = 4;
+	cr_expect(strstr(JSON, "\"lat_ratio\": 0.7500"));
+	cr_expect(strstr(JSON, "\"lat_us\": 1.0000"));
 }
 
 Test(perf_out_data, json_of_bare_libfabric_has_no_device)
@@ -207,13 +223,13 @@ Test(perf_out_data, losses_of_datagrams_are_in_both_formats)
 	opts.csv = true;
 	text = ROW;
 	cr_expect(strstr(text, "ofi,tcp,dat,ud,1024,"), "%s", text);
-	cr_expect(strstr(text, ",3,1000,250\n"), "%s", text);
+	cr_expect(strstr(text, ",3,1000,250,"), "%s", text);
 	opts.csv = false;
 	opts.json = true;
 	text = JSON;
 	cr_expect(strstr(text, "\"datagram_size\": 4076,"), "%s", text);
 	cr_expect(strstr(text, "\"lat_lost\": 3,\n"), "%s", text);
-	cr_expect(strstr(text, "\"bw_lost\": 250\n"), "%s", text);
+	cr_expect(strstr(text, "\"bw_lost\": 250,\n"), "%s", text);
 }
 
 /*
@@ -236,13 +252,15 @@ Test(perf_out_data, csv_has_a_line_for_each_size_test_and_side)
 		"lat_us,lat_min_us,lat_p90_us,lat_p99_us,lat_p999_us,lat_max_us,"
 		"lat_mean_us,lat_iters,lat_scatters,lat_cpu_client_us,lat_cpu_server_us,"
 		"bw_MBps,msg_per_s,bw_iters,bw_scatters,bw_cpu_client_us,bw_cpu_server_us,"
-		"lat_lost,bw_sent,bw_lost\n");
+		"lat_lost,bw_sent,bw_lost,lat_percentile,lat_percentile_us\n");
 	cr_expect_str_eq(
 		ROW,
 		"\"a,\"\"b\"\"\",tcp,dat,send,1024,"
 		"1.0000,0.2500,1.7500,2.5000,3.5000,4.5000,1.1250,"
-		"100,0,5.0000,6.0000,1000.0000,500.0000,200,0,7.0000,8.0000,0,0,0\n"
+		"100,0,5.0000,6.0000,1000.0000,500.0000,200,0,7.0000,8.0000,0,0,0,"
+		"50.0000,1.0000\n"
 		",tcp,raw,send,1024,2.0000,1.2500,2.7500,3.5000,4.5000,5.5000,2.1250,"
-		"101,0,6.0000,7.0000,2000.0000,1000.0000,201,1,8.0000,9.0000,0,0,0\n");
+		"101,0,6.0000,7.0000,2000.0000,1000.0000,201,1,8.0000,9.0000,0,0,0,"
+		"50.0000,2.0000\n");
 	cr_expect_str_eq(PRINTED(perf_out_end(&opts, &fabric, &row)), "");
 }

@@ -73,6 +73,7 @@ static void set_up(void)
 		.repeat = 1,
 		.endpoints = 1,
 		.threads = 1,
+		.percentile = PERF_MEDIAN,
 		.nsizes = 1,
 	};
 	strcpy(fabric.provider, "tcp");
@@ -91,6 +92,8 @@ static void set_up(void)
 					.p999 = 10 * t + s + 3.5,
 					.max = 10 * t + s + 4.5,
 					.mean = 10 * t + s + 1.125,
+					.percentile = 50,
+					.chosen = 10 * t + s + 1,
 				},
 				.bw = 1000 * (t + 1) * (s + 1),
 				.rate = 500 * (t + 1) * (s + 1),

@@ -187,6 +187,25 @@ Test(perf_out, losses_of_datagrams)
 	cr_expect(strstr(text, "    0.25    0.00\n"), "%s", text);
 }
 
+Test(perf_out, another_percentile)
+{
+	const char *text;
+
+	opts.percentile = 9990;
+	row.cell[PERF_SEND][PERF_SIDE_DAT].lat.chosen = 7.5;
+	cr_expect_str_eq(head(1),
+			 "DAT 9.9, IA ofi on tcp lo, polling, one buffer, latencies p99.9");
+	cr_expect(strstr(ROW, "1K |    7.50 "));
+	opts.verbose = true;
+	text = PRINTED(perf_out_begin(&opts, &fabric));
+	cr_expect(strstr(text, "   min us    p99.9       p90 "), "%s", text);
+	cr_expect(strstr(ROW, "1K send  dat      0.25     7.50 "));
+	opts.verbose = false;
+	with_raw();
+	cr_expect(strstr(head(2), "    size test   p99.9 us        raw   ratio "));
+	cr_expect(strstr(ROW, "1K send       7.50       2.00   3.750 "));
+}
+
 Test(perf_out, ratio_to_nothing_is_zero)
 {
 	with_raw();

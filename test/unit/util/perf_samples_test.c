@@ -31,7 +31,7 @@ Test(perf_samples, few_are_exact)
 
 	cr_assert_eq(perf_samples_init(&s, 100), 0);
 	add_ramp(100);
-	perf_samples_lat(&s, &lat);
+	perf_samples_lat(&s, PERF_MEDIAN, &lat);
 	cr_expect_float_eq(lat.min, 1, 1e-9);
 	cr_expect_float_eq(lat.median, 50.5, 1e-9);
 	cr_expect_float_eq(lat.p90, 90, 1e-9);
@@ -51,12 +51,30 @@ Test(perf_samples, many_are_thinned)
 	cr_expect_leq(s.n, 100);
 	cr_expect_geq(s.n, 50);
 	cr_expect_eq(s.ns[1] - s.ns[0], s.ns[s.n - 1] - s.ns[s.n - 2]);
-	perf_samples_lat(&s, &lat);
+	perf_samples_lat(&s, PERF_MEDIAN, &lat);
 	cr_expect_float_eq(lat.min, 1, 1e-9);
 	cr_expect_float_eq(lat.max, 1601, 1e-9);
 	cr_expect_float_eq(lat.mean, 801, 1e-6);
 	cr_expect_float_eq(lat.median, 801, 32);
 	cr_expect_float_eq(lat.p99, 1585, 32);
+}
+
+/* The median of an even number is between two samples; other percentiles are samples. */
+Test(perf_samples, latency_at_the_chosen_percentile)
+{
+	struct perf_lat lat;
+
+	cr_assert_eq(perf_samples_init(&s, 1000), 0);
+	add_ramp(1000);
+	perf_samples_lat(&s, PERF_MEDIAN, &lat);
+	cr_expect_float_eq(lat.percentile, 50, 1e-9);
+	cr_expect_float_eq(lat.chosen, 500.5, 1e-9);
+	perf_samples_lat(&s, 9990, &lat);
+	cr_expect_float_eq(lat.percentile, 99.9, 1e-9);
+	cr_expect_float_eq(lat.chosen, 999, 1e-9);
+	cr_expect_float_eq(lat.median, 500.5, 1e-9);
+	perf_samples_lat(&s, 1, &lat);
+	cr_expect_float_eq(lat.chosen, 1, 1e-9);
 }
 
 Test(perf_samples, reset_forgets)
@@ -66,10 +84,10 @@ Test(perf_samples, reset_forgets)
 	cr_assert_eq(perf_samples_init(&s, 100), 0);
 	add_ramp(1000);
 	perf_samples_reset(&s, 2, NULL);
-	perf_samples_lat(&s, &lat);
+	perf_samples_lat(&s, PERF_MEDIAN, &lat);
 	cr_expect_eq(lat.max, 0);
 	add_ramp(3);
-	perf_samples_lat(&s, &lat);
+	perf_samples_lat(&s, PERF_MEDIAN, &lat);
 	cr_expect_float_eq(lat.min, 0.5, 1e-9);
 	cr_expect_float_eq(lat.median, 1, 1e-9);
 	cr_expect_float_eq(lat.mean, 1, 1e-9);

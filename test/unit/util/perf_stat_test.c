@@ -94,6 +94,48 @@ Test(perf_size, name_takes_the_largest_suffix_that_divides)
 	cr_assert_str_eq(perf_size_name(1 << 30, buf, sizeof(buf)), "1G");
 }
 
+Test(perf_percentile, reads_up_to_two_decimals)
+{
+	static const struct {
+		const char *text;
+		unsigned int percentile;
+	} good[] = {
+		{ "50", 5000 }, { "99.9", 9990 }, { "99.99", 9999 }, { "0.01", 1 }, { "5.0", 500 }
+	};
+	unsigned int got;
+	size_t i;
+
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		cr_expect_eq(perf_percentile_parse(good[i].text, &got), 0, "%s", good[i].text);
+		cr_expect_eq(got, good[i].percentile, "%s: %u", good[i].text, got);
+	}
+}
+
+Test(perf_percentile, refuses_anything_else)
+{
+	static const char *const bad[] = {
+		"", ".", "0", "0.001", "100", "99.999", "-1", "+5", " 5", "5 ", "1e1", "0x10",
+		"5.5.5", "p99", "99%", "nan", "inf",
+	};
+	unsigned int got = 77;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_expect_eq(perf_percentile_parse(bad[i], &got), -1, "\"%s\"", bad[i]);
+	cr_expect_eq(got, 77);
+}
+
+Test(perf_percentile, is_the_nearest_rank)
+{
+	static const uint64_t sorted[] = { 10, 20, 30, 40 };
+
+	cr_expect_eq(perf_percentile(sorted, 4, 1), 10);
+	cr_expect_eq(perf_percentile(sorted, 4, 2500), 10);
+	cr_expect_eq(perf_percentile(sorted, 4, 2501), 20);
+	cr_expect_eq(perf_percentile(sorted, 4, 7500), 30);
+	cr_expect_eq(perf_percentile(sorted, 4, 9999), 40);
+}
+
 Test(perf_median, is_the_middle_or_the_mean_of_the_two)
 {
 	double odd[] = { 9, 1, 5 }, even[] = { 4, 1, 3, 2 }, one[] = { 7 };
