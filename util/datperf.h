@@ -113,8 +113,16 @@ void perf_out_row(const struct perf_opts *opts, const struct perf_fabric *fabric
 		  const struct perf_row *row);
 void perf_out_end(const struct perf_opts *opts, const struct perf_fabric *fabric,
 		  const struct perf_row *rows);
-void perf_out_progress(unsigned int done, unsigned int all, const char *what, size_t size);
-void perf_out_progress_end(void);
+
+/*
+ * perf_progress.c: a line on standard error, if that is a terminal, from the second second of a run
+ * on. Begins point @done of @all.
+ */
+void perf_progress(unsigned int done, unsigned int all, const char *what, size_t size);
+/* Call at least once a second: prints how long the point has taken. */
+void perf_progress_tick(void);
+/* Erases the line. */
+void perf_progress_clear(void);
 
 /* perf_out_data.c */
 /* Begins the JSON with members that describe what is measured, where and when. */

@@ -28,6 +28,7 @@ util_libutil_la_SOURCES = \
 	util/perf_plot.c \
 	util/perf_plot.h \
 	util/perf_plot_script.c \
+	util/perf_progress.c \
 	util/perf_run.c \
 	util/perf_samples.c \
 	util/perf_samples.h \
@@ -306,6 +307,7 @@ test_unit_util_perf_out_test_SOURCES = \
 	test/unit/util/perf_out_rows.h \
 	test/unit/util/perf_out_test.c
 test_unit_util_perf_out_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_out_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=perf_now_ns
 test_unit_util_perf_out_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_perf_peers_out_test_SOURCES = \
 	test/unit/util/perf_peers_out_test.c

@@ -246,7 +246,7 @@ static int run_point(struct client *c, const struct perf_point *point, struct pe
 	memset(series, 0, sizeof(series));
 	snprintf(what, sizeof(what), "%s %s", perf_test_name(point->test), metric[point->metric]);
 	for (i = 0; i < opts->repeat; i++) {
-		perf_out_progress(c->done++, c->all, what, point->size);
+		perf_progress(c->done++, c->all, what, point->size);
 		for (s = 0; s < PERF_NSIDES; s++) {
 			side = (s + i) % PERF_NSIDES;
 			if (opts->side[side] && measure(c, side, point, &series[side], i))
@@ -373,7 +373,7 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 	    (!opts->test[PERF_UD] || !open_datagrams(&c)) && !run_all(&c) &&
 	    (!quit(&c) || perf_stop))
 		rc = 0;
-	perf_out_progress_end();
+	perf_progress_clear();
 	if (rc)
 		collect_error(&c, err, errlen);
 	else if (opts->plot && opts->nsizes)

@@ -130,6 +130,7 @@ static int run_phase(struct perf_measure *m, const struct perf_point *what, uint
 					       (double)s->last_iters);
 	if (run_jobs(m, &point))
 		return -1;
+	perf_progress_tick();
 	s->last_ns = span(m);
 	s->last_iters = m->job[0].point.iters;
 	for (i = 0; i < m->njobs; i++) {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Output of datperf: tables, and progress on a terminal. perf_out_data.c has JSON and CSV. */
+/* Output of datperf: tables. perf_out_data.c has JSON and CSV, perf_progress.c progress. */
 #include "datperf.h"
 #include "info_wrap.h"
 #include "perf_table.h"
 
 #include <netdb.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BAR "########################################"
 
@@ -287,7 +286,7 @@ void perf_out_row(const struct perf_opts *opts, const struct perf_fabric *fabric
 	char buf[32];
 	const char *size = perf_size_name(row->size, buf, sizeof(buf));
 
-	perf_out_progress_end();
+	perf_progress_clear();
 	if (opts->csv)
 		perf_out_csv_row(opts, fabric, row);
 	if (opts->json || opts->csv)
@@ -315,27 +314,4 @@ void perf_out_end(const struct perf_opts *opts, const struct perf_fabric *fabric
 		       "half;\n"
 		       "  other work on the machine may be the reason (see --repeat, --verbose)\n");
 	marked = false;
-}
-
-/* --- progress ----------------------------------------------------------- */
-
-static bool progress_shown;
-
-void perf_out_progress(unsigned int done, unsigned int all, const char *what, size_t size)
-{
-	char buf[32];
-
-	if (!isatty(STDERR_FILENO))
-		return;
-	progress_shown = true;
-	fprintf(stderr, "\r[%u/%u] %s %s\033[K", done, all, what,
-		perf_size_name(size, buf, sizeof(buf)));
-	fflush(stderr);
-}
-
-void perf_out_progress_end(void)
-{
-	if (progress_shown)
-		fputs("\r\033[K", stderr);
-	progress_shown = false;
 }

@@ -9,6 +9,7 @@
 #include "perf_stop.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,6 +308,7 @@ static __attribute__((noreturn)) void child(struct peers *p, int (*work)(struct 
  */
 static int run_in_child(struct peers *p, int (*work)(struct peers *))
 {
+	struct pollfd pfd = { .events = POLLIN };
 	struct report report;
 	ssize_t got;
 	int fd[2];
@@ -318,6 +320,9 @@ static int run_in_child(struct peers *p, int (*work)(struct peers *))
 	if (pid == 0)
 		child(p, work, fd[1]);
 	close(fd[1]);
+	pfd.fd = fd[0];
+	while (poll(&pfd, 1, 1000) == 0)
+		perf_progress_tick();
 	/* the read ends when the child exits */
 	got = pid < 0 ? -1 : read(fd[0], &report, sizeof(report));
 	close(fd[0]);
@@ -391,14 +396,17 @@ static int run_once(struct peers *p, unsigned int n)
 	return ctl_send(p, &ctl) ? -1 : run_in_child(p, measure);
 }
 
-/* Measures @n connections; @row gets the medians of all repetitions. */
-static int run_number(struct peers *p, unsigned int n, struct perf_peers_row *row)
+/* Measures the @nth number of connections; @row gets the medians of all repetitions. */
+static int run_number(struct peers *p, int nth, struct perf_peers_row *row)
 {
 	static double runs[PERF_PEERS_NFIGURES][PERF_REPEAT_MAX];
-	int i, f;
+	const unsigned int repeat = (unsigned int)p->opts->repeat, n = p->opts->peers[nth];
+	unsigned int i;
+	int f;
 
-	for (i = 0; i < p->opts->repeat; i++) {
-		perf_out_progress((unsigned int)i, (unsigned int)p->opts->repeat, "connections", n);
+	for (i = 0; i < repeat; i++) {
+		perf_progress((unsigned int)nth * repeat + i,
+			      (unsigned int)p->opts->npeers * repeat, "connections", n);
 		if (run_once(p, n))
 			return -1;
 		for (f = 0; f < PERF_PEERS_NFIGURES; f++)
@@ -406,7 +414,7 @@ static int run_number(struct peers *p, unsigned int n, struct perf_peers_row *ro
 	}
 	row->connections = n;
 	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
-		row->figure[f] = perf_median(runs[f], p->opts->repeat);
+		row->figure[f] = perf_median(runs[f], (int)repeat);
 	return 0;
 }
 
@@ -419,9 +427,9 @@ static int run_all(struct peers *p)
 
 	perf_stop_catch();
 	for (i = 0; i < opts->npeers; i++) {
-		if (run_number(p, opts->peers[i], &rows[i]))
+		if (run_number(p, i, &rows[i]))
 			break;
-		perf_out_progress_end();
+		perf_progress_clear();
 		if (i == 0)
 			perf_peers_out_begin(opts, &p->fabric);
 		perf_peers_out_row(opts, &p->fabric, &rows[i]);
@@ -445,7 +453,7 @@ int perf_peers_client(const struct perf_opts *opts, char *err, size_t errlen)
 		rc = perf_oob_connect(&p.oob, &x, (struct sockaddr *)&p.addr, opts->port);
 	if (!rc)
 		rc = run_all(&p);
-	perf_out_progress_end();
+	perf_progress_clear();
 	perf_oob_close(&p.oob);
 	snprintf(err, errlen, "%s", x.err);
 	return rc;

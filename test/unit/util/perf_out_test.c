@@ -316,30 +316,80 @@ static void check_last(int master, const char *want)
 	cr_expect(read(master, &more, 1) <= 0);
 }
 
+/* Time of this test alone. */
+static uint64_t now_ms;
+
+uint64_t __wrap_perf_now_ns(void);
+uint64_t __wrap_perf_now_ns(void)
+{
+	return 1000000 * now_ms;
+}
+
+/* Begins a run, and ends its first second with the second point. */
+static void first_second(void)
+{
+	now_ms = 5000;
+	perf_progress(0, 9, "send", 1);
+	now_ms += 1000;
+}
+
 Test(perf_out, progress_is_for_terminals)
 {
 	int err = memfd_create("stderr", MFD_CLOEXEC);
 
 	dup2(err, STDERR_FILENO);
-	perf_out_progress(1, 9, "send", 4096);
-	perf_out_progress_end();
+	first_second();
+	perf_progress(1, 9, "send", 4096);
+	perf_progress_clear();
 	fflush(stderr);
 	cr_expect_eq(lseek(err, 0, SEEK_END), 0);
+}
+
+Test(perf_out, progress_of_a_short_run_is_not_shown)
+{
+	int master = terminal();
+
+	perf_progress_tick();
+	first_second();
+	now_ms--;
+	perf_progress(1, 9, "send", 4096);
+	perf_progress_tick();
+	perf_progress_clear();
+	check_last(master, "");
 }
 
 Test(perf_out, progress_on_a_terminal)
 {
 	int master = terminal();
 
-	perf_out_progress(1, 9, "send", 4096);
-	check_last(master, "\r[1/9] send 4K\033[K");
+	first_second();
+	perf_progress(1, 9, "send", 4096);
+	check_came(master, "\r[1/9] send 4K\033[K");
+	now_ms += 100;
+	perf_progress(2, 9, "read", 4096);
+	check_last(master, "\r[2/9] read 4K\033[K");
+}
+
+Test(perf_out, progress_of_a_long_point_is_a_line_per_second)
+{
+	int master = terminal(), i;
+
+	now_ms = 5000;
+	perf_progress(0, 9, "send", 1);
+	for (i = 0; i < 25; i++) {
+		now_ms += 100;
+		perf_progress_tick();
+	}
+	perf_progress_clear();
+	check_last(master, "\r[0/9] send 1, 1 s\033[K\r[0/9] send 1, 2 s\033[K\r\033[K");
 }
 
 Test(perf_out, progress_makes_room_for_a_row)
 {
 	int master = terminal();
 
-	perf_out_progress(1, 9, "send", 4096);
+	first_second();
+	perf_progress(1, 9, "send", 4096);
 	check_came(master, "\r[1/9] send 4K\033[K");
 	begin();
 	perf_out_row(&opts, &fabric, &row);
@@ -351,8 +401,9 @@ Test(perf_out, progress_ends_once)
 {
 	int master = terminal();
 
-	perf_out_progress(9, 9, "read", 1);
-	perf_out_progress_end();
-	perf_out_progress_end();
+	first_second();
+	perf_progress(9, 9, "read", 1);
+	perf_progress_clear();
+	perf_progress_clear();
 	check_last(master, "\r[9/9] read 1\033[K\r\033[K");
 }
