@@ -113,7 +113,7 @@ check-libfabric:
 # the examples for their names.
 DIST_TESTS = $(ABI_TESTS) $(REGISTRY_TESTS) $(fuzz_replays) test/examples/commands.sh test/examples/standard.sh \
 	test/unit/util/completion.sh
-dist_programs = $(filter-out %.sh contrib/%,$(DIST_TESTS)) test/examples/examples1 test/examples/examples2
+dist_programs = $(REGISTRY_TESTS) $(fuzz_replays) test/examples/examples1 test/examples/examples2
 
 check-dist:
 	$(MAKE) $(AM_MAKEFLAGS) distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O0 TESTS='$(DIST_TESTS)' \
