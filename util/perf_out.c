@@ -69,15 +69,16 @@ static void head_verbose(const struct perf_opts *opts)
 	perf_cells_fit(wrap_width(stdout));
 	perf_cells_end();
 	perf_cells("%8s %-5s %-4s{ %8s} %8s [ %8s] %8s[ %8s] %8s [ %8s] %7s %7s%s", "size", "test",
-		   "side", "min us", chosen(opts, ""), "p90", "p99", "p99.9", "MB/s", "msg/s", "client",
-		   "server", ud ? "  lost %" : "");
+		   "side", "min us", chosen(opts, ""), "p90", "p99", "p99.9", "MB/s", "msg/s",
+		   "client", "server", ud ? "  lost %" : "");
 	perf_cells_end();
 }
 
 static void head_both(const struct perf_opts *opts)
 {
 	perf_cells("%8s %-5s %9s  %9s  %6s %9s  %9s  %6s[ %9s %9s]%s", "size", "test",
-		   opts->percentile == PERF_MEDIAN ? "lat us" : chosen(opts, " us"), "raw", "ratio", "MB/s", "raw", "ratio", "msg/s", "raw",
+		   opts->percentile == PERF_MEDIAN ? "lat us" : chosen(opts, " us"), "raw",
+		   "ratio", "MB/s", "raw", "ratio", "msg/s", "raw",
 		   opts->test[PERF_UD] ? "  lost %{     raw}" : "");
 	perf_cells_fit(wrap_width(stdout));
 	perf_cells_end();
