@@ -135,7 +135,7 @@ Test(prov, unloading_removes_it_once)
 	cr_expect_eq(registry.removed, 1);
 }
 
-Test(prov, it_can_be_loaded_again)
+Test(prov, a_provider_can_be_loaded_again)
 {
 	DAT_PROVIDER_FINI_FUNC_NAME(&info);
 	load("");
@@ -445,7 +445,7 @@ Test(prov, a_given_async_evd_is_in_use_until_the_ia_closes)
 	close_ia(opened);
 }
 
-Test(prov, one_name_opens_several_ias)
+Test(prov, a_name_opens_several_ias)
 {
 	DAT_EVD_HANDLE own = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE second;

@@ -399,7 +399,7 @@ Test(cond, without_futex_waitv_a_sleep_with_a_deadline_goes_on)
 	old_kernel(ENOSYS);
 }
 
-Test(cond, so_it_does_where_that_is_forbidden)
+Test(cond, a_sleep_with_a_deadline_goes_on_where_futex_waitv_is_forbidden)
 {
 	old_kernel(EPERM);
 }

@@ -47,7 +47,7 @@ static bool has_one_thread(void)
 	return st.st_nlink == 3;
 }
 
-Test(fd_table, one_thread)
+Test(fd_table, a_process_of_one_thread_has_room_after_growth)
 {
 	const int next = dup(0);
 

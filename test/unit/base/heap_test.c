@@ -89,7 +89,7 @@ Test(heap, any_may_be_removed_at_any_time)
 }
 
 /* Each of many connections restarts its timeout again and again. */
-Test(heap, one_may_be_inserted_again)
+Test(heap, a_removed_node_may_be_inserted_again)
 {
 	unsigned i;
 

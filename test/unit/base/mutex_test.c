@@ -19,7 +19,7 @@ static unsigned turns;		/* under the mutex */
 
 TestSuite(mutex, .timeout = 60);
 
-Test(mutex, one_that_is_locked_is_not_taken_again)
+Test(mutex, a_try_of_a_locked_mutex_fails)
 {
 	cr_assert(dofi_mutex_try(&mutex));
 	cr_expect(!dofi_mutex_try(&mutex));

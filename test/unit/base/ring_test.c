@@ -64,7 +64,7 @@ static void expect_record(size_t len, unsigned char fill)
 	dofi_ring_release(&in, record.end);
 }
 
-Test(ring, it_is_empty_at_first)
+Test(ring, a_new_ring_is_empty)
 {
 	struct dofi_ring_record record;
 

@@ -93,7 +93,7 @@ Test(sealed, its_size_cannot_change)
 	close(fd);
 }
 
-Test(sealed, it_has_no_name)
+Test(sealed, sealed_memory_has_no_name)
 {
 	char link[64], path[64];
 	struct stat st;

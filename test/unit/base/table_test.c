@@ -55,7 +55,7 @@ static unsigned number_with(uint32_t hash)
 	return n;
 }
 
-Test(table, that_is_empty_has_nothing)
+Test(table, an_empty_table_finds_nothing)
 {
 	cr_expect(!dofi_table_find(&table, 0));
 	cr_expect_eq(table.n, 0);

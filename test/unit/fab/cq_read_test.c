@@ -139,7 +139,7 @@ Test(cq_read, what_was_left_is_not_forgotten_when_the_program_stops_polling)
 	cr_expect_eq(out_of_order, 0);
 }
 
-Test(cq_read, nor_when_a_thread_sleeps)
+Test(cq_read, what_was_left_is_not_forgotten_when_a_thread_sleeps)
 {
 	read_ahead(3);
 	dofi_cq_sleep_begin(&cq);
@@ -386,7 +386,7 @@ Test(cq_read, a_poll_leaves_it_to_the_thread_that_reads, .timeout = 20)
 }
 
 /* Only a serial CQ needs the access lock. */
-Test(cq_read, others_call_the_fabric_without_a_lock)
+Test(cq_read, a_cq_that_is_not_serial_calls_the_fabric_without_a_lock)
 {
 	fake.guard = &cq.access;
 	complete(1);

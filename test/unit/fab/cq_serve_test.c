@@ -168,7 +168,7 @@ Test(cq_serve, checks_become_rarer_while_the_program_polls)
 	cr_expect_eq(pause_after_poll(), 2500);
 }
 
-Test(cq_serve, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
+Test(cq_serve, checks_are_rare_at_once_where_hardware_serves_peers)
 {
 	cq.offloaded = true;
 	make_owned();

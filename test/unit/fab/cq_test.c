@@ -73,7 +73,7 @@ Test(cq, without_any_queue_there_is_an_error)
 
 /* A CQ of several shards. The first is the fake queue that tests fill. */
 
-Test(cq_shards, one_more_endpoint_makes_another)
+Test(cq_shards, an_endpoint_too_many_makes_another_shard)
 {
 	struct dofi_shard *second;
 
@@ -109,7 +109,7 @@ Test(cq_shards, without_another_they_share)
 	cr_expect(dofi_cq_enter_shard(&cq) != &cq.first, "now there is one");
 }
 
-Test(cq_shards, one_without_a_usable_descriptor_is_closed_again)
+Test(cq_shards, a_shard_without_a_usable_descriptor_is_closed)
 {
 	const int before = fake.open;
 

@@ -544,7 +544,7 @@ Test(domain_twofold, what_fails_leaves_nothing_open)
 }
 
 /* The completions of a domain on another fabric go to that fabric's transport. */
-Test(domain, one_on_another_fabric_has_its_own_completions)
+Test(domain, a_domain_on_another_fabric_has_its_own_completions)
 {
 	static const struct dofi_progress_ops others = { .mixed = true };
 	struct fid_fabric second_fabric = fake.fabric;

@@ -477,7 +477,7 @@ Test(lead, the_progress_thread_leaves_it_what_woke_both)
 	cr_expect_eq(cq.mode, DOFI_CQ_OWNED);
 }
 
-Test(lead, and_reads_it_if_no_thread_did)
+Test(lead, the_progress_thread_reads_what_woke_it_if_no_leader_did)
 {
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	complete(1);
@@ -489,7 +489,7 @@ Test(lead, and_reads_it_if_no_thread_did)
 	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
 }
 
-Test(lead, but_not_where_others_sleep)
+Test(lead, the_progress_thread_reads_at_once_while_others_sleep)
 {
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	dofi_cq_sleep_begin(&cq);
@@ -500,7 +500,7 @@ Test(lead, but_not_where_others_sleep)
 	dofi_cq_sleep_end(&cq);
 }
 
-Test(lead, nor_where_the_fabric_is_to_be_tried_again)
+Test(lead, the_progress_thread_reads_at_once_if_a_retry_is_due)
 {
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	dofi_cq_want_sweep(&cq);
@@ -578,7 +578,7 @@ static bool lead_by_word(void)
 	return waits_for_futexes();
 }
 
-Test(lead, it_sleeps_on_a_shared_word)
+Test(lead, a_leader_sleeps_on_a_shared_word)
 {
 	if (!lead_by_word())
 		return;

@@ -152,7 +152,7 @@ Test(shards, those_that_rest_are_not_read)
 	cr_expect_eq(reads(), 0);
 }
 
-Test(shards, one_that_reports_is_read_alone)
+Test(shards, a_resting_shard_that_reports_is_read_alone)
 {
 	come(&queue[2], 6);
 	cr_expect_eq(look(), 4);
@@ -171,7 +171,7 @@ Test(shards, what_is_read_may_rest_again)
 	cr_expect_eq(reads(), 0);
 }
 
-Test(shards, one_that_may_not_rest_is_read_each_time)
+Test(shards, a_shard_that_may_not_rest_is_read_each_time)
 {
 	queue[1].refusals = 3;
 	come(&queue[1], 1);
@@ -181,7 +181,7 @@ Test(shards, one_that_may_not_rest_is_read_each_time)
 	cr_expect_eq(look(), 1);
 }
 
-Test(shards, one_that_is_asked_for_is_read_once)
+Test(shards, a_resting_shard_that_is_asked_for_is_read_once)
 {
 	come_unseen(&queue[2]);
 	cr_expect_eq(look(), -FI_EAGAIN);
@@ -241,7 +241,7 @@ Test(shards, none_rests_while_one_refuses)
 	cr_expect(dofi_shards_rest(&shards, &fabric));
 }
 
-Test(shards, one_that_is_asked_for_is_tried_before_they_rest)
+Test(shards, a_shard_that_is_asked_for_is_read_before_the_shards_rest)
 {
 	come_unseen(&queue[1]);
 	dofi_shards_ask(&shards, shards.shard[1]);
@@ -276,7 +276,7 @@ Test(shards, what_an_endpoint_leaves_is_used_again)
 	cr_expect(dofi_shards_not_full(&shards) == &first);
 }
 
-Test(shards, one_that_epoll_does_not_take_is_left_out)
+Test(shards, a_shard_that_epoll_refuses_is_left_out)
 {
 	struct queue q = { .cq = queue[0].cq, .fd = memfd_create("unpollable", 0) };
 

@@ -208,7 +208,7 @@ Test(topo, without_distances_another_node_is_remote)
 	expect_card(0xb1, 1, 20);
 }
 
-Test(topo, one_node_is_near)
+Test(topo, a_device_of_a_machine_with_one_node_is_near)
 {
 	machine("one-node.xml", "1");
 	expect_card(0x17, 0, 10);

@@ -146,7 +146,7 @@ Test(counter_server, a_client_is_not_waited_for)
 	close(silent);
 }
 
-Test(counter_server, it_can_be_switched_off)
+Test(counter_server, a_setting_turns_the_server_off)
 {
 	dofi_settings.counters = 0;
 	open_server(&server, "one");

@@ -308,7 +308,7 @@ Test(shared_eq, a_thread_that_waits_for_events_ends_the_pause_of_a_cq, .init = i
 	dofi_settings.tick_us = tick;
 }
 
-Test(shared_eq, but_not_while_another_polls)
+Test(shared_eq, the_pause_of_a_cq_stays_while_another_thread_polls)
 {
 	pthread_t thread = begin_to_poll();
 	int i;
@@ -385,7 +385,7 @@ Test(eq, where_that_may_be_one_connections_fault_it_goes_on, .init = init_verbs)
 	cr_expect_str_eq(trace, "c");
 }
 
-Test(eq, but_not_without_the_event_queues_descriptor, .init = init_verbs)
+Test(eq, an_unusable_event_queue_descriptor_is_reported_once, .init = init_verbs)
 {
 	fake.fault.eq_read = -EBADF;
 	dofi_progress_wake(&progress);

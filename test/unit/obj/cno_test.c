@@ -86,7 +86,7 @@ Test(cno, an_event_triggers_and_returns_its_evd)
 	cr_expect_eq(which, evd);
 }
 
-Test(cno, one_trigger_is_for_one_wait)
+Test(cno, a_trigger_ends_one_wait)
 {
 	succeed(post_number(evd, 1));
 	succeed(post_number(evd, 2));

@@ -82,7 +82,7 @@ Test(cr, the_arguments_of_a_query_are_checked)
 	expect_arg(dofi_cr_query(cr, DAT_CR_FIELD_ALL, NULL), 3);
 }
 
-Test(cr, that_finds_no_room_is_nowhere)
+Test(cr, a_request_without_room_in_the_evd_leaves_no_cr)
 {
 	int n = 0, arrived = 0;
 

@@ -141,7 +141,7 @@ Test(datagram, needs_a_pz)
 	cr_expect_eq(service.opens, 1);
 }
 
-Test(datagram, that_cannot_be_opened_is_not_made)
+Test(datagram, a_datagram_ep_that_cannot_be_opened_is_not_made)
 {
 	const DAT_EP_ATTR attr = datagram_attr();
 

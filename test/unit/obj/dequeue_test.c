@@ -100,7 +100,7 @@ static void rdma(void *arg)
 	cr_expect_eq(evd_inside()->count_of.completion, 0);
 }
 
-Test(dequeue, nor_does_plain_rdma_need_it)
+Test(dequeue, plain_rdma_ends_without_the_queue)
 {
 	alone(rdma);
 	cr_expect_eq(transport.plain, 2);
@@ -138,7 +138,7 @@ static void two_receives(void *arg)
 	cr_expect(nothing());
 }
 
-Test(dequeue, nor_does_a_plain_receive)
+Test(dequeue, a_plain_receive_ends_without_the_queue)
 {
 	alone(two_receives);
 	cr_expect_eq(transport.plain, 2);
@@ -189,7 +189,7 @@ static void pipelined(void *arg)
 	cr_expect_eq(evd_inside()->count_of.straight, 4);
 }
 
-Test(dequeue, others_may_be_under_way)
+Test(dequeue, a_completion_ends_without_the_queue_while_others_are_in_progress)
 {
 	alone(pipelined);
 }
@@ -325,7 +325,7 @@ static void second_received_first(void *arg)
 	cr_expect(nothing());
 }
 
-Test(dequeue, nor_does_a_message)
+Test(dequeue, a_second_message_received_first_overtakes_nothing)
 {
 	alone(second_received_first);
 }

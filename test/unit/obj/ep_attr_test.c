@@ -230,7 +230,7 @@ Test(ep_attr, every_field_has_a_rule)
 	cr_expect_eq(all, DAT_EP_FIELD_ALL);
 }
 
-Test(ep_attr, one_field_whose_state_it_is_not_refuses_all)
+Test(ep_attr, a_field_in_a_wrong_state_refuses_all_fields)
 {
 	DAT_EVD_HANDLE other = evd_make(8, DAT_EVD_DTO_FLAG);
 
@@ -355,7 +355,7 @@ Test(ep_attr, a_watermark_without_a_shared_queue_has_no_effect_unless_strict)
 	cr_expect_eq(((struct dofi_ep *)ep)->soft_watermark, DAT_WATERMARK_INFINITE);
 }
 
-Test(ep_attr, one_bad_value_changes_nothing)
+Test(ep_attr, a_bad_value_changes_no_field)
 {
 	DAT_EVD_HANDLE other = evd_make(8, EVD_ALL_FLAGS);
 	DAT_EP_PARAM before = in_force(), now;
@@ -533,7 +533,7 @@ Test(ep_attr, an_empty_receive_needs_no_pz)
 	expect_dto(evd, 1, DAT_DTO_SUCCESS);
 }
 
-Test(ep_attr, one_without_a_pz_is_given_one)
+Test(ep_attr, an_ep_without_a_pz_is_given_one)
 {
 	succeed(dofi_ep_create(ia, NULL, NULL, NULL, NULL, NULL, &ep));
 	be(DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);

@@ -33,7 +33,7 @@ Test(ep_bind, its_event_comes_after_those_of_earlier_requests)
 	cr_expect(event_none(evd));
 }
 
-Test(ep_bind, it_waits_behind_what_finds_no_room)
+Test(ep_bind, a_bind_waits_behind_requests_without_room)
 {
 	bind_first();
 	transport.taken = 1;
@@ -112,7 +112,7 @@ Test(ep_bind, a_graceful_disconnect_waits_for_it)
 }
 
 /* A graceful disconnect may wait for a bind that is queued itself. */
-Test(ep_bind, it_may_be_the_last_that_a_graceful_disconnect_waits_for)
+Test(ep_bind, a_queued_bind_may_be_what_a_graceful_disconnect_waits_for)
 {
 	struct bind b = good();
 
@@ -330,7 +330,7 @@ Test(ep_bind, unknown_privileges_are_refused)
 	refused(priv, expect_ret(post(&b), BAD_PRIVILEGE));
 }
 
-Test(ep_bind, it_must_lie_in_its_lmr)
+Test(ep_bind, an_rmr_must_lie_in_its_lmr)
 {
 	static const struct {
 		int64_t offset;

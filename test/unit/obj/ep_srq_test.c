@@ -142,7 +142,7 @@ static void expect_broken(void)
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
 }
 
-Test(ep_srq, it_needs_no_frames)
+Test(ep_srq, an_ep_without_frames_registers_and_posts_nothing)
 {
 	const int before = fake.open;
 	DAT_EP_HANDLE other = create();

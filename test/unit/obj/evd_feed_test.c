@@ -181,7 +181,7 @@ Test(evd_feed, the_last_to_leave_frees_the_choice)
 	expect_arg(ep_of(dto, CHOSEN, evd, ALL, evd, &a), 7);
 }
 
-Test(evd_feed, one_endpoint_cannot_mix_either)
+Test(evd_feed, an_endpoint_cannot_mix_notification_on_one_evd)
 {
 	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep;

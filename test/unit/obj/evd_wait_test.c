@@ -425,7 +425,7 @@ Test(evd_wait, what_else_ends_it_comes_before_a_signal)
 	expect_state(waiter_end(&w), EVD_UNWAITABLE);
 }
 
-Test(evd_wait, it_goes_on_after_a_handler_that_asks_for_a_restart)
+Test(evd_wait, a_wait_goes_on_after_a_handler_with_restart)
 {
 	static const DAT_TIMEOUT timeout[] = { DAT_TIMEOUT_INFINITE, LONG };
 	struct waiter w;
@@ -543,7 +543,7 @@ static uint64_t cookie_of(const DAT_EVENT *e)
 	return e->event_data.dto_completion_event_data.user_cookie.as_64;
 }
 
-Test(evd_wait, it_sleeps_on_the_queue_that_feeds_it)
+Test(evd_wait, a_wait_sleeps_on_the_queue_that_feeds_the_evd)
 {
 	struct waiter w;
 
@@ -556,7 +556,7 @@ Test(evd_wait, it_sleeps_on_the_queue_that_feeds_it)
 	cr_expect(nobody_leads());
 }
 
-Test(evd_wait, it_sleeps_there_until_the_threshold)
+Test(evd_wait, a_wait_sleeps_on_the_feeding_queue_until_the_threshold)
 {
 	struct waiter w;
 
@@ -743,7 +743,7 @@ static void find_it_queued(void *context)
 }
 
 /* If some events do not notify, the mere presence of an event does not end the wait. */
-Test(evd_wait, but_not_where_events_say_whether_they_notify)
+Test(evd_wait, an_unsignalled_completion_does_not_end_a_wait_at_the_fabric)
 {
 	with_a_send(DAT_COMPLETION_UNSIGNALLED_FLAG, find_it_queued);
 }
@@ -756,7 +756,7 @@ static void not_to_be_waited_for(void *context)
 	succeed(dofi_evd_dequeue(evd, &event));
 }
 
-Test(evd_wait, nor_of_an_unwaitable_queue)
+Test(evd_wait, an_unwaitable_evd_takes_completions_from_its_queue)
 {
 	with_a_send(DAT_COMPLETION_DEFAULT_FLAG, not_to_be_waited_for);
 }

@@ -458,7 +458,7 @@ static void free_before_start(struct dofi_work *held)
 	cr_expect(!held->queued);
 }
 
-Test(exchange, that_did_not_begin_ends_with_its_endpoint)
+Test(exchange, an_exchange_that_did_not_begin_ends_with_its_endpoint)
 {
 	static struct dofi_work held = { .run = hold_run };
 

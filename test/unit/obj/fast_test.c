@@ -20,7 +20,7 @@ Test(fast, a_send_of_one_segment_takes_the_fast_path)
 	take(2, DAT_DTO_SUCCESS);
 }
 
-Test(fast, so_does_rdma_of_one_segment)
+Test(fast, rdma_of_one_segment_takes_the_fast_path)
 {
 	succeed(post_write(1, 8, 16));
 	succeed(post_read(2, 16, 12, 0));
@@ -40,7 +40,7 @@ Test(fast, so_does_rdma_of_one_segment)
 	cr_expect_eq(inside()->reads, 0);
 }
 
-Test(fast, so_does_a_receive)
+Test(fast, a_receive_of_one_segment_takes_the_fast_path)
 {
 	DAT_LMR_TRIPLET s = segment(16, 100);
 
@@ -141,7 +141,7 @@ Test(fast, a_read_and_a_receive_need_memory_to_write_to)
 	cr_expect_eq(transport.n, 2);
 }
 
-Test(fast, all_others_do_not)
+Test(fast, solicited_and_several_or_empty_segments_take_the_queue)
 {
 	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
 	const DAT_RMR_TRIPLET r = remote_segment(16);
@@ -240,7 +240,7 @@ Test(fast, what_waits_is_not_overtaken)
 		take(n, DAT_DTO_SUCCESS);
 }
 
-Test(fast, nor_is_a_receive_that_waits)
+Test(fast, a_receive_that_waits_is_not_overtaken)
 {
 	transport.taken = 0;
 	succeed(post_recv(1));
@@ -254,7 +254,7 @@ Test(fast, nor_is_a_receive_that_waits)
 	take(2, DAT_DTO_SUCCESS);
 }
 
-Test(fast, nor_is_a_receive_kept_waiting)
+Test(fast, a_send_does_not_keep_a_receive_waiting)
 {
 	transport.taken = 0;
 	succeed(post_recv(1));
@@ -291,7 +291,7 @@ Test(fast, a_send_that_is_done_with_its_post_takes_no_slot)
 	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].bytes, 80);
 }
 
-Test(fast, it_does_not_overtake_a_request_in_flight)
+Test(fast, a_fast_request_does_not_overtake_one_in_flight)
 {
 	succeed(post_write(1, 8, 8));
 	succeed(send_done(2));

@@ -189,7 +189,7 @@ Test(lmr, is_no_larger_than_the_attribute_says)
 
 /* An LMR of another LMR */
 
-Test(lmr, one_of_another_has_its_memory)
+Test(lmr, an_lmr_of_an_lmr_has_its_memory)
 {
 	struct lmr_args w = args_of_lmr(lmr);
 	DAT_LMR_PARAM p;
@@ -209,7 +209,7 @@ Test(lmr, one_of_another_has_its_memory)
 	cr_expect_eq(p.mem_priv, DAT_MEM_PRIV_REMOTE_READ_FLAG);
 }
 
-Test(lmr, one_of_another_has_a_life_of_its_own)
+Test(lmr, an_lmr_of_an_lmr_outlives_it)
 {
 	struct lmr_args w = args_of_lmr(lmr);
 	DAT_LMR_HANDLE derived, again;
@@ -227,7 +227,7 @@ Test(lmr, one_of_another_has_a_life_of_its_own)
 	cr_expect_eq(query(again).length, sizeof(memory));
 }
 
-Test(lmr, one_of_another_may_be_of_another_pz)
+Test(lmr, an_lmr_of_an_lmr_may_be_of_another_pz)
 {
 	struct lmr_args w = args_of_lmr(lmr);
 
@@ -389,7 +389,7 @@ Test(lmr, zero_based_segments_count_from_the_first_byte)
 	cr_expect_eq(find(UINT64_MAX, 2, 0), NULL);
 }
 
-Test(lmr, one_of_another_counts_in_its_own_way)
+Test(lmr, an_lmr_of_an_lmr_is_counted_by_itself)
 {
 	struct lmr_args w = args_of_lmr(lmr);
 	DAT_LMR_HANDLE zero_based;
@@ -611,7 +611,7 @@ Test(lmr, sync_of_a_freed_region_is_refused)
 
 TestSuite(lmr_granting, .init = objects_init_granting, .fini = ia_fini);
 
-Test(lmr_granting, it_is_granted_while_it_lives)
+Test(lmr_granting, an_lmr_is_granted_while_it_lives)
 {
 	const uint64_t at = (uintptr_t)memory, size = sizeof(memory);
 

@@ -50,7 +50,7 @@ Test(rings_info, a_list_that_excludes_shm_excludes_rings)
 	cr_expect(!is_chosen_with("^verbs,shm"));
 }
 
-Test(rings_info, it_promises_what_the_provider_does_itself)
+Test(rings_info, rings_promise_what_the_provider_does_itself)
 {
 	struct dofi_limits limits;
 

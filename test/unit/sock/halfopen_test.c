@@ -159,17 +159,17 @@ static void ends_one(int family)
 	cr_expect(is_ended(fd));
 }
 
-Test(halfopen, one_that_is_silent_is_ended)
+Test(halfopen, a_silent_connection_is_ended)
 {
 	ends_one(AF_INET);
 }
 
-Test(halfopen, one_over_ipv6_is_ended)
+Test(halfopen, a_silent_connection_over_ipv6_is_ended)
 {
 	ends_one(AF_INET6);
 }
 
-Test(halfopen, one_in_a_set_of_the_set_is_ended, .init = init_nested)
+Test(halfopen, a_silent_connection_in_a_nested_set_is_ended, .init = init_nested)
 {
 	ends_one(AF_INET);
 }

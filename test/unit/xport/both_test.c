@@ -453,7 +453,7 @@ Test(both, a_named_fabric_is_used)
 	expect_one_way(&here, &xports);
 }
 
-Test(both, it_can_be_turned_off)
+Test(both, a_setting_turns_rings_off)
 {
 	dofi_settings.local = 0;
 	expect_one_way(&nothing, &xports);

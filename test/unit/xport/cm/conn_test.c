@@ -68,12 +68,12 @@ Test(cm, a_connection_is_made_and_ends)
 	exchange(AF_INET);
 }
 
-Test(cm, so_it_is_by_ipv6)
+Test(cm, a_connection_is_made_and_ends_over_ipv6)
 {
 	exchange(AF_INET6);
 }
 
-Test(cm, so_it_is_if_sockets_take_little)
+Test(cm, a_connection_is_made_over_sockets_that_take_few_bytes)
 {
 	cm_fault.send_most = 7;
 	exchange(AF_INET);

@@ -110,7 +110,7 @@ Test(cm_fds, bytes_without_descriptors_bring_none)
 }
 
 /* The receiver reads less than was sent with them. */
-Test(cm_fds, they_come_with_the_first_of_their_bytes)
+Test(cm_fds, descriptors_come_with_the_first_byte_of_their_message)
 {
 	struct dofi_cm_fds out = { .n = 1, .fd = { pipes[0] } }, in = { 0 };
 	char bytes[10];

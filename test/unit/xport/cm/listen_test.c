@@ -192,13 +192,13 @@ static void listens_to_both(int family)
 	cr_expect(!connects(AF_INET, port) && !connects(AF_INET6, port));
 }
 
-Test(cm_listen, one_call_serves_both_families)
+Test(cm_listen, a_listener_serves_both_families)
 {
 	listens_to_both(AF_INET);
 	listens_to_both(AF_INET6);
 }
 
-Test(cm_listen, one_family_is_served_where_the_other_is_taken)
+Test(cm_listen, a_listener_serves_a_family_if_the_port_of_the_other_is_taken)
 {
 	struct both_call c = { .address.ss_family = AF_INET, .both = true };
 	uint16_t port;
@@ -219,7 +219,7 @@ Test(cm_listen, one_family_is_served_where_the_other_is_taken)
 	cm_unlisten();
 }
 
-Test(cm_listen, one_family_is_served_where_one_is_asked_for)
+Test(cm_listen, a_listener_serves_the_requested_family_only)
 {
 	struct both_call c = { .address.ss_family = AF_INET };
 	uint16_t port;
@@ -302,7 +302,7 @@ Test(cm_listen, a_listener_takes_no_request_of_another_kind)
 	cm_unlisten();
 }
 
-Test(cm_listen, one_for_datagrams_takes_their_requests_only)
+Test(cm_listen, a_listener_for_datagrams_takes_their_requests_only)
 {
 	int fd;
 
@@ -535,7 +535,7 @@ Test(cm_listen, without_descriptors_it_waits_and_goes_on)
 	close(fd);
 }
 
-Test(cm_listen, it_may_be_closed_while_it_waits)
+Test(cm_listen, a_listener_may_be_closed_while_it_waits)
 {
 	int fd;
 
@@ -602,7 +602,7 @@ static void unlisten_in(struct dofi_cm_conn *s)
 	dofi_cm_unlisten(cm.listener);
 }
 
-Test(cm_listen, it_may_be_closed_at_a_request)
+Test(cm_listen, a_listener_may_be_closed_in_its_request_handler)
 {
 	int silent, fd;
 

@@ -202,7 +202,7 @@ Test(msg_accept, without_memory)
 	cr_expect_eq(fake_eps.accepts, 1);
 }
 
-Test(msg_accept, that_the_fabric_refuses)
+Test(msg_accept, an_accept_that_the_fabric_refuses_fails)
 {
 	fake_eps.fault.accept = -FI_ECONNRESET;
 	accepting_fails();
@@ -226,14 +226,14 @@ static void request_is_rejected(void)
 	cr_expect_eq(fake_eps.handle, kept ? &request_handle : NULL);
 }
 
-Test(msg_accept, that_verbs_refuse_is_rejected, .init = init_verbs_request)
+Test(msg_accept, an_accept_that_verbs_refuse_is_rejected, .init = init_verbs_request)
 {
 	fake_eps.fault.accept = -FI_ECONNRESET;
 	request_is_rejected();
 }
 
 /* Enabling fails if rdma_cm finds that the requester is gone. */
-Test(msg_accept, that_verbs_cannot_enable_is_rejected, .init = init_verbs_request)
+Test(msg_accept, an_endpoint_that_verbs_cannot_enable_is_rejected, .init = init_verbs_request)
 {
 	fake_eps.fault.enable = -FI_EINVAL;
 	request_is_rejected();

@@ -324,7 +324,7 @@ Test(msg_event_accept, an_error_meanwhile)
 }
 
 /* The acceptor's event carries no data, even if the fabric delivers some. */
-Test(msg_event_accept, it_stands_when_the_fabric_says_so)
+Test(msg_event_accept, an_established_event_of_the_acceptor_has_no_data)
 {
 	accept_request();
 	cm_event(FI_CONNECTED, fake_eps.last, (struct bytes){ "stray", 5 });

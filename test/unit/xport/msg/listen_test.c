@@ -87,7 +87,7 @@ Test(msg_listen, without_memory)
 	cr_expect_eq(fake_eps.peps_open, 1);
 }
 
-Test(msg_listen, that_the_fabric_refuses)
+Test(msg_listen, a_listen_that_the_fabric_refuses_fails)
 {
 	fake_eps.fault.listen = -FI_ENOSYS;
 	fails();
@@ -457,7 +457,7 @@ Test(msg_request, of_a_stranger_is_refused)
 	is_refused((struct bytes){ "GET / HTTP/1.1\r\n\r\n", 18 });
 }
 
-Test(msg_request, that_is_cut_off_is_refused)
+Test(msg_request, a_request_that_is_cut_off_is_refused)
 {
 	size_t len, whole = wire(DOFI_WIRE_REQUEST, PORT, "data", 4).len;
 
@@ -469,7 +469,7 @@ Test(msg_request, that_is_cut_off_is_refused)
 	}
 }
 
-Test(msg_request, that_is_no_request_is_refused)
+Test(msg_request, bytes_that_are_no_request_are_refused)
 {
 	is_refused(wire(DOFI_WIRE_ACCEPT, 0, "data", 4));
 	is_refused(wire(DOFI_WIRE_REJECT, 0, "data", 4));

@@ -58,7 +58,7 @@ static DAT_RETURN connect_of(DAT_CONN_QUAL conn_qual, DAT_COUNT size)
 	return ret;
 }
 
-Test(msg, where_there_is_little_a_qualifier_that_is_no_port_takes_its_part, .init = init_least)
+Test(msg, a_qualifier_that_is_no_port_takes_private_data_where_there_is_little, .init = init_least)
 {
 	static const struct {
 		DAT_CONN_QUAL qual;
@@ -78,7 +78,7 @@ Test(msg, where_there_is_little_a_qualifier_that_is_no_port_takes_its_part, .ini
 }
 
 /* Without secrets the header reserves no room for one. */
-Test(msg, the_same_where_keys_are_short, .init = init_small)
+Test(msg, short_keys_leave_more_private_data, .init = init_small)
 {
 	DAT_COUNT before = ia->max_private_data;
 	void *xport_ia = ia->xport_ia;

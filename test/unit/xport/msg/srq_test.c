@@ -227,7 +227,7 @@ Test(msg_srq, an_srq_in_use_is_not_freed)
 	succeed(dofi_srq_free(srq));
 }
 
-Test(msg_srq, it_has_no_receives_of_its_own)
+Test(msg_srq, an_ep_of_an_srq_has_no_receives_of_its_own)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
@@ -543,7 +543,7 @@ Test(msg_srq, an_ending_endpoint_leaves_the_buffer_to_the_next)
 	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-Test(msg_srq, it_is_connected_again)
+Test(msg_srq, an_ep_of_an_srq_is_connected_again)
 {
 	short_message('g');
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));

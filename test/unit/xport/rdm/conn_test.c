@@ -53,7 +53,7 @@ Test(rdm_conn_passive, with_an_address_that_is_none)
 	accept_fails();
 }
 
-Test(rdm_conn_passive, that_leaves_before_it_sends_a_frame)
+Test(rdm_conn_passive, a_peer_that_leaves_before_its_first_frame_fails_the_accept)
 {
 	const struct dofi_cm_msg msg = request();
 
@@ -63,7 +63,7 @@ Test(rdm_conn_passive, that_leaves_before_it_sends_a_frame)
 	accept_fails();
 }
 
-Test(rdm_conn_passive, that_says_so)
+Test(rdm_conn_passive, a_goodbye_before_the_first_frame_fails_the_accept)
 {
 	const struct dofi_cm_msg msg = request(), bye = peer_msg(&peer, DOFI_CM_BYE);
 
@@ -73,7 +73,7 @@ Test(rdm_conn_passive, that_says_so)
 	accept_fails();
 }
 
-Test(rdm_conn_passive, one_is_let_go_before_it_is_connected)
+Test(rdm_conn_passive, a_disconnect_before_the_first_frame_is_announced)
 {
 	const struct dofi_cm_msg msg = request();
 
@@ -96,7 +96,7 @@ static void hello_send(void)
 	peer_send(&peer, &hello, NULL, 0);
 }
 
-Test(rdm_conn_passive, that_cannot_be_answered)
+Test(rdm_conn_passive, a_peer_that_cannot_be_answered_fails_the_accept)
 {
 	const struct dofi_cm_msg msg = request();
 
@@ -226,7 +226,7 @@ Test(rdm_conn_active, an_acceptor_that_left_is_connected_until_its_messages_are_
 /*
  * libfabric's shm looks up the sender of a HELLO, and the receiver crashes if the sender is gone.
  */
-Test(rdm_conn_active, one_ends_as_it_greets, .fini = rdm_fini)
+Test(rdm_conn_active, an_end_during_the_greeting_is_announced_once, .fini = rdm_fini)
 {
 	is_asked();
 	reply(DOFI_CM_ACCEPT, 0);
@@ -277,7 +277,7 @@ Test(rdm_conn, what_never_comes_is_not_waited_for_long)
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-Test(rdm_conn, nor_is_what_came_and_is_denied)
+Test(rdm_conn, a_goodbye_that_denies_received_messages_ends_at_once)
 {
 	say_bye(peer.sent - 1, 0);
 	say_bye(peer.sent, 0);

@@ -69,7 +69,7 @@ Test(rdm_eager_send, what_is_longer_is_announced)
 	cr_expect_eq(peer_take(&peer, RDM_FRAME_RTS)->frame.length, RDM_EAGER_MAX + 1);
 }
 
-Test(rdm_eager_send, so_does_a_message_to_a_peer_that_reads_nothing, .init = init_apart)
+Test(rdm_eager_send, a_message_to_a_peer_without_reads_goes_in_frames, .init = init_apart)
 {
 	post_send(0, 5000, 1);
 	done(1);
@@ -96,7 +96,7 @@ Test(rdm_eager_send, the_first_frame_says_that_it_is_solicited)
 }
 
 /* A completed message leaves nothing in its slot for the next one. */
-Test(rdm_eager_send, as_often_as_need_be)
+Test(rdm_eager_send, a_slot_serves_any_number_of_messages_of_several_segments)
 {
 	const uint32_t slots = ((struct dofi_ep *)ep)->sq.mask + 1;
 	uint32_t i;
@@ -342,7 +342,7 @@ Test(rdm_eager_take, no_frame_goes_on_with_what_has_not_begun)
 	is_broken(0);
 }
 
-Test(rdm_eager_take, nor_with_what_is_complete)
+Test(rdm_eager_take, no_frame_goes_on_with_a_complete_message)
 {
 	receive(200, 100, 1);
 	begin(10, 20);
@@ -384,14 +384,14 @@ static void breaks_off(enum rdm_frame_kind kind)
 	is_broken(10);
 }
 
-Test(rdm_eager_take, nor_does_a_short_one) { breaks_off(RDM_FRAME_SEND); }
-Test(rdm_eager_take, nor_an_announced_one) { breaks_off(RDM_FRAME_RTS); }
-Test(rdm_eager_take, nor_a_write) { breaks_off(RDM_FRAME_WRITE); }
-Test(rdm_eager_take, nor_a_read) { breaks_off(RDM_FRAME_READ); }
-Test(rdm_eager_take, nor_an_atomic) { breaks_off(RDM_FRAME_FETCH_ADD); }
+Test(rdm_eager_take, a_short_message_does_not_begin_within_another) { breaks_off(RDM_FRAME_SEND); }
+Test(rdm_eager_take, no_announced_message_begins_within_another) { breaks_off(RDM_FRAME_RTS); }
+Test(rdm_eager_take, a_write_does_not_begin_within_a_message) { breaks_off(RDM_FRAME_WRITE); }
+Test(rdm_eager_take, a_read_does_not_begin_within_a_message) { breaks_off(RDM_FRAME_READ); }
+Test(rdm_eager_take, an_atomic_does_not_begin_within_a_message) { breaks_off(RDM_FRAME_FETCH_ADD); }
 
 /* A whole message arrives instead of the second frame, while the first waits for its receive. */
-Test(rdm_eager_take, nor_where_all_wait)
+Test(rdm_eager_take, no_message_begins_within_another_that_waits_for_its_receive)
 {
 	begin(10, 20);
 	say("whole", 5);

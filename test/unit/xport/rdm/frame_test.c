@@ -191,7 +191,7 @@ Test(rdm_frame, names_its_segments)
 
 /* Hostile bytes: everything that is not exactly a frame */
 
-Test(rdm_frame, that_is_cut_short_is_none)
+Test(rdm_frame, a_frame_that_is_cut_short_is_refused)
 {
 	uint8_t kind;
 	size_t len, n;
@@ -260,7 +260,7 @@ Test(rdm_frame, with_more_than_its_kind_has_is_none)
 	}
 }
 
-Test(rdm_frame, that_writes_more_or_less_than_it_brings_is_none)
+Test(rdm_frame, a_frame_that_writes_more_or_less_than_it_has_is_refused)
 {
 	struct rdm_frame f = full(RDM_FRAME_WRITE);
 	static const uint64_t lies[] = { 0, DATA - 1, DATA + 1, 1ULL << 32 | DATA, UINT64_MAX };
@@ -274,7 +274,7 @@ Test(rdm_frame, that_writes_more_or_less_than_it_brings_is_none)
 }
 
 /* The whole message would fit into the first frame, or the first frame has no bytes of it. */
-Test(rdm_frame, that_begins_what_is_not_longer_is_none)
+Test(rdm_frame, a_first_frame_as_long_as_its_message_is_refused)
 {
 	struct rdm_frame f = full(RDM_FRAME_FIRST);
 	static const uint64_t lies[] = { 0, 1, DATA - 1, DATA };
@@ -292,7 +292,7 @@ Test(rdm_frame, that_begins_what_is_not_longer_is_none)
 	cr_expect_eq(unpack(buf, len + 1), 0);
 }
 
-Test(rdm_frame, that_goes_on_with_nothing_is_none)
+Test(rdm_frame, a_further_frame_without_bytes_is_refused)
 {
 	struct rdm_frame f = full(RDM_FRAME_MORE);
 	size_t len = rdm_frame_pack(buf, &f);

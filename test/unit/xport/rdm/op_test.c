@@ -163,7 +163,7 @@ Test(rdm_op_copy, is_apart_from_the_others)
 	put_all(second_ep, 1);
 }
 
-Test(rdm_op_copy, that_is_lost_ends_its_connection)
+Test(rdm_op_copy, a_copy_that_is_lost_ends_its_connection)
 {
 	take_all(ep, true);
 	op_ends(op[0], FI_EIO);

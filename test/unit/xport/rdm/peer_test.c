@@ -17,7 +17,7 @@ Test(rdm_peer_asking, of_another_fabric)
 	refused_with(&msg, DOFI_CM_NO_PATH);
 }
 
-Test(rdm_peer_asking, that_takes_no_frames)
+Test(rdm_peer_asking, a_request_of_a_peer_without_frames_is_refused)
 {
 	struct dofi_cm_msg msg = request();
 
@@ -25,7 +25,7 @@ Test(rdm_peer_asking, that_takes_no_frames)
 	refused_with(&msg, DOFI_CM_NO_PATH);
 }
 
-Test(rdm_peer_asking, that_takes_but_tiny_ones)
+Test(rdm_peer_asking, a_request_of_a_peer_with_tiny_frames_is_refused)
 {
 	struct dofi_cm_msg msg = request();
 

@@ -113,7 +113,7 @@ Test(rdm_recv, a_frame_may_not_be_left_out)
 	hostile(&f, 10);
 }
 
-Test(rdm_recv, nor_come_twice)
+Test(rdm_recv, a_frame_may_not_come_twice)
 {
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
 

@@ -42,7 +42,7 @@ Test(rdm_request_passive, a_consumer_may_turn_it_down)
 	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
-Test(rdm_request_passive, it_stays_answerable_after_the_listener_is_gone)
+Test(rdm_request_passive, a_request_can_be_accepted_after_its_listener_is_freed)
 {
 	const struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr = request_sent(&msg);
@@ -71,7 +71,7 @@ Test(rdm_request_passive, a_listener_may_end_without_an_answer, .fini = rdm_fini
 	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
-Test(rdm_request_passive, that_leaves_before_it_is_answered)
+Test(rdm_request_passive, a_requester_that_leaves_before_the_accept_fails_it)
 {
 	const struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr = request_sent(&msg);
@@ -81,7 +81,7 @@ Test(rdm_request_passive, that_leaves_before_it_is_answered)
 	accept_fails();
 }
 
-Test(rdm_request_passive, that_leaves_before_it_is_answered_keeps_no_descriptor)
+Test(rdm_request_passive, a_requester_that_shuts_down_before_the_accept_keeps_no_descriptor)
 {
 	const struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr = request_sent(&msg);
@@ -92,7 +92,7 @@ Test(rdm_request_passive, that_leaves_before_it_is_answered_keeps_no_descriptor)
 	accept_fails();
 }
 
-Test(rdm_request_passive, that_leaves_before_it_is_turned_down)
+Test(rdm_request_passive, a_requester_may_leave_before_the_reject)
 {
 	const struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr = request_sent(&msg);
@@ -102,7 +102,7 @@ Test(rdm_request_passive, that_leaves_before_it_is_turned_down)
 	cr_expect(event_none(evd));
 }
 
-Test(rdm_request_passive, that_answers_itself)
+Test(rdm_request_passive, answers_from_a_requester_are_ignored)
 {
 	static const enum dofi_cm_kind kinds[] = {
 		DOFI_CM_ACCEPT, DOFI_CM_REJECT, DOFI_CM_READY, DOFI_CM_WAKEUP,

@@ -40,7 +40,7 @@ Test(reservations, there_are_as_many_as_there_is_room)
 	cr_expect_eq(reservations.reserved, 2);
 }
 
-Test(reservations, the_same_one_has_one)
+Test(reservations, a_process_has_one_reservation_for_all_of_its_uses)
 {
 	cr_expect(reserves(0, 1, "a"));
 	cr_expect(reserves(1, 1, "a"));

@@ -272,7 +272,7 @@ Test(rdm_rma_apart, a_write_goes_in_parts)
 	done(1);
 }
 
-Test(rdm_rma_apart, so_does_a_read)
+Test(rdm_rma_apart, a_read_goes_in_parts)
 {
 	const struct rdm_frame *f;
 	struct rdm_frame a;
@@ -296,7 +296,7 @@ Test(rdm_rma_apart, so_does_a_read)
 }
 
 /* Data for a part of the read that was not requested yet is refused. */
-Test(rdm_rma_apart, but_not_by_more_than_was_asked)
+Test(rdm_rma_apart, a_read_takes_no_data_for_parts_that_were_not_requested)
 {
 	struct rdm_frame f, a;
 
@@ -331,7 +331,7 @@ Test(rdm_rma_data, a_read_does_not_bring_more)
 	read_fails_with(&f, 51);
 }
 
-Test(rdm_rma_data, nor_what_belongs_elsewhere)
+Test(rdm_rma_data, a_read_takes_no_bytes_for_another_place)
 {
 	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 
@@ -339,14 +339,14 @@ Test(rdm_rma_data, nor_what_belongs_elsewhere)
 	read_fails_with(&f, 10);
 }
 
-Test(rdm_rma_data, nor_nothing)
+Test(rdm_rma_data, a_read_takes_no_empty_answer)
 {
 	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 
 	read_fails_with(&f, 0);
 }
 
-Test(rdm_rma_data, nor_memory_of_another_length)
+Test(rdm_rma_data, a_read_takes_no_memory_of_another_length)
 {
 	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 
@@ -357,7 +357,7 @@ Test(rdm_rma_data, nor_memory_of_another_length)
 	read_fails_with(&f, 0);
 }
 
-Test(rdm_rma_data, nor_memory_that_is_not_there)
+Test(rdm_rma_data, a_read_takes_no_memory_that_is_not_mapped)
 {
 	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 

@@ -46,7 +46,7 @@ Test(rdm_rndv, an_announced_message_too_long_is_not)
 	cr_expect(all_zero(big, sizeof(big)));
 }
 
-Test(rdm_rndv, nor_one_that_is_nowhere)
+Test(rdm_rndv, an_announced_message_at_an_unmapped_address_fails)
 {
 	receive(0, 200, 1);
 	send_rts(7, (void *)0x10, 100);
@@ -56,7 +56,7 @@ Test(rdm_rndv, nor_one_that_is_nowhere)
 	cr_expect(all_zero(big + 100, 100));
 }
 
-Test(rdm_rndv, nor_one_whose_sender_has_left, .init = rdm_init)
+Test(rdm_rndv, an_announced_message_of_a_sender_that_has_left_fails, .init = rdm_init)
 {
 	struct dofi_cm_msg request = peer_msg(&peer, DOFI_CM_REQUEST);
 	uint64_t word = peer.id;
@@ -148,8 +148,8 @@ static void no_part(uint64_t at, size_t size)
 }
 
 Test(rdm_rndv, no_part_is_longer_than_its_message) { no_part(0, 101); }
-Test(rdm_rndv, nor_elsewhere) { no_part(1, 99); }
-Test(rdm_rndv, nor_behind_it) { no_part(100, 1); }
+Test(rdm_rndv, no_part_skips_a_byte) { no_part(1, 99); }
+Test(rdm_rndv, no_part_begins_behind_its_message) { no_part(100, 1); }
 
 /* DATA frames with a number @number, for which no message is in progress. */
 static void no_parts_of(uint32_t number)
@@ -162,10 +162,10 @@ static void no_parts_of(uint32_t number)
 }
 
 Test(rdm_rndv, no_receive_has_parts_by_itself) { no_parts_of(0); }
-Test(rdm_rndv, nor_has_one_that_is_none) { no_parts_of(1); }
-Test(rdm_rndv, nor_one_far_away) { no_parts_of(0x80000000); }
+Test(rdm_rndv, no_part_belongs_to_an_unused_number) { no_parts_of(1); }
+Test(rdm_rndv, no_part_belongs_to_a_number_out_of_range) { no_parts_of(0x80000000); }
 
-Test(rdm_rndv, nor_one_that_has_ended)
+Test(rdm_rndv, no_part_belongs_to_a_message_that_has_ended)
 {
 	receive(0, 200, 1);
 	announce_parts(7, 10);
@@ -223,7 +223,7 @@ Test(rdm_rndv_sockets, no_peer_gets_the_address_of_our_memory)
 	cr_expect(a->length == BIG && !a->n_segments);
 }
 
-Test(rdm_rndv_sockets, nor_is_theirs_looked_at)
+Test(rdm_rndv_sockets, a_peers_address_is_never_read)
 {
 	receive(0, 100, 1);
 	send_rts(7, theirs, 100);
@@ -327,7 +327,7 @@ Test(rdm_rndv_apart, a_long_message_goes_in_parts)
 	done(1);
 }
 
-Test(rdm_rndv_apart, and_is_cleared_once)
+Test(rdm_rndv_apart, a_second_clear_to_send_breaks_the_connection)
 {
 	struct rdm_frame clear;
 
@@ -342,7 +342,7 @@ Test(rdm_rndv_apart, and_is_cleared_once)
 }
 
 /* An ACK does not end a message while its DATA is in flight. */
-Test(rdm_rndv_apart, nor_is_it_answered_then)
+Test(rdm_rndv_apart, an_answer_before_all_parts_are_sent_breaks_the_connection)
 {
 	struct rdm_frame f;
 	unsigned i;

@@ -118,7 +118,7 @@ Test(rdm_stray, for_one_that_has_ended)
 	pair_works(pair[0], pair[1]);
 }
 
-Test(rdm_stray, that_is_no_frame)
+Test(rdm_stray, bytes_that_are_no_frame_are_counted_as_strays)
 {
 	static const unsigned char bytes[200];
 	size_t n;

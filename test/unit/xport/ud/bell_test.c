@@ -137,7 +137,7 @@ static void hold(struct dofi_work *work)
 }
 
 /* The owner is woken already, so further bytes may be lost. */
-Test(xport_ud_bell, that_is_full_does_not_block)
+Test(xport_ud_bell, a_full_bell_does_not_block)
 {
 	static struct dofi_work work = { .run = hold };
 	int i;

@@ -306,7 +306,7 @@ Test(xport_ud_call, fails_without_a_descriptor)
 	established(&ud_near, DAT_IB_UD_REMOTE_AH, "");
 }
 
-Test(xport_ud_call, that_waits_ends_at_its_deadline)
+Test(xport_ud_call, a_waiting_call_ends_at_its_deadline)
 {
 	unsigned i;
 
@@ -317,7 +317,7 @@ Test(xport_ud_call, that_waits_ends_at_its_deadline)
 	cr_expect_eq(ud_calls(), CALLS_MOST);
 }
 
-Test(xport_ud_call, that_waits_ends_with_its_ep)
+Test(xport_ud_call, a_waiting_call_ends_with_its_ep)
 {
 	struct ud_side sibling = ud_near;
 	unsigned i;
@@ -439,7 +439,7 @@ Test(xport_ud_caller, is_refused_for_its_fabric)
 	failed(DAT_IB_UD_CONNECTION_ERROR_EVENT);
 }
 
-Test(xport_ud_caller, that_is_refused_for_its_fabric_tries_the_next)
+Test(xport_ud_caller, a_caller_refused_for_its_fabric_tries_the_next_port)
 {
 	const struct dofi_cm_msg refuse = { .kind = DOFI_CM_REFUSE, .reason = DOFI_CM_NO_PATH };
 	const struct dofi_cm_msg accept = answer();

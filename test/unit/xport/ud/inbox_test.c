@@ -318,7 +318,7 @@ static unsigned fill(void)
 	return n;
 }
 
-Test(xport_ud_inbox, that_is_full_delays_datagrams)
+Test(xport_ud_inbox, a_full_inbox_delays_datagrams)
 {
 	unsigned n, i;
 
@@ -336,7 +336,7 @@ Test(xport_ud_inbox, that_is_full_delays_datagrams)
 	cr_expect_eq(ia->count.dropped_sends, 0);
 }
 
-Test(xport_ud_inbox, that_is_full_delays_no_other_peer)
+Test(xport_ud_inbox, a_full_inbox_delays_no_other_peer)
 {
 	struct ud_peer *third_ah;
 	DAT_CONN_QUAL third_qual;

@@ -279,7 +279,7 @@ Test(xport_ud_peer, may_lack_memory)
  * libfabric's shm unmaps the memory of an endpoint that is closed, which a peer of this process
  * uses.
  */
-Test(xport_ud_peer, that_was_closed_in_this_process_takes_nothing)
+Test(xport_ud_peer, a_peer_closed_in_this_process_receives_nothing)
 {
 	DAT_LMR_TRIPLET iov = ud_segment(&ud_near, 0, 10);
 	struct dofi_post p;

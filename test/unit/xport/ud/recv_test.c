@@ -104,7 +104,7 @@ Test(xport_ud_recv, without_data_needs_room_for_the_header)
 	ud_received(&ud_far, 1, 0);
 }
 
-Test(xport_ud_recv, that_is_too_short_fails_and_the_ep_goes_on)
+Test(xport_ud_recv, a_receive_that_is_too_short_fails_and_the_ep_goes_on)
 {
 	const struct ud_frame f = honest();
 
@@ -243,7 +243,7 @@ Test(xport_ud_recv, for_a_freed_ep_is_dropped)
 	is_dropped(&f, 2);
 }
 
-Test(xport_ud_recv, that_is_malformed_is_dropped)
+Test(xport_ud_recv, a_malformed_datagram_is_dropped)
 {
 	const struct ud_frame f = honest();
 	unsigned char bytes[UD_FRAME_HEADER + 4] = { 0 };
@@ -297,7 +297,7 @@ static void fail_on_thread(void *arg)
  * A datagram longer than a buffer, as another program may send. The fabric has the buffer already,
  * which the completion hands over once more.
  */
-Test(xport_ud_recv, that_is_too_long_for_a_buffer_is_dropped)
+Test(xport_ud_recv, a_datagram_too_long_for_a_buffer_is_dropped)
 {
 	dofi_progress_call(&ia->progress, fail_on_thread, ud_part(&ud_far));
 	cr_expect_eq(ia->count.dropped_foreign, 1);

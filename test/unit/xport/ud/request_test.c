@@ -140,7 +140,7 @@ Test(xport_ud_request, is_rejected_with_private_data)
 	cr_expect_eq(peer_recv_cm(&other), 0);
 }
 
-Test(xport_ud_request, that_is_not_answered_is_refused_when_the_ia_closes)
+Test(xport_ud_request, a_request_without_an_answer_is_refused_when_the_ia_closes)
 {
 	arrives();
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -278,7 +278,7 @@ Test(xport_ud_request, of_a_connection_is_not_taken)
 	cr_expect(event_none(ud_near.evd));
 }
 
-Test(xport_ud_request, that_is_nonsense_is_not_taken)
+Test(xport_ud_request, bytes_that_are_no_request_are_not_taken)
 {
 	cr_assert(dials(&other, 0));
 	cr_assert_eq(send(other.fd, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL), 18);

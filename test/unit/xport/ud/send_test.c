@@ -378,7 +378,7 @@ Test(xport_ud_send, stalled_behind_a_peer_that_is_gone_goes_on)
 
 /* Errors of the fabric */
 
-Test(xport_ud_send, that_fails_is_dropped)
+Test(xport_ud_send, a_send_that_fails_is_dropped)
 {
 	refuse(NULL, -FI_EIO);
 	ud_send(&ud_near, far_ah, &ud_far, 0, 10, 1);
@@ -391,7 +391,7 @@ Test(xport_ud_send, that_fails_is_dropped)
 	ud_works(&ud_near, far_ah, &ud_far, 10);
 }
 
-Test(xport_ud_send, that_fails_while_it_waits_is_dropped)
+Test(xport_ud_send, a_send_that_fails_while_it_waits_is_dropped)
 {
 	refuse(NULL, -FI_EAGAIN);
 	ud_send(&ud_near, far_ah, &ud_far, 0, 10, 1);
@@ -437,7 +437,7 @@ static void complete_copy(int err)
 	cr_expect_eq(far_ah->in_flight, 0);
 }
 
-Test(xport_ud_send, that_completes_with_an_error_is_counted)
+Test(xport_ud_send, a_send_that_completes_with_an_error_is_counted)
 {
 	complete_copy(0);
 	complete_copy(FI_ECANCELED);
