@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The installation in a prefix of one's own: what "make install" prints, a program that is built by
-# pkg-config and runs there, a dat.conf next to that of another package, dat.conf.d, datinfo --conf
-# --append, and that "make uninstall" leaves only files of the administrator.
+# The installation in a prefix of one's own: what "make install" prints, the examples, which are built
+# by pkg-config, and one of which runs there, a dat.conf next to that of another package, dat.conf.d,
+# datinfo --conf --append, and that "make uninstall" leaves only files of the administrator.
 #
 # usage: test/install.sh [BUILD]
 #
@@ -24,6 +24,7 @@ build=${1:-$tmp/build}
 prefix=$tmp/dat
 [ $# -eq 0 ] || prefix=$(sed -n 's/^prefix = //p' "$build/Makefile")
 conf=$prefix/etc/dat.conf
+examples=$prefix/share/doc/dat/examples
 [ ! -e "$prefix" ] || { echo "$prefix exists"; exit 99; }
 : >"$tmp/out"
 
@@ -79,17 +80,33 @@ grep -q 'libdaplofi.*\.la$' "$tmp/installed" && fail "a provider's .la is instal
 # A program that is built by pkg-config and finds the libraries by its rpath.
 PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 export PKG_CONFIG_PATH
-sh "$src/test/examples/extract" "$src/man/man7/dat.7" >"$tmp/hello.c" 2>"$tmp/out" ||
-	fail "no program in dat(7)"
 for dat in dat dat2; do
 	[ "$(pkg-config --variable=rpath $dat)" = "-Wl,-rpath,$prefix/lib" ] || fail "rpath of $dat"
 done
-run 0 ${CC:-cc} -o "$tmp/hello" "$tmp/hello.c" $(pkg-config --cflags --libs dat2) \
+run 0 ${CC:-cc} -o "$tmp/hello" "$examples/hello.c" $(pkg-config --cflags --libs dat2) \
 	$(pkg-config --variable=rpath dat2)
 run 0 ldd "$tmp/hello"
 has "libdat2.so.2 => $prefix/lib/libdat2.so.2"
 
-# The program, as a server and a client.
+# The other examples: each is compiled alone, and README names it.
+tried=0
+for file in "$examples"/*; do
+	name=${file##*/}
+	[ ! -x "$file" ] || fail "$name is executable"
+	case $name in
+	README) continue ;;
+	*.c)
+		run 0 ${CC:-cc} -Wall -Wextra -Werror -o "$tmp/example" "$file" \
+			$(pkg-config --cflags --libs dat2) $(pkg-config --variable=rpath dat2)
+		run 2 "$tmp/example"
+		[ $name = hello.c ] || has "^usage: ${name%.c} " ;;
+	esac
+	grep -q "$name" "$examples/README" || fail "README does not name $name"
+	tried=$((tried + 1))
+done
+[ $tried -eq 6 ] || fail "$tried examples are installed"
+
+# hello, as a server and a client.
 port=$((20000 + $$ % 10000))
 mkfifo "$tmp/ready"
 "$tmp/hello" ofi-tcp $port >"$tmp/server" 2>"$tmp/ready" &

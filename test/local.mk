@@ -26,7 +26,7 @@ EXTRA_DIST += \
 
 # Optimising the tests that do not stream data or measure would take more than half of a build's time.
 # CHECK_CFLAGS is empty where the user chose CFLAGS.
-unoptimised = test/conform/%.o test/conform/%.lo test/examples/%.o test/fuzz/%.o test/unit/%.o \
+unoptimised = test/conform/%.o test/conform/%.lo test/examples/%.o docs/examples/%.o test/fuzz/%.o test/unit/%.o \
 	test/unit/%.lo src/test_%.o util/test_%.o
 $(unoptimised): CFLAGS += $(CHECK_CFLAGS)
 

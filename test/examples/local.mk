@@ -40,13 +40,27 @@ test_examples_hello2_CPPFLAGS = $(pair_cppflags2) -Itest/examples
 test_examples_hello2_CFLAGS = $(examples_cflags)
 test_examples_hello2_LDADD = libdat2.la
 
-# The program to which dat_extension_op(3) refers, which exchanges datagrams.
-check_PROGRAMS += test/examples/datagram
-CONFORM_TESTS += test/examples/datagram.sh
-test_examples_datagram_SOURCES = test/examples/datagram.c
+# The programs in docs/examples, without hello.c, which is the program in dat(7).
+installed_programs = test/examples/datagram test/examples/echo_client test/examples/echo_server \
+	test/examples/table
+check_PROGRAMS += $(installed_programs)
+CONFORM_TESTS += test/examples/datagram.sh test/examples/installed.sh
+test_examples_datagram_SOURCES = docs/examples/datagram.c
 test_examples_datagram_CPPFLAGS = $(pair_cppflags2)
 test_examples_datagram_CFLAGS = $(examples_cflags)
 test_examples_datagram_LDADD = libdat2.la
+test_examples_echo_client_SOURCES = docs/examples/echo_client.c
+test_examples_echo_client_CPPFLAGS = $(pair_cppflags2)
+test_examples_echo_client_CFLAGS = $(examples_cflags)
+test_examples_echo_client_LDADD = libdat2.la
+test_examples_echo_server_SOURCES = docs/examples/echo_server.c
+test_examples_echo_server_CPPFLAGS = $(pair_cppflags2)
+test_examples_echo_server_CFLAGS = $(examples_cflags)
+test_examples_echo_server_LDADD = libdat2.la
+test_examples_table_SOURCES = docs/examples/table.c
+test_examples_table_CPPFLAGS = $(pair_cppflags2)
+test_examples_table_CFLAGS = $(examples_cflags)
+test_examples_table_LDADD = libdat2.la
 
 # The program in README.md.
 check_PROGRAMS += test/examples/readme
@@ -78,5 +92,6 @@ EXTRA_DIST += \
 	test/examples/datagram.sh \
 	test/examples/extract \
 	test/examples/hello.sh \
+	test/examples/installed.sh \
 	test/examples/readme.sh \
 	test/examples/standard.sh

@@ -3,8 +3,11 @@
  * Datagrams of the InfiniBand extension, as dat_extension_op(3) describes them: a client sends
  * "ping" to a server, which answers "pong". A datagram may be lost, so the client repeats it.
  *
- * usage: datagram IA PORT            the server
- *        datagram IA PORT ADDRESS    a client; the numeric IPv4 address of the server's IA
+ *	cc datagram.c -o datagram $(pkg-config --cflags --libs dat2)
+ *	./datagram IA PORT			./datagram ofi 4711
+ *	./datagram IA PORT ADDRESS		./datagram ofi 4711 192.0.2.1
+ *
+ * ADDRESS is the numeric IPv4 address of the server's IA.
  */
 #include <dat2/udat.h>
 #include <dat2/dat_ib_extensions.h>
@@ -131,8 +134,10 @@ int main(int argc, char **argv)
 {
 	int tries = 10;
 
-	if (argc != 3 && argc != 4)
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: datagram IA PORT [ADDRESS]\n");
 		return 2;
+	}
 	prepare(argv[1]);
 	exchange(strtoul(argv[2], NULL, 10), argv[3]);
 	if (argc == 3) {
