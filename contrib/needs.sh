@@ -98,6 +98,12 @@ list_needed()
 	apt-get install --no-install-recommends" "$@"
 }
 
+# Whether need_packages installs packages here.
+can_install()
+{
+	((EUID == 0)) && command -v apt-get >/dev/null
+}
+
 # need_packages ROW... [-- ROW...] - installs missing packages; those after -- are optional
 need_packages()
 {
@@ -111,7 +117,7 @@ need_packages()
 	more=($(missing "${@:2}"))
 	if [[ -z $need && ${#more[@]} -eq 0 ]]; then
 		return
-	elif ((EUID == 0)) && command -v apt-get >/dev/null; then
+	elif can_install; then
 		apt-get -qq update >/dev/null 2>&1 </dev/null
 		have_more=$(available "${more[@]}")
 		if [[ -n $need$have_more ]]; then

@@ -212,7 +212,6 @@ BRIEF_TESTS = \
 brief-programs: $(brief_programs)
 
 check-brief: brief-programs
-	@set -- $(BRIEF_TESTS) && echo "to run: $$#"
 	DAT_TEST_WARM=1 INTEROP_LIBS=ours INTEROP_FABRICS= INTEROP_BRIEF='tcp shm' \
 		$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(BRIEF_TESTS)' check_PROGRAMS='$(brief_programs)'
 
