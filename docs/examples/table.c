@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LIMIT	(10 * 1000 * 1000)	/* for a wait, in microseconds */
 #define ROWS	3
@@ -101,7 +102,7 @@ static void read_rows(DAT_CONN_QUAL port, const char *address, char **numbers)
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 	char row[SIZE];
 	DAT_REGION_DESCRIPTION memory = { .for_va = row };
-	const struct place *place;
+	struct place place;
 	DAT_LMR_HANDLE lmr;
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
@@ -117,13 +118,15 @@ static void read_rows(DAT_CONN_QUAL port, const char *address, char **numbers)
 	CHECK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&server, port, LIMIT, 0, NULL,
 			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	event = next_event(DAT_CONNECTION_EVENT_ESTABLISHED);
-	place = event.event_data.connect_event_data.private_data;
-	from.rmr_context = place->context;
+	if (event.event_data.connect_event_data.private_data_size < (DAT_COUNT)sizeof(place))
+		check(DAT_LENGTH_ERROR, "not a server of a table");
+	memcpy(&place, event.event_data.connect_event_data.private_data, sizeof(place));
+	from.rmr_context = place.context;
 	for (; *numbers; numbers++) {
 		i = strtoul(*numbers, NULL, 10);
-		if (i >= ntohl(place->rows))
+		if (i >= ntohl(place.rows))
 			check(DAT_LENGTH_ERROR, "no such row");
-		from.virtual_address = be64toh(place->address) + i * SIZE;
+		from.virtual_address = be64toh(place.address) + i * SIZE;
 		CHECK(dat_ep_post_rdma_read(ep, 1, &to, cookie, &from,
 					    DAT_COMPLETION_DEFAULT_FLAG));
 		next_event(DAT_DTO_COMPLETION_EVENT);

@@ -46,13 +46,17 @@ fails()
 	grep -q "$pattern" "$tmp/err" || fail "no \"$pattern\": $*"
 }
 
-# await LINE - reads what the server prints, up to LINE
+# await LINE - reads what the server and its clients print, up to LINE; ends the test at an error
 await()
 {
 	while read -r line <&3; do
-		[ "$line" = "$1" ] && return
+		case $line in
+		"$1") return ;;
+		dat_* | unexpected*) break ;;
+		esac
 	done
-	fail "the server did not print \"$1\""
+	fail "\"$line\" where \"$1\" was expected"
+	exit 1
 }
 
 # gets NUMBER TEXT ANSWER - a client sends the text, ends, and has printed the answer
@@ -73,7 +77,7 @@ echoes()
 	exec 3<"$tmp/ready" 4>"$tmp/input"
 	await "waiting for clients"
 	for n in 1 2 3; do
-		$program/echo_client $ia $port 127.0.0.1 <"$tmp/in$n" >"$tmp/out$n" 2>"$tmp/err$n" &
+		$program/echo_client $ia $port 127.0.0.1 <"$tmp/in$n" >"$tmp/out$n" 2>"$tmp/ready" &
 		eval "client$n=$! && exec $((n + 4))>$tmp/in$n"
 	done
 	await "3 clients"
