@@ -106,6 +106,8 @@ const char *perf_side_name(enum perf_side side);
 bool perf_opts_both(const struct perf_opts *opts);
 /* 0 if @raw is 0. */
 double perf_ratio(double dat, double raw);
+/* Whether @test is measured with messages of @size bytes. */
+bool perf_opts_measure(const struct perf_opts *opts, enum perf_test test, size_t size);
 /* Prints what is measured, as a line that the caller ends. */
 void perf_out_fabric(FILE *out, const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric);

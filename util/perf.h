@@ -203,6 +203,8 @@ struct perf_point {
 
 /* perf_xport.c: common to both transports */
 int perf_fail(struct perf_xport *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Whether @test can transfer @size bytes: RDMA and datagrams end with, or begin with, a mark. */
+bool perf_test_has_size(enum perf_test test, size_t size);
 void perf_layout_init(struct perf_layout *lay, size_t size_max, unsigned int window);
 unsigned int perf_slots(const struct perf_layout *lay, size_t size);
 size_t perf_stride(size_t size);

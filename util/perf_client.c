@@ -89,7 +89,7 @@ static struct perf_xport *side_new(struct client *c, enum perf_side side,
 {
 	const struct perf_opts *opts = c->opts;
 	struct perf_xport *x = perf_xport_new(opts, side, fabric);
-	size_t max = 0;
+	size_t max = 1;
 	int i;
 
 	if (!x)
@@ -272,7 +272,7 @@ static int verify(struct client *c, enum perf_test test, size_t size)
 	for (s = 0; s < PERF_NSIDES; s++) {
 		if (!c->opts->side[s])
 			continue;
-		point.iters = VERIFY_BYTES / size;
+		point.iters = size ? VERIFY_BYTES / size : 32;
 		if (point.iters < 4)
 			point.iters = 4;
 		if (point.iters > 32)
@@ -289,7 +289,7 @@ static int run_size(struct client *c, struct perf_row *row)
 	int t;
 
 	for (t = 0; t < PERF_NTESTS; t++) {
-		if (!c->opts->test[t])
+		if (!perf_opts_measure(c->opts, t, row->size))
 			continue;
 		point.test = t;
 		if (c->opts->verify && verify(c, t, row->size))
@@ -309,8 +309,10 @@ static int run_all(struct client *c)
 	const struct perf_opts *opts = c->opts;
 	int i, t;
 
-	for (t = 0; t < PERF_NTESTS; t++)
-		c->all += opts->test[t] ? 2 * opts->nsizes * opts->repeat : 0;
+	for (i = 0; i < opts->nsizes; i++)
+		for (t = 0; t < PERF_NTESTS; t++)
+			if (perf_opts_measure(opts, t, opts->sizes[i]))
+				c->all += 2 * (unsigned int)opts->repeat;
 	perf_stop_catch();
 	perf_out_begin(opts, &c->fabric);
 	for (i = 0; i < opts->nsizes; i++) {

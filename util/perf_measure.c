@@ -217,7 +217,7 @@ static void record(struct perf_measure *m, const struct perf_point *point,
 	if (is_latency(point))
 		perf_samples_lat(&m->samples, m->opts->percentile, &s->lat[i]);
 	else
-		s->bw[i] = (double)point->size * messages * 1000 / (double)total->ns;
+		s->rate[i] = messages * 1e9 / (double)total->ns;
 }
 
 int perf_measure_once(struct perf_measure *m, struct perf_xport *const *x, unsigned int n,
@@ -291,9 +291,9 @@ void perf_series_sum(struct perf_series *s, const struct perf_point *point, int 
 		cell->hist = s->hist;
 		return;
 	}
-	cell->bw = perf_median(s->bw, n);
-	cell->bw_scatters = perf_repeats_scatter(s->bw, n);
-	cell->rate = cell->bw * 1e6 / (double)point->size;
+	cell->rate = perf_median(s->rate, n);
+	cell->bw_scatters = perf_repeats_scatter(s->rate, n);
+	cell->bw = cell->rate * (double)point->size / 1e6;
 	cell->bw_iters = s->iters;
 	cell->bw_sent = s->sent;
 	cell->bw_lost = s->lost;

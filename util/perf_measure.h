@@ -34,7 +34,7 @@ struct perf_series {
 	uint64_t last_ns, last_iters; /* time and messages per thread of the latest phase */
 	uint64_t iters;		      /* messages of the latest repetition */
 	struct perf_lat lat[PERF_REPEAT_MAX];
-	double bw[PERF_REPEAT_MAX];
+	double rate[PERF_REPEAT_MAX]; /* messages/s */
 	uint64_t sent, lost; /* datagrams of all repetitions */
 	double cpu[PERF_NENDS][PERF_REPEAT_MAX]; /* us per message */
 	struct perf_hist hist;

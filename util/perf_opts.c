@@ -88,7 +88,7 @@ static const char help_text[] =
 	"  -D, --device NAME    IA to use (ofi)\n"
 	"      --keep           serve one client after another\n"
 	"  -p, --port N         connection qualifier (62050; --local: any free)\n"
-	"  -S, --sizes LIST     message sizes, such as 8,1K or powers of two 1-4M (1-4M)\n"
+	"  -S, --sizes LIST     message sizes, such as 0,8,1K or powers of two (1-4M)\n"
 	"  -t, --tests LIST     some of send,write,read,mpi,ud (first three)\n"
 	"      --ud             measure datagrams: -t ud\n"
 	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
@@ -238,7 +238,7 @@ static int sizes_option(struct perf_opts *opts, const char *text)
 	opts->nsizes = perf_sizes_parse(text, opts->sizes, PERF_MAX_SIZES);
 	if (opts->nsizes > 0)
 		return -1;
-	return usage("invalid sizes \"%s\": bytes from 1 to 1G, such as 8,1K or 1-4M", text);
+	return usage("invalid sizes \"%s\": bytes from 0 to 1G, such as 0,8,1K or 1-4M", text);
 }
 
 static int peers_option(struct perf_opts *opts, const char *text)

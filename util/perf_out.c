@@ -42,6 +42,11 @@ double perf_ratio(double dat, double raw)
 	return raw > 0 ? dat / raw : 0;
 }
 
+bool perf_opts_measure(const struct perf_opts *opts, enum perf_test test, size_t size)
+{
+	return opts->test[test] && perf_test_has_size(test, size);
+}
+
 /* Datagrams of 100 that were sent in the bandwidth measurement and did not arrive. */
 static double lost_percent(const struct perf_cell *c)
 {
@@ -178,7 +183,7 @@ static void row_verbose(const struct perf_opts *opts, const struct perf_row *row
 	int t, s;
 
 	for (t = 0; t < PERF_NTESTS; t++) {
-		for (s = 0; s < PERF_NSIDES && opts->test[t]; s++) {
+		for (s = 0; s < PERF_NSIDES && perf_opts_measure(opts, t, row->size); s++) {
 			if (!opts->side[s])
 				continue;
 			c = &row->cell[t][s];
@@ -201,7 +206,7 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row, c
 	int t;
 
 	for (t = 0; t < PERF_NTESTS; t++) {
-		if (!opts->test[t])
+		if (!perf_opts_measure(opts, t, row->size))
 			continue;
 		dat = &row->cell[t][PERF_SIDE_DAT];
 		raw = &row->cell[t][PERF_SIDE_RAW];
@@ -232,8 +237,11 @@ static void row_wide(const struct perf_opts *opts, const struct perf_row *row, c
 		c = &row->cell[t][side];
 		if (line_per_test)
 			perf_cells("%8s %-5s", size, perf_test_name(t));
-		perf_cells(" | %7.2f%c %8.1f%c[ %8.0f]", c->lat.chosen, mark(c->lat_scatters),
-			   c->bw, mark(c->bw_scatters), c->rate);
+		if (perf_test_has_size(t, row->size))
+			perf_cells(" | %7.2f%c %8.1f%c[ %8.0f]", c->lat.chosen,
+				   mark(c->lat_scatters), c->bw, mark(c->bw_scatters), c->rate);
+		else
+			perf_cells(" | %7s  %8s [ %8s]", "-", "-", "-");
 		if (t == PERF_UD)
 			perf_cells(" %7.2f", lost_percent(c));
 		if (line_per_test)
@@ -271,7 +279,7 @@ static void row_histograms(const struct perf_opts *opts, const struct perf_row *
 	int t, s;
 
 	for (t = 0; t < PERF_NTESTS; t++) {
-		for (s = 0; s < PERF_NSIDES && opts->test[t]; s++) {
+		for (s = 0; s < PERF_NSIDES && perf_opts_measure(opts, t, row->size); s++) {
 			if (!opts->side[s])
 				continue;
 			printf("latency of %s, %s bytes%s, at least:\n", perf_test_name(t), size,

@@ -175,7 +175,7 @@ void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabri
 	json_array(&j, "results");
 	for (i = 0; i < opts->nsizes; i++)
 		for (t = 0; t < PERF_NTESTS; t++)
-			if (opts->test[t])
+			if (perf_opts_measure(opts, t, rows[i].size))
 				json_point(&j, opts, &rows[i], t);
 	json_end(&j, ']');
 	json_end(&j, '}');
@@ -246,7 +246,7 @@ void perf_out_csv_row(const struct perf_opts *opts, const struct perf_fabric *fa
 
 	for (t = 0; t < PERF_NTESTS; t++)
 		for (s = 0; s < PERF_NSIDES; s++)
-			if (opts->test[t] && opts->side[s])
+			if (perf_opts_measure(opts, t, row->size) && opts->side[s])
 				csv_cell(opts, fabric, row, t, s);
 	fflush(stdout);
 }

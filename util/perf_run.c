@@ -240,7 +240,8 @@ static int server_phase(struct perf_run *r, const struct perf_kind *k)
 /* Checks that a START from a faulty peer does not make this side access other memory. */
 static int start_check(struct perf_xport *x, const struct perf_ctl *start)
 {
-	if (start->kind >= PERF_NTESTS * PERF_NMETRICS || !start->size || !start->iters ||
+	if (start->kind >= PERF_NTESTS * PERF_NMETRICS || !start->iters ||
+	    !perf_test_has_size(start->kind / PERF_NMETRICS, start->size) ||
 	    start->size > x->size_max || !start->slots ||
 	    start->slots > perf_slots(&x->lay, start->size))
 		return perf_fail(x, "%s: the client requested an invalid phase", x->ops->name);

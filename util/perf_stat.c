@@ -28,7 +28,7 @@ static int size_scan(const char **text, size_t *size)
 		shift += 10;
 		end++;
 	}
-	if (value == 0 || value > (PERF_SIZE_MAX >> shift))
+	if (value > (PERF_SIZE_MAX >> shift))
 		return -1;
 	*size = (size_t)value << shift;
 	*text = end;
@@ -59,7 +59,7 @@ int perf_sizes_parse(const char *text, size_t *sizes, int max)
 			if (size_scan(&text, &high) || high < low)
 				return -1;
 		}
-		for (; low <= high; low *= 2) {
+		for (; low <= high; low = low ? 2 * low : 1) {
 			if (n == max)
 				return -1;
 			sizes[n++] = low;

@@ -41,15 +41,15 @@ struct perf_hist {
 
 /*
  * Reads one size: decimal digits and an optional k, m or g (powers of 1024,
- * either case). Returns 0, or -1 when @text is anything else, zero or above
+ * either case). Returns 0, or -1 when @text is anything else or above
  * PERF_SIZE_MAX.
  */
 int perf_size_parse(const char *text, size_t *size);
 
 /*
  * Reads a list of sizes: single sizes and ranges "low-high" in powers of two, separated by commas
- * ("1-64,1M"). Writes at most @max of them, in the order given, and returns their number; -1 when a
- * part cannot be read or there are more than @max.
+ * ("1-64,1M"); 1 follows 0. Writes at most @max of them, in the order given, and returns
+ * their number; -1 when a part cannot be read or there are more than @max.
  */
 int perf_sizes_parse(const char *text, size_t *sizes, int max);
 

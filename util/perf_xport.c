@@ -24,9 +24,14 @@ int perf_fail(struct perf_xport *x, const char *fmt, ...)
 	return -1;
 }
 
+bool perf_test_has_size(enum perf_test test, size_t size)
+{
+	return size || test == PERF_SEND;
+}
+
 size_t perf_stride(size_t size)
 {
-	return (size + 63) & ~(size_t)63;
+	return ((size ? size : 1) + 63) & ~(size_t)63;
 }
 
 void perf_layout_init(struct perf_layout *lay, size_t size_max, unsigned int window)

@@ -264,6 +264,17 @@ Test(perf_measure, bandwidth_and_rate)
 	cr_expect_eq(cell.lat_iters, 0);
 }
 
+Test(perf_measure, messages_without_bytes_have_a_rate)
+{
+	struct perf_cell cell = { .bw = 1 };
+
+	point.size = 0;
+	cr_expect_eq(once(0), 0);
+	perf_series_sum(&series, &point, 1, &cell);
+	cr_expect_float_eq(cell.bw, 0, 1e-9);
+	cr_expect_float_eq(cell.rate, 100000, 1e-3);
+}
+
 Test(perf_measure, both_directions_count)
 {
 	struct perf_cell cell = { 0 };

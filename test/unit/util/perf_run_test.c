@@ -380,7 +380,9 @@ Test(perf_run, invalid_requests_are_refused, .timeout = 60)
 		ask((struct perf_ctl){ .kind = PERF_NKINDS, .size = 1, .slots = 1, .iters = 1 }),
 		-1);
 	cr_assert_eq(ask((struct perf_ctl){ .size = 4097, .slots = 1, .iters = 1 }), -1);
-	cr_assert_eq(ask((struct perf_ctl){ .size = 0, .slots = 1, .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){
+			     .kind = (uint16_t)read_check, .size = 0, .slots = 1, .iters = 1 }),
+		     -1);
 	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 5, .iters = 1 }), -1);
 	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 0, .iters = 1 }), -1);
 	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 1, .iters = 0 }), -1);
@@ -389,4 +391,5 @@ Test(perf_run, invalid_requests_are_refused, .timeout = 60)
 		     -1);
 	/* a valid request fails only because no client takes part */
 	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 4, .iters = 5 }), 0);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 0, .slots = 4, .iters = 5 }), 0);
 }

@@ -11,7 +11,7 @@ Test(perf_size, reads_digits_and_suffixes)
 		const char *text;
 		size_t size;
 	} good[] = {
-		{ "1", 1 },	{ "1000", 1000 },  { "4k", 4096 },
+		{ "0", 0 },	{ "1", 1 },	   { "1000", 1000 },  { "4k", 4096 },
 		{ "4K", 4096 }, { "1M", 1048576 }, { "1g", 1073741824 },
 	};
 	size_t i, size;
@@ -25,7 +25,7 @@ Test(perf_size, reads_digits_and_suffixes)
 Test(perf_size, refuses_what_is_no_size)
 {
 	static const char *const bad[] = {
-		"",    "0",   "0K",  "-1",   "+1", " 1",	 "1 ",
+		"",    "-1",   "+1", " 1",	 "1 ",
 		"K",   "1KB", "1.5", "0x10", "2g", "1073741825", "99999999999999999999",
 		"4,8",
 	};
@@ -43,6 +43,15 @@ Test(perf_sizes, reads_lists_and_ranges_in_order)
 	int n = perf_sizes_parse("1-4,1M,3-12", got, 16);
 
 	cr_assert_eq(n, 7);
+	cr_assert_arr_eq(got, want, sizeof(want));
+}
+
+Test(perf_sizes, one_follows_zero)
+{
+	static const size_t want[] = { 0, 1, 2, 4, 0 };
+	size_t got[16];
+
+	cr_assert_eq(perf_sizes_parse("0-4,0", got, 16), 5);
 	cr_assert_arr_eq(got, want, sizeof(want));
 }
 

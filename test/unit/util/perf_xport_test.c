@@ -48,6 +48,7 @@ Test(perf_layout, small_messages_get_the_whole_window)
 	struct perf_layout lay;
 
 	perf_layout_init(&lay, 4 << 20, 64);
+	cr_assert_eq(perf_slots(&lay, 0), 64);
 	cr_assert_eq(perf_slots(&lay, 1), 64);
 	cr_assert_eq(perf_slots(&lay, 65536), 64);
 }

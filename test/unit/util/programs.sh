@@ -202,7 +202,7 @@ perf()
 	has out "DAT $2"
 	run 2 "$prog"
 	one_line datperf
-	run 2 "$prog" --local --sizes 0
+	run 2 "$prog" --local --sizes 2G
 	one_line datperf
 	run 2 "$prog" --local --tests send,fly
 	one_line datperf
@@ -269,6 +269,10 @@ options()
 	for form in "" -v --raw "-t send,write,read,mpi"; do
 		terminal 80 "$prog" "$*" "$form"
 	done
+	run 0 "$prog" "$@" -S 0,8
+	has out "^ *0 |  *[0-9.]*\*\{0,1\}  *0.0  *[1-9][0-9]* |  *-  *-  *- |  *-  *-  *-$"
+	run 0 "$prog" "$@" -S 0 --bidir --wait --raw --json
+	has out '"size": 0'
 	run 0 "$prog" "$@" --raw --histogram --csv
 	[ "$(grep -cE '^(ofi-tcp)?,tcp,(dat|raw),(send|write|read),(8|65536)(,[0-9.]+){22}$' "$tmp/out")" -eq 12 ] ||
 		fail "not twelve lines of values"
