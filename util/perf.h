@@ -205,6 +205,9 @@ struct perf_point {
 int perf_fail(struct perf_xport *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Whether @test can transfer @size bytes: RDMA and datagrams end with, or begin with, a mark. */
 bool perf_test_has_size(enum perf_test test, size_t size);
+#define PERF_LISTEN_TEXT 80
+/* Writes the begin of an error text: that a program cannot listen on @port; 0: any. */
+const char *perf_listen_text(unsigned int port, char *buf, size_t len);
 void perf_layout_init(struct perf_layout *lay, size_t size_max, unsigned int window);
 unsigned int perf_slots(const struct perf_layout *lay, size_t size);
 size_t perf_stride(size_t size);

@@ -17,7 +17,8 @@ const char *perf_dat_event_text(DAT_EVENT_NUMBER number)
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 		return "the peer refused the connection";
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		return "no listener at this address";
+		return "no listener at this address, or one with other options "
+		       "(--peers, --raw-only)";
 	case DAT_CONNECTION_EVENT_UNREACHABLE:
 		return "the host is unreachable";
 	case DAT_CONNECTION_EVENT_TIMED_OUT:
@@ -37,6 +38,7 @@ int perf_dat_listen(struct perf_xport *x, unsigned int *port)
 {
 	struct perf_dat *dat = perf_to_dat(x);
 	DAT_CONN_QUAL qual = *port;
+	char what[PERF_LISTEN_TEXT];
 	DAT_RETURN ret;
 
 	if (perf_dat_open_cm_evd(dat, DAT_EVD_CR_FLAG, &dat->cr_evd))
@@ -47,7 +49,7 @@ int perf_dat_listen(struct perf_xport *x, unsigned int *port)
 		ret = dat_psp_create_any(dat->ia, &qual, dat->cr_evd, DAT_PSP_CONSUMER_FLAG,
 					 &dat->psp);
 	if (ret != DAT_SUCCESS)
-		return perf_dat_fail(dat, "cannot listen", ret);
+		return perf_dat_fail(dat, perf_listen_text(*port, what, sizeof(what)), ret);
 	*port = (unsigned int)qual;
 	return 0;
 }

@@ -51,6 +51,7 @@ int perf_oob_listen(struct perf_oob *oob, struct perf_xport *x, unsigned int *po
 	const int on = 1;
 	struct sockaddr_in6 addr;
 	socklen_t len = sizeof(addr);
+	char what[PERF_LISTEN_TEXT];
 
 	oob->listener = any_address(&addr, *port);
 	if (oob->listener < 0)
@@ -59,7 +60,7 @@ int perf_oob_listen(struct perf_oob *oob, struct perf_xport *x, unsigned int *po
 	if (bind(oob->listener, (struct sockaddr *)&addr, sizeof(addr)) ||
 	    listen(oob->listener, 1) ||
 	    getsockname(oob->listener, (struct sockaddr *)&addr, &len))
-		return oob_fail(x, "cannot listen", errno);
+		return oob_fail(x, perf_listen_text(*port, what, sizeof(what)), errno);
 	*port = ntohs(addr.sin6_port);
 	return 0;
 }
@@ -124,7 +125,8 @@ int perf_oob_recv(struct perf_oob *oob, struct perf_xport *x, void *buf, size_t 
 		return 0;
 	if (n < 0 && errno == EAGAIN)
 		return oob_fail(x, "no answer from the peer", ETIMEDOUT);
-	return perf_fail(x, "the peer closed the connection, or is not a datperf of this version");
+	return perf_fail(x, "the peer closed the connection, is not a datperf of this version, or "
+			    "has other options (--peers, --raw-only)");
 }
 
 bool perf_oob_peer_closed(const struct perf_oob *oob)

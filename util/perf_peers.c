@@ -356,6 +356,17 @@ static int next_number(struct peers *p)
 	return run_in_child(p, serve) ? -1 : 1;
 }
 
+/* A client without --peers sends a request of its fabric, which may be shorter than a message. */
+static int check_client(struct peers *p)
+{
+	unsigned char begin[4];
+
+	if (recv(p->oob.fd, begin, sizeof(begin), MSG_PEEK | MSG_WAITALL) == sizeof(begin) &&
+	    perf_ctl_begins(begin))
+		return 0;
+	return perf_fail(p->x, "the client has no --peers, or is not a datperf of this version");
+}
+
 int perf_peers_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
 		      void *arg, char *err, size_t errlen)
 {
@@ -369,7 +380,7 @@ int perf_peers_server(const struct perf_opts *opts, void (*ready)(void *arg, uns
 		x.wait_client_ms = (int)opts->timeout_ms;
 	if (!perf_oob_listen(&p.oob, &x, &port)) {
 		ready(arg, port);
-		rc = perf_oob_accept(&p.oob, &x);
+		rc = perf_oob_accept(&p.oob, &x) ? -1 : check_client(&p);
 	}
 	do {
 		rc = rc < 0 ? rc : next_number(&p);
@@ -445,16 +456,19 @@ int perf_peers_client(const struct perf_opts *opts, char *err, size_t errlen)
 {
 	struct perf_xport x = { .timeout_ms = opts->timeout_ms, .blocking = opts->wait };
 	struct peers p = { .opts = opts, .x = &x, .time_ms = opts->time_ms };
+	const char *hint = "";
 	int rc;
 
 	perf_oob_init(&p.oob);
 	rc = perf_resolve(&x, opts->host, &p.addr);
-	if (!rc)
-		rc = perf_oob_connect(&p.oob, &x, (struct sockaddr *)&p.addr, opts->port);
+	if (!rc && perf_oob_connect(&p.oob, &x, (struct sockaddr *)&p.addr, opts->port)) {
+		hint = "; does the server have --peers?";
+		rc = -1;
+	}
 	if (!rc)
 		rc = run_all(&p);
 	perf_progress_clear();
 	perf_oob_close(&p.oob);
-	snprintf(err, errlen, "%s", x.err);
+	snprintf(err, errlen, "%s%s", x.err, hint);
 	return rc;
 }

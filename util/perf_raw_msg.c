@@ -89,7 +89,7 @@ static int raw_listen(struct perf_xport *x, unsigned int *port)
 {
 	struct perf_raw *raw = to_raw(x);
 	struct sockaddr_storage addr;
-	char service[16];
+	char service[16], what[PERF_LISTEN_TEXT];
 	size_t len = sizeof(addr);
 	int rc;
 
@@ -104,7 +104,7 @@ static int raw_listen(struct perf_xport *x, unsigned int *port)
 	if (!rc)
 		rc = fi_getname(&raw->pep->fid, &addr, &len);
 	if (rc)
-		return perf_raw_fail(raw, "cannot listen", rc);
+		return perf_raw_fail(raw, perf_listen_text(*port, what, sizeof(what)), rc);
 	/* sin_port and sin6_port have the same offset */
 	*port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
 	return 0;

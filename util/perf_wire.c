@@ -97,12 +97,20 @@ void perf_ctl_encode(const struct perf_ctl *ctl, unsigned char *buf)
 	memset(buf + PERF_ADDRESS_MAX, 0, PERF_CTL_LEN - PERF_ADDRESS_MAX - 56);
 }
 
+bool perf_ctl_begins(const void *buf)
+{
+	const unsigned char *in = buf;
+
+	return get(&in, 4) == CTL_MAGIC;
+}
+
 int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len)
 {
 	const unsigned char *in = buf;
 
-	if (len < PERF_CTL_LEN || get(&in, 4) != CTL_MAGIC)
+	if (len < PERF_CTL_LEN || !perf_ctl_begins(buf))
 		return -1;
+	in += 4;
 	ctl->type = (uint16_t)get(&in, 2);
 	ctl->kind = (uint16_t)get(&in, 2);
 	ctl->seed = (uint32_t)get(&in, 4);

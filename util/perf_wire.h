@@ -6,6 +6,7 @@
 #ifndef PERF_WIRE_H
 #define PERF_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -77,6 +78,8 @@ void perf_card_encode(const struct perf_card *card, unsigned char *buf);
 int perf_card_decode(struct perf_card *card, const void *buf, size_t len);
 
 void perf_ctl_encode(const struct perf_ctl *ctl, unsigned char *buf);
+/* Whether @buf, of at least 4 bytes, begins as a control message does. */
+bool perf_ctl_begins(const void *buf);
 int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len);
 
 #endif

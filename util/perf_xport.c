@@ -24,6 +24,16 @@ int perf_fail(struct perf_xport *x, const char *fmt, ...)
 	return -1;
 }
 
+const char *perf_listen_text(unsigned int port, char *buf, size_t len)
+{
+	if (port)
+		snprintf(buf, len, "cannot listen on port %u%s", port,
+			 port < IPPORT_RESERVED ? " (ports below 1024 need privileges)" : "");
+	else
+		snprintf(buf, len, "cannot listen");
+	return buf;
+}
+
 bool perf_test_has_size(enum perf_test test, size_t size)
 {
 	return size || test == PERF_SEND;

@@ -53,6 +53,17 @@ Test(perf_layout, small_messages_get_the_whole_window)
 	cr_assert_eq(perf_slots(&lay, 65536), 64);
 }
 
+Test(perf_listen_text, low_ports_need_privileges)
+{
+	char text[PERF_LISTEN_TEXT];
+
+	cr_expect_str_eq(perf_listen_text(0, text, sizeof(text)), "cannot listen");
+	cr_expect_str_eq(perf_listen_text(1023, text, sizeof(text)),
+			 "cannot listen on port 1023 (ports below 1024 need privileges)");
+	cr_expect_str_eq(perf_listen_text(1024, text, sizeof(text)),
+			 "cannot listen on port 1024");
+}
+
 Test(perf_fail, keeps_the_first_reason)
 {
 	struct perf_xport x = { .err = "" };

@@ -478,6 +478,27 @@ peers_apart()
 	rm "$tmp/server"
 }
 
+# Only one end has --peers: each end that gives up says so at once, without its --timeout.
+peers_at_one_end()
+{
+	set -- "$UTIL_DIR/datperf" -p $((port + 1)) -D ofi-tcp --timeout 50
+	for at in server client; do
+		mkfifo "$tmp/server"
+		"$@" --server $([ $at = client ] || echo --peers 1) 2>"$tmp/server" &
+		server=$!
+		exec 3<"$tmp/server"
+		read -r line <&3	# the server listens
+		run 1 timeout 20 "$@" -n 8 -S 8 $([ $at = server ] || echo --peers 1) 127.0.0.1
+		has err '^datperf: .*--peers'
+		[ $at = server ] || kill $server
+		wait $server
+		cat <&3 >"$tmp/err"
+		[ $at = client ] || has err '^datperf: the client has no --peers'
+		exec 3<&-
+		rm "$tmp/server"
+	done
+}
+
 raw()
 {
 	prog=$UTIL_DIR/datperf
@@ -564,6 +585,7 @@ peers datperf 2.0
 peers datperf1 1.2
 slow_server
 peers_apart
+peers_at_one_end
 options datperf
 options datperf1
 datagrams
