@@ -307,7 +307,7 @@ static int run_size(struct client *c, struct perf_row *row)
 static int run_all(struct client *c)
 {
 	const struct perf_opts *opts = c->opts;
-	int i, t;
+	int i, t, n = 0, rc = 0;
 
 	for (i = 0; i < opts->nsizes; i++)
 		for (t = 0; t < PERF_NTESTS; t++)
@@ -315,15 +315,21 @@ static int run_all(struct client *c)
 				c->all += 2 * (unsigned int)opts->repeat;
 	perf_stop_catch();
 	perf_out_begin(opts, &c->fabric);
-	for (i = 0; i < opts->nsizes; i++) {
-		c->rows[i].size = opts->sizes[i];
-		if (run_size(c, &c->rows[i]))
-			break;
-		perf_out_row(opts, &c->fabric, &c->rows[i]);
+	/* a row is printed when the next one is known, because that may show that it stands out */
+	for (i = 0; !rc && i <= opts->nsizes; i++) {
+		if (i < opts->nsizes) {
+			c->rows[i].size = opts->sizes[i];
+			rc = run_size(c, &c->rows[i]);
+			n += !rc;
+		}
+		if (!i)
+			continue;
+		perf_rows_mark(c->rows, i - 1, n);
+		perf_out_row(opts, &c->fabric, &c->rows[i - 1]);
 	}
-	if (i < opts->nsizes && !perf_stop)
+	if (rc && !perf_stop)
 		return -1;
-	c->own.nsizes = i;
+	c->own.nsizes = n;
 	perf_out_end(opts, &c->fabric, c->rows);
 	return 0;
 }

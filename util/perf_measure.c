@@ -298,3 +298,32 @@ void perf_series_sum(struct perf_series *s, const struct perf_point *point, int 
 	cell->bw_sent = s->sent;
 	cell->bw_lost = s->lost;
 }
+
+static double us_per_message(const struct perf_cell *cell)
+{
+	return cell->rate > 0 ? 1e6 / cell->rate : 0;
+}
+
+void perf_rows_mark(struct perf_row *rows, int i, int n)
+{
+	static const struct perf_row none;
+	const struct perf_row *smaller = i > 0 ? &rows[i - 1] : &none, *larger = &rows[i + 1];
+	const struct perf_cell *below, *above;
+	struct perf_cell *cell;
+	int t, s;
+
+	if (i + 1 >= n || larger->size <= rows[i].size || smaller->size > rows[i].size)
+		return;
+	for (t = 0; t < PERF_NTESTS; t++) {
+		for (s = 0; s < PERF_NSIDES; s++) {
+			cell = &rows[i].cell[t][s];
+			below = &smaller->cell[t][s];
+			above = &larger->cell[t][s];
+			cell->lat_scatters |= perf_stands_out(cell->lat.median, below->lat.median,
+							      above->lat.median);
+			cell->bw_scatters |=
+				perf_stands_out(us_per_message(cell), us_per_message(below),
+						us_per_message(above));
+		}
+	}
+}

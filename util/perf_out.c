@@ -317,10 +317,10 @@ void perf_out_end(const struct perf_opts *opts, const struct perf_fabric *fabric
 	if (opts->json)
 		perf_out_json(opts, fabric, rows);
 	if (marked)
-		printf("* unsteady: the median is more than twice the minimum, the 99th "
-		       "percentile\n"
-		       "  more than eight times the median, or repetitions differ by more than "
-		       "half;\n"
-		       "  other work on the machine may be the reason (see --repeat, --verbose)\n");
+		fputs("* unsteady: the median is more than twice the minimum, the 99th percentile\n"
+		      "  more than eight times the median, repetitions differ by more than half,\n"
+		      "  or a size takes more than four times as long as both of its neighbours;\n"
+		      "  other work on the machine may be the reason (see --repeat, --verbose)\n",
+		      stdout);
 	marked = false;
 }

@@ -155,6 +155,11 @@ bool perf_repeats_scatter(const double *values, int n)
 	return n > 1 && values[n - 1] > 1.5 * values[0];
 }
 
+bool perf_stands_out(double value, double smaller, double larger)
+{
+	return value > 4 * smaller && value > 4 * larger && larger > 0;
+}
+
 void perf_hist_add(struct perf_hist *hist, double ns)
 {
 	int bin = ns > 1 ? (int)(4 * log2(ns)) : 0;

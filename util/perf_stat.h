@@ -80,6 +80,12 @@ bool perf_lat_scatters(const struct perf_lat *lat);
 /* Whether the largest of @n sorted values is more than half again as large as the least. */
 bool perf_repeats_scatter(const double *values, int n);
 
+/*
+ * Whether a size, which took @value, took more than four times as long as both the next @smaller
+ * (0: there is none) and the next @larger size.
+ */
+bool perf_stands_out(double value, double smaller, double larger);
+
 void perf_hist_add(struct perf_hist *hist, double ns);
 /* Lower bound of a bin in microseconds; that of the first is 0. */
 double perf_hist_bound(int bin);

@@ -354,3 +354,67 @@ Test(perf_measure, histogram_has_no_sample_of_the_warm_up)
 	once(1);
 	cr_expect_eq(sum, series.iters);
 }
+
+/*
+ * Neighbours
+ */
+
+/* Rows in which the figures of the second stand out. */
+static void three_rows(struct perf_row rows[3])
+{
+	struct perf_cell *cell;
+	int i;
+
+	memset(rows, 0, 3 * sizeof(rows[0]));
+	for (i = 0; i < 3; i++) {
+		rows[i].size = 8u << i;
+		cell = &rows[i].cell[PERF_WRITE][PERF_SIDE_RAW];
+		cell->lat.median = i == 1 ? 20 : 1;
+		cell->rate = i == 1 ? 1000 : 20000;
+	}
+}
+
+static bool is_marked(const struct perf_row *row)
+{
+	const struct perf_cell *cell = &row->cell[PERF_WRITE][PERF_SIDE_RAW];
+
+	cr_expect_eq(cell->lat_scatters, cell->bw_scatters);
+	cr_expect(!row->cell[PERF_SEND][PERF_SIDE_DAT].lat_scatters);
+	return cell->lat_scatters;
+}
+
+Test(perf_measure, a_row_that_stands_out_is_marked)
+{
+	struct perf_row rows[3];
+	int i;
+
+	three_rows(rows);
+	for (i = 0; i < 3; i++)
+		perf_rows_mark(rows, i, 3);
+	cr_expect(!is_marked(&rows[0]));
+	cr_expect(is_marked(&rows[1]));
+	cr_expect(!is_marked(&rows[2]));
+}
+
+Test(perf_measure, the_first_row_has_one_neighbour)
+{
+	struct perf_row rows[3];
+
+	three_rows(rows);
+	perf_rows_mark(rows + 1, 0, 2);
+	cr_expect(is_marked(&rows[1]));
+}
+
+Test(perf_measure, without_a_larger_size_nothing_is_marked)
+{
+	struct perf_row rows[3];
+
+	three_rows(rows);
+	perf_rows_mark(rows, 1, 2);
+	rows[2].size = 16;
+	perf_rows_mark(rows, 1, 3);
+	rows[2].size = 32;
+	rows[0].size = 1024;
+	perf_rows_mark(rows, 1, 3);
+	cr_expect(!is_marked(&rows[1]));
+}

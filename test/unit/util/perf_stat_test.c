@@ -187,6 +187,16 @@ Test(perf_lat, repetitions_scatter)
 	cr_expect(!perf_repeats_scatter((const double[]){ 5 }, 1));
 }
 
+Test(perf_lat, stands_out_from_both_neighbours)
+{
+	cr_expect(perf_stands_out(4.1, 1, 1));
+	cr_expect(!perf_stands_out(4, 1, 1));
+	cr_expect(!perf_stands_out(4.1, 1, 2));
+	cr_expect(!perf_stands_out(4.1, 2, 1));
+	cr_expect(perf_stands_out(4.1, 0, 1));
+	cr_expect(!perf_stands_out(4.1, 1, 0));
+}
+
 Test(perf_lat, half_round_trips)
 {
 	uint64_t samples[] = { 10000, 30000, 20000 };
