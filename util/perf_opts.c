@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The command line of datperf. */
-#include "datperf.h"
+#include "perf_plot.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -81,7 +81,7 @@ static const char help_text[] =
 	"Usage: datperf --local [options]       both ends on this machine\n"
 	"       datperf --server [options]      serve a client\n"
 	"       datperf [options] HOST          measure against the server on HOST\n"
-	"       datperf --plot SVG --from JSON...   draw saved results\n"
+	"       datperf --plot FILE --from JSON...  draw saved results\n"
 	"\n"
 	"Measures latency and bandwidth of DAT send, RDMA write, RDMA read and datagrams.\n"
 	"\n"
@@ -116,7 +116,7 @@ static const char help_text[] =
 	"      --histogram      also print how the latencies are distributed\n"
 	"  -j, --json           print JSON instead of a table\n"
 	"      --csv            print comma-separated values instead of a table\n"
-	"      --plot SVG       also draw latency and bandwidth to this file, by gnuplot\n"
+	"      --plot FILE      also draw latency and bandwidth by gnuplot: .svg or .png\n"
 	"      --from           draw the files with saved JSON that follow\n"
 	"  -v, --verbose        also print minimum, percentiles and processor time\n"
 	"  -h, --help           print this help\n"
@@ -288,6 +288,14 @@ static int endpoint_option(struct perf_opts *opts, const char *text)
 	return -1;
 }
 
+static int plot_option(struct perf_opts *opts, const char *text)
+{
+	opts->plot = text;
+	if (perf_plot_terminal(text))
+		return -1;
+	return usage("the picture of --plot must end with .svg or .png, not \"%s\"", text);
+}
+
 static int role_option(struct perf_opts *opts, enum perf_role role)
 {
 	if (opts->role != PERF_ROLE_NONE && opts->role != role)
@@ -373,8 +381,7 @@ static int one_option(struct perf_opts *opts, int opt)
 		opts->provider = optarg;
 		return -1;
 	case OPT_PLOT:
-		opts->plot = optarg;
-		return -1;
+		return plot_option(opts, optarg);
 	case OPT_ENDPOINT:
 		return endpoint_option(opts, optarg);
 	case OPT_PERCENTILE:

@@ -132,7 +132,19 @@ static int draw(const struct perf_plot *plot, int out, char *err, size_t errlen)
 	return finish(pid, err, errlen);
 }
 
-int perf_plot_draw(const struct perf_plot *plot, const char *path, char *err, size_t errlen)
+const char *perf_plot_terminal(const char *path)
+{
+	const char *suffix = strrchr(path, '.');
+
+	if (suffix && !strcmp(suffix, ".svg"))
+		return "svg font 'sans-serif,14'";
+	/* a point of this terminal is larger than a pixel */
+	if (suffix && !strcmp(suffix, ".png"))
+		return "pngcairo font 'sans-serif,10'";
+	return NULL;
+}
+
+int perf_plot_draw(struct perf_plot *plot, const char *path, char *err, size_t errlen)
 {
 	size_t len = strlen(path) + sizeof(".part");
 	char *part = malloc(len);
@@ -140,6 +152,7 @@ int perf_plot_draw(const struct perf_plot *plot, const char *path, char *err, si
 
 	if (!part)
 		return plot_fail(err, errlen, path, ENOMEM);
+	plot->terminal = perf_plot_terminal(path);
 	snprintf(part, len, "%s.part", path);
 	/* gnuplot may exit before it has read its whole input */
 	signal(SIGPIPE, SIG_IGN);

@@ -20,6 +20,7 @@ struct perf_curve {
 };
 
 struct perf_plot {
+	const char *terminal; /* see perf_plot_terminal() */
 	char title[512];
 	char run[PERF_FILES_MAX][256]; /* names of the runs; not drawn if there is only one */
 	int nruns;
@@ -35,6 +36,8 @@ struct perf_plot {
 void perf_plot_add(struct perf_plot *plot, enum perf_test test, enum perf_side side,
 		   const struct perf_plot_point *point);
 
+/* gnuplot's terminal, with its font, that draws a file with the suffix of @path; NULL: none. */
+const char *perf_plot_terminal(const char *path);
 /* Writes the program for gnuplot. */
 void perf_plot_script(const struct perf_plot *plot, FILE *out);
 
@@ -42,8 +45,8 @@ void perf_plot_script(const struct perf_plot *plot, FILE *out);
 
 /* Checks that gnuplot can be run. */
 int perf_plot_check(char *err, size_t errlen);
-/* Draws @plot as SVG to @path, which is replaced only on success. */
-int perf_plot_draw(const struct perf_plot *plot, const char *path, char *err, size_t errlen);
+/* Draws @plot to @path, which is replaced only on success. */
+int perf_plot_draw(struct perf_plot *plot, const char *path, char *err, size_t errlen);
 /* Draws the rows of this run. */
 int perf_plot_rows(const struct perf_opts *opts, const struct perf_fabric *fabric,
 		   const struct perf_row *rows, char *err, size_t errlen);

@@ -5,6 +5,7 @@
 int perf_plot_files(const struct perf_opts *opts, char *err, size_t errlen)
 {
 	(void)opts;
-	snprintf(err, errlen, "--from: this datperf was built without json-c");
+	snprintf(err, errlen, "--from: this datperf was built without json-c: install "
+		 "libjson-c-dev (json-c-devel) and build it again");
 	return -1;
 }

@@ -155,8 +155,8 @@ void perf_plot_script(const struct perf_plot *plot, FILE *out)
 	double low = (double)keys / height, high = 0.93 - low;
 
 	fprintf(out, "set encoding utf8\n"
-		     "set terminal svg size %d,%d font 'sans-serif,14' background 'white'\n",
-		WIDTH, height);
+		     "set terminal %s size %d,%d background 'white'\n",
+		plot->terminal, WIDTH, height);
 	for (i = 0; i < plot->ncurves; i++)
 		data(&plot->curve[i], i, out);
 	fprintf(out, "set multiplot title ");

@@ -220,9 +220,18 @@ Test(perf_opts, several_connections_are_for_dat)
 
 Test(perf_opts, plot)
 {
+	static const char *const bad[] = { "a", "a.pdf", "a.svg.gz", "svg", "a.png/b" };
+	char line[64];
+	size_t i;
+
 	cr_expect_eq(parse("-l --plot a.svg"), GO_ON);
 	cr_expect_str_eq(opts.plot, "a.svg");
 	cr_expect(!opts.from);
+	cr_expect_eq(parse("-l --plot a.b.png"), GO_ON);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(line, sizeof(line), "-l --plot %s", bad[i]);
+		check_refused(line, "must end with .svg or .png");
+	}
 	check_refused("-s --plot a.svg", "--plot is for clients");
 	check_refused("-l --peers 1 --plot a.svg", "--plot is for clients");
 }

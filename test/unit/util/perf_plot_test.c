@@ -30,6 +30,7 @@ static void set_up(void)
 {
 	cr_assert(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/picture.svg", dir);
+	plot.terminal = perf_plot_terminal(path);
 	plot.nruns = 1;
 	strcpy(plot.title, "a title");
 	add(PERF_SEND, PERF_SIDE_DAT, 8, 1.5, 100);
@@ -170,6 +171,17 @@ Test(perf_plot, gnuplot_gets_the_program_and_its_output_is_the_file)
 	gnuplot("[ \"$1\" = - ] && echo '<svg>' && cat");
 	cr_expect_eq(perf_plot_draw(&plot, path, err, sizeof(err)), 0, "%s", err);
 	check_file("<svg>\nset encoding utf8\n");
+}
+
+Test(perf_plot, the_suffix_selects_the_terminal)
+{
+	strcpy(strrchr(path, '.'), ".png");
+	gnuplot("cat");
+	cr_expect_eq(perf_plot_draw(&plot, path, err, sizeof(err)), 0, "%s", err);
+	check_has("\nset terminal pngcairo ");
+	strcpy(strrchr(path, '.'), ".svg");
+	cr_expect_eq(perf_plot_draw(&plot, path, err, sizeof(err)), 0, "%s", err);
+	check_has("\nset terminal svg ");
 }
 
 Test(perf_plot, failure_leaves_an_earlier_file)

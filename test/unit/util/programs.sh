@@ -375,9 +375,11 @@ plot()
 	for text in 'bare libfabric write' 'latency (µs)' 'ofi-tcp on tcp'; do
 		grep -q "$text" "$tmp/a.svg" || fail "no \"$text\" in the picture"
 	done
+	run 0 "$prog" --local -D ofi-tcp -S 8,64K -n 20 --plot "$tmp/a.png"
+	[ "$(head -c 4 "$tmp/a.png" | tr -d '\211')" = PNG ] || fail "no PNG"
 	run 1 "$prog" --plot "$tmp/b.svg" --from "$tmp/a.json" "$tmp/none.json"
 	one_line datperf
-	if grep -q "without json-c" "$tmp/err"; then
+	if grep -q "without json-c: install libjson-c-dev" "$tmp/err"; then
 		return 0
 	fi
 	has err "none.json"
