@@ -452,7 +452,7 @@ static int parse_pid(const char *text, pid_t *pid)
 	errno = 0;
 	v = strtol(text, &end, 10);
 	if (errno || end == text || *end || v < 1 || v > INT_MAX) {
-		fprintf(stderr, "datinfo: \"%s\" is not a process ID\n", text);
+		fprintf(stderr, "datinfo: --counters takes a process ID, not \"%s\"\n", text);
 		return EXIT_USAGE;
 	}
 	*pid = (pid_t)v;
@@ -465,7 +465,8 @@ static int parse_port(const char *text, unsigned *port)
 	unsigned long v = strtoul(text, &end, 10);
 
 	if (end == text || *end || !v || v > UINT16_MAX) {
-		fprintf(stderr, "datinfo: \"%s\" is not a port\n", text);
+		fprintf(stderr, "datinfo: --port takes a number from 1 to %u, not \"%s\"\n",
+			UINT16_MAX, text);
 		return EXIT_USAGE;
 	}
 	*port = (unsigned)v;

@@ -105,6 +105,10 @@ info()
 	prog=$UTIL_DIR/$1
 	run 2 "$prog" --counters nobody
 	one_line datinfo
+	has err '--counters takes a process ID, not "nobody"'
+	run 2 "$prog" --doctor --port 65536 localhost
+	one_line datinfo
+	has err '--port takes a number from 1 to 65535, not "65536"'
 	run 1 "$prog" --counters 1
 	one_line datinfo
 	run 0 "$prog" --help
