@@ -8,6 +8,7 @@
 #define DATPERF_PORT 62050
 #define DATPERF_SIZES "1-4M"
 #define DATPERF_UD_SIZES "1-64K"
+#define DATPERF_ATOMIC_SIZES "8"
 #define PERF_TIME_MAX 60000
 /* --from: the most files */
 #define PERF_FILES_MAX 8

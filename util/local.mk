@@ -134,7 +134,7 @@ if HAVE_HWLOC
 datinfo_cppflags += -DUSES_HWLOC
 endif
 
-util_datinfo_SOURCES = $(datinfo_files) util/perf_dat_ud.c
+util_datinfo_SOURCES = $(datinfo_files) util/perf_dat_ext.c util/perf_dat_ud.c
 util_datinfo_CPPFLAGS = -DDAT_API=2 $(datinfo_cppflags)
 util_datinfo_LDADD = util/libutil.la libdat2.la -lm
 util_datinfo1_SOURCES = $(datinfo_files)
@@ -142,7 +142,7 @@ util_datinfo1_CPPFLAGS = -DDAT_API=1 $(datinfo_cppflags)
 util_datinfo1_LDADD = util/libutil.la libdat.la -lm
 
 # Only --raw needs libfabric.
-util_datperf_SOURCES = $(datperf_files) util/perf_dat_ud.c
+util_datperf_SOURCES = $(datperf_files) util/perf_dat_ext.c util/perf_dat_ud.c
 util_datperf_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 util_datperf_LDADD = util/libutil.la libdat2.la $(LIBFABRIC_LIBS) -lm
 util_datperf1_SOURCES = $(datperf_files)

@@ -20,6 +20,9 @@ enum perf_test {
 	PERF_WRITE,
 	PERF_READ,
 	PERF_MPI, /* eager writes to buffers that the target polls, with credits */
+	PERF_IMM, /* writes with immediate data */
+	PERF_FADD, /* fetch-and-add */
+	PERF_CSWAP, /* compare-and-swap */
 	PERF_UD, /* datagrams */
 	PERF_NTESTS
 };
@@ -56,6 +59,7 @@ enum perf_side {
 struct perf_comp {
 	uint64_t cookie; /* PERF_COOKIE_* */
 	uint64_t len;	 /* bytes received; undefined for other operations */
+	uint32_t imm;	 /* immediate data, of a receive with such */
 };
 
 /*
@@ -98,6 +102,24 @@ struct perf_ud_ops {
 	void (*close)(struct perf_xport *x);
 };
 
+#define PERF_ATOMIC_LEN 8
+
+/*
+ * Operations of DAT's InfiniBand extension. @off is an offset into x->mem, where atomics store the
+ * previous value, @roff into the peer's memory. Functions return as those of struct perf_ops.
+ */
+struct perf_ext_ops {
+	/* Fails if the device lacks the operation of @test. */
+	int (*check)(struct perf_xport *x, enum perf_test test);
+	/* Also completes a receive of the peer. */
+	int (*post_write_imm)(struct perf_xport *x, size_t off, size_t len, size_t roff,
+			      uint32_t imm, uint64_t cookie);
+	int (*post_fadd)(struct perf_xport *x, size_t off, size_t roff, uint64_t add,
+			 uint64_t cookie);
+	int (*post_cswap)(struct perf_xport *x, size_t off, size_t roff, uint64_t compare,
+			  uint64_t swap, uint64_t cookie);
+};
+
 /*
  * A transport. One thread at a time makes all calls. Functions that return int return 0, or a
  * negative value with an error text in x->err. The posting functions may also return -EAGAIN: poll
@@ -133,6 +155,7 @@ struct perf_ops {
 	/* Releases everything, in any state of x. */
 	void (*close)(struct perf_xport *x);
 	const struct perf_ud_ops *ud; /* NULL: no datagrams */
+	const struct perf_ext_ops *ext; /* NULL: none */
 };
 
 #define PERF_WAIT_MS 200
@@ -214,6 +237,15 @@ size_t perf_stride(size_t size);
 int perf_mem_alloc(struct perf_xport *x);
 void perf_mem_free(struct perf_xport *x);
 uint64_t perf_now_ns(void);
+static inline bool perf_is_atomic(unsigned int test)
+{
+	return test == PERF_FADD || test == PERF_CSWAP;
+}
+/* Whether @test uses struct perf_ext_ops. */
+static inline bool perf_is_ext(unsigned int test)
+{
+	return test == PERF_IMM || perf_is_atomic(test);
+}
 /* Processor time of all threads of this process. */
 uint64_t perf_cpu_ns(void);
 /* Decodes the peer's greeting; fails if the peer is not a datperf of this version. */

@@ -149,6 +149,22 @@ static int connect_threads(struct client *c)
 	return 0;
 }
 
+/* Fails if a test needs an operation of the extension that @x lacks. */
+static int check_tests(struct client *c, struct perf_xport *x)
+{
+	int t;
+
+	for (t = 0; t < PERF_NTESTS; t++) {
+		if (!c->opts->test[t] || !perf_is_ext(t))
+			continue;
+		if (!x->ops->ext)
+			return perf_fail(x, "the test %s needs DAT 2.0", perf_test_name(t));
+		if (x->ops->ext->check(x, t))
+			return -1;
+	}
+	return 0;
+}
+
 static int connect_sides(struct client *c)
 {
 	const bool *side = c->opts->side;
@@ -156,7 +172,7 @@ static int connect_sides(struct client *c)
 
 	c->current = side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
 	x = side_new(c, c->current, NULL);
-	if (!x || x->ops->open(x))
+	if (!x || x->ops->open(x) || check_tests(c, x))
 		return -1;
 	if (c->current == PERF_SIDE_DAT)
 		perf_dat_fabric(x, &c->fabric);

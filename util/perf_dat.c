@@ -13,17 +13,22 @@
 #define ASYNC_QLEN 16
 #define CONN_QLEN 8
 
-/* A call that differs between the two API versions. */
+/* What differs between the two API versions. */
 #if DAT_VERSION_MAJOR >= 2
-#define LMR_CREATE(ia, mem, len, pz, lmr, lctx, rctx)                                 \
-	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz, DAT_MEM_PRIV_ALL_FLAG, \
-		       DAT_VA_TYPE_VA, lmr, lctx, rctx, NULL, NULL)
-#define UD_OPS (&perf_dat_ud_ops)
-#else
-#define LMR_CREATE(ia, mem, len, pz, lmr, lctx, rctx)                                            \
-	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz, DAT_MEM_PRIV_ALL_FLAG, lmr, lctx, \
+#include <dat2/dat_ib_extensions.h>
+#define ATOMICS(attr) \
+	((attr)->extension_supported == DAT_EXTENSION_IB ? DAT_IB_MEM_PRIV_REMOTE_ATOMIC : 0)
+#define LMR_CREATE(ia, mem, len, pz, priv, lmr, lctx, rctx)                                     \
+	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz, priv, DAT_VA_TYPE_VA, lmr, lctx, \
 		       rctx, NULL, NULL)
+#define UD_OPS (&perf_dat_ud_ops)
+#define EXT_OPS (&perf_dat_ext_ops)
+#else
+#define ATOMICS(attr) 0
+#define LMR_CREATE(ia, mem, len, pz, priv, lmr, lctx, rctx) \
+	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz, priv, lmr, lctx, rctx, NULL, NULL)
 #define UD_OPS NULL
+#define EXT_OPS NULL
 #endif
 
 int perf_dat_fail(struct perf_dat *dat, const char *what, DAT_RETURN ret)
@@ -132,7 +137,9 @@ static int dat_register(struct perf_dat *dat)
 	DAT_RMR_CONTEXT remote;
 	DAT_RETURN ret;
 
-	ret = LMR_CREATE(dat->ia, region, dat->x.lay.total, dat->pz, &dat->lmr, &local, &remote);
+	ret = LMR_CREATE(dat->ia, region, dat->x.lay.total, dat->pz,
+			 DAT_MEM_PRIV_ALL_FLAG | ATOMICS(&dat->ia_attr), &dat->lmr, &local,
+			 &remote);
 	if (ret != DAT_SUCCESS)
 		return perf_dat_fail(dat, "dat_lmr_create", ret);
 	dat->local.lmr_context = local;
@@ -268,6 +275,7 @@ static const struct perf_ops dat_ops = {
 	.disconnect = perf_dat_disconnect,
 	.close = dat_close,
 	.ud = UD_OPS,
+	.ext = EXT_OPS,
 };
 
 struct perf_xport *perf_dat_new(const char *device)

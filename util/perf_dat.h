@@ -6,6 +6,7 @@
  *	perf_dat_cm.c		connections
  *	perf_dat_io.c		data transfers
  *	perf_dat_ud.c		datagrams
+ *	perf_dat_ext.c		immediate data and atomics
  *	perf_peers_dat.c	the connections of --peers
  */
 #ifndef PERF_DAT_H
@@ -52,6 +53,31 @@ static inline struct perf_dat *perf_to_dat(struct perf_xport *x)
 	return (struct perf_dat *)x;
 }
 
+/* Names that differ between the two API versions. */
+#if DAT_VERSION_MAJOR >= 2
+#define RMR_ADDRESS(triplet) ((triplet).virtual_address)
+#else
+#define RMR_ADDRESS(triplet) ((triplet).target_address)
+#endif
+
+static inline DAT_LMR_TRIPLET perf_dat_local(const struct perf_dat *dat, size_t off, size_t len)
+{
+	DAT_LMR_TRIPLET iov = dat->local;
+
+	iov.virtual_address = (uintptr_t)(dat->x.mem + off);
+	iov.segment_length = len;
+	return iov;
+}
+
+static inline DAT_RMR_TRIPLET perf_dat_remote(const struct perf_dat *dat, size_t off, size_t len)
+{
+	DAT_RMR_TRIPLET iov = dat->remote;
+
+	RMR_ADDRESS(iov) = dat->raddr + off;
+	iov.segment_length = len;
+	return iov;
+}
+
 /* Functions that return int return 0, or -1 with an error text in x->err. */
 
 /* perf_dat.c */
@@ -85,6 +111,9 @@ void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf
 
 /* perf_dat_ud.c: not in datperf1 */
 extern const struct perf_ud_ops perf_dat_ud_ops;
+
+/* perf_dat_ext.c: not in datperf1 */
+extern const struct perf_ext_ops perf_dat_ext_ops;
 
 /* perf_dat_io.c */
 int perf_dat_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);

@@ -2,35 +2,18 @@
 /* datperf's DAT side: data transfers. Uses only the public API; one source for both versions. */
 #include "perf_dat.h"
 
-/* Names that differ between the two API versions. */
 #if DAT_VERSION_MAJOR >= 2
-#define RMR_ADDRESS(triplet) ((triplet).virtual_address)
+#include <dat2/dat_ib_extensions.h>
+#define IMMEDIATE(event) \
+	(((const DAT_IB_EXTENSION_EVENT_DATA *)(event).event_extension_data)->val.immed.data)
 #else
-#define RMR_ADDRESS(triplet) ((triplet).target_address)
+#define IMMEDIATE(event) 0
 #endif
-
-static inline DAT_LMR_TRIPLET local_iov(const struct perf_dat *dat, size_t off, size_t len)
-{
-	DAT_LMR_TRIPLET iov = dat->local;
-
-	iov.virtual_address = (uintptr_t)(dat->x.mem + off);
-	iov.segment_length = len;
-	return iov;
-}
-
-static inline DAT_RMR_TRIPLET remote_iov(const struct perf_dat *dat, size_t off, size_t len)
-{
-	DAT_RMR_TRIPLET iov = dat->remote;
-
-	RMR_ADDRESS(iov) = dat->raddr + off;
-	iov.segment_length = len;
-	return iov;
-}
 
 int perf_dat_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_dat *dat = perf_to_dat(x);
-	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
+	DAT_LMR_TRIPLET iov = perf_dat_local(dat, off, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
@@ -41,7 +24,7 @@ int perf_dat_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t co
 int perf_dat_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_dat *dat = perf_to_dat(x);
-	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
+	DAT_LMR_TRIPLET iov = perf_dat_local(dat, off, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
@@ -52,8 +35,8 @@ int perf_dat_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t co
 int perf_dat_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_dat *dat = perf_to_dat(x);
-	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
-	DAT_RMR_TRIPLET target = remote_iov(dat, roff, len);
+	DAT_LMR_TRIPLET iov = perf_dat_local(dat, off, len);
+	DAT_RMR_TRIPLET target = perf_dat_remote(dat, roff, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
@@ -64,8 +47,8 @@ int perf_dat_post_write(struct perf_xport *x, size_t off, size_t len, size_t rof
 int perf_dat_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_dat *dat = perf_to_dat(x);
-	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
-	DAT_RMR_TRIPLET source = remote_iov(dat, roff, len);
+	DAT_LMR_TRIPLET iov = perf_dat_local(dat, off, len);
+	DAT_RMR_TRIPLET source = perf_dat_remote(dat, roff, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
@@ -142,5 +125,7 @@ int perf_dat_poll(struct perf_xport *x, struct perf_comp *comp)
 		return perf_dat_dto_error(dat, dto->status);
 	comp->cookie = dto->user_cookie.as_64;
 	comp->len = dto->transfered_length;
+	if (event.event_number != DAT_DTO_COMPLETION_EVENT)
+		comp->imm = IMMEDIATE(event);
 	return 1;
 }

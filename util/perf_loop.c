@@ -51,10 +51,21 @@ static inline void select_lane(struct perf_run *r, uint64_t i)
 		r->x->ops->select(r->x, (unsigned int)(i % r->x->lanes));
 }
 
+/* A message that completes a receive: a send, or a write with immediate data. */
+static inline int try_send(struct perf_run *r, uint64_t i)
+{
+	struct perf_xport *x = r->x;
+
+	select_lane(r, i);
+	if (r->test == PERF_IMM)
+		return x->ops->ext->post_write_imm(x, tx_off(r, i), r->size, rx_off(r, i),
+						   (uint32_t)i, PERF_COOKIE_TX);
+	return x->ops->post_send(x, tx_off(r, i), r->size, PERF_COOKIE_TX);
+}
+
 static inline int post_send(struct perf_run *r, uint64_t i)
 {
-	select_lane(r, i);
-	RUN_POST(r, r->x->ops->post_send(r->x, tx_off(r, i), r->size, PERF_COOKIE_TX));
+	RUN_POST(r, try_send(r, i));
 	return 0;
 }
 
@@ -77,6 +88,24 @@ static inline int post_read(struct perf_run *r, uint64_t i)
 	select_lane(r, i);
 	RUN_POST(r,
 		 r->x->ops->post_read(r->x, rx_off(r, i), r->size, tx_off(r, i), PERF_COOKIE_TX));
+	return 0;
+}
+
+/*
+ * Adds 1 to the first word of the peer's send area. A compare-and-swap does so if atomics execute
+ * in the order of their posts.
+ */
+static inline int post_atomic(struct perf_run *r, uint64_t i)
+{
+	const struct perf_ext_ops *ext = r->x->ops->ext;
+	const size_t off = rx_off(r, i), word = r->x->lay.tx;
+	const uint64_t before = r->seed + i;
+
+	select_lane(r, i);
+	if (r->test == PERF_FADD)
+		RUN_POST(r, ext->post_fadd(r->x, off, word, 1, PERF_COOKIE_TX));
+	else
+		RUN_POST(r, ext->post_cswap(r->x, off, word, before, before + 1, PERF_COOKIE_TX));
 	return 0;
 }
 
@@ -189,20 +218,26 @@ static int send_bw_server(struct perf_run *r)
  */
 static int send_both_ways(struct perf_run *r)
 {
-	struct perf_xport *x = r->x;
 	uint64_t posted = 0;
 	int rc;
 
 	while (r->tx < r->iters || r->rx < r->iters) {
-		for (rc = 0; !rc && posted < r->iters && posted - r->tx < r->slots; posted += !rc) {
-			select_lane(r, posted);
-			rc = x->ops->post_send(x, tx_off(r, posted), r->size, PERF_COOKIE_TX);
-		}
+		for (rc = 0; !rc && posted < r->iters && posted - r->tx < r->slots; posted += !rc)
+			rc = try_send(r, posted);
 		if (rc && rc != -EAGAIN)
 			return -1;
 		if (perf_run_step(r) || perf_run_refill(r, r->rx + r->slots))
 			return -1;
 	}
+	return 0;
+}
+
+/* As stream(), but ends when the server reports that its operations are complete too. */
+static int stream_both_ways(struct perf_run *r, int (*post)(struct perf_run *, uint64_t))
+{
+	if (stream(r, post))
+		return -1;
+	RUN_UNTIL(r, r->x->crx > 0);
 	return 0;
 }
 
@@ -248,7 +283,8 @@ static int send_verify_server(struct perf_run *r)
 		end = i + batch < r->iters ? i + batch : r->iters;
 		RUN_UNTIL(r, r->rx >= end);
 		for (; i < end; i++) {
-			if (r->rx_len != r->size)
+			if (r->rx_len != r->size ||
+			    (r->test == PERF_IMM && batch == 1 && r->rx_imm != i))
 				r->bad++;
 			else
 				verify_slot(r, rx_off(r, i), i);
@@ -341,10 +377,7 @@ static int write_bw_client(struct perf_run *r)
 
 static int write_bidir_client(struct perf_run *r)
 {
-	if (stream(r, post_write))
-		return -1;
-	RUN_UNTIL(r, r->x->crx > 0);
-	return 0;
+	return stream_both_ways(r, post_write);
 }
 
 static int write_verify_client(struct perf_run *r)
@@ -366,12 +399,13 @@ static void write_verify_fini(struct perf_run *r)
 
 /* --- read --------------------------------------------------------------- */
 
-static int read_lat_client(struct perf_run *r)
+/* One operation after the other, in which the server takes no part. */
+static inline int lat_client(struct perf_run *r, int (*post)(struct perf_run *, uint64_t))
 {
 	uint64_t i, last = perf_now_ns(), now;
 
 	for (i = 0; i < r->iters; i++) {
-		if (post_read(r, i))
+		if (post(r, i))
 			return -1;
 		RUN_UNTIL(r, r->tx > i);
 		now = perf_now_ns();
@@ -383,6 +417,11 @@ static int read_lat_client(struct perf_run *r)
 	return 0;
 }
 
+static int read_lat_client(struct perf_run *r)
+{
+	return lat_client(r, post_read);
+}
+
 static int read_bw_client(struct perf_run *r)
 {
 	return stream(r, post_read);
@@ -390,10 +429,7 @@ static int read_bw_client(struct perf_run *r)
 
 static int read_bidir_client(struct perf_run *r)
 {
-	if (stream(r, post_read))
-		return -1;
-	RUN_UNTIL(r, r->x->crx > 0);
-	return 0;
+	return stream_both_ways(r, post_read);
 }
 
 static void read_verify_prep(struct perf_run *r)
@@ -413,6 +449,52 @@ static int read_verify_client(struct perf_run *r)
 	for (i = 0; i < r->iters; i++)
 		verify_slot(r, rx_off(r, i), i);
 	return 0;
+}
+
+/* --- atomics ------------------------------------------------------------ */
+
+static inline uint64_t *word_at(struct perf_run *r, size_t off)
+{
+	return (uint64_t *)(void *)(r->x->mem + off);
+}
+
+static void atomic_prep(struct perf_run *r)
+{
+	__atomic_store_n(word_at(r, r->x->lay.tx), r->seed, __ATOMIC_SEQ_CST);
+}
+
+static int atomic_lat_client(struct perf_run *r)
+{
+	return lat_client(r, post_atomic);
+}
+
+static int atomic_bw_client(struct perf_run *r)
+{
+	return stream(r, post_atomic);
+}
+
+static int atomic_bidir_client(struct perf_run *r)
+{
+	return stream_both_ways(r, post_atomic);
+}
+
+/* The word was r->seed before the first operation. */
+static int atomic_verify_client(struct perf_run *r)
+{
+	uint64_t i;
+
+	for (i = 0; i < r->iters; i++) {
+		if (post_atomic(r, i))
+			return -1;
+		RUN_UNTIL(r, r->tx > i);
+		r->bad += *word_at(r, rx_off(r, i)) != r->seed + i;
+	}
+	return 0;
+}
+
+static void atomic_verify_fini(struct perf_run *r)
+{
+	r->bad += __atomic_load_n(word_at(r, r->x->lay.tx), __ATOMIC_SEQ_CST) != r->seed + r->iters;
 }
 
 const struct perf_kind perf_kinds[PERF_NKINDS] = {
@@ -495,5 +577,61 @@ const struct perf_kind perf_kinds[PERF_NKINDS] = {
 		.client = perf_mpi_verify_source, .server = perf_mpi_verify_sink,
 		.server_prep = perf_mpi_prep,
 		.client_recv = true, .credits = true,
+	},
+	[PERF_KIND(PERF_IMM, PERF_LAT)] = {
+		.name = "imm latency",
+		.client = send_lat_client, .server = send_lat_server,
+		.client_recv = true, .server_recv = true,
+	},
+	[PERF_KIND(PERF_IMM, PERF_BW)] = {
+		.name = "imm bandwidth",
+		.client = send_bw_client, .server = send_bw_server,
+		.server_recv = true,
+	},
+	[PERF_KIND(PERF_IMM, PERF_BIDIR)] = {
+		.name = "imm bandwidth both ways",
+		.client = send_bidir_client, .server = send_both_ways,
+		.client_recv = true, .server_recv = true,
+	},
+	[PERF_KIND(PERF_IMM, PERF_VERIFY)] = {
+		.name = "imm",
+		.client = send_verify_client, .server = send_verify_server,
+		.server_recv = true,
+	},
+	[PERF_KIND(PERF_FADD, PERF_LAT)] = {
+		.name = "fadd latency",
+		.client = atomic_lat_client, .server_prep = atomic_prep, .fin = true,
+	},
+	[PERF_KIND(PERF_FADD, PERF_BW)] = {
+		.name = "fadd bandwidth",
+		.client = atomic_bw_client, .server_prep = atomic_prep, .fin = true,
+	},
+	[PERF_KIND(PERF_FADD, PERF_BIDIR)] = {
+		.name = "fadd bandwidth both ways",
+		.client = atomic_bidir_client, .server = atomic_bw_client,
+		.client_prep = atomic_prep, .server_prep = atomic_prep,
+	},
+	[PERF_KIND(PERF_FADD, PERF_VERIFY)] = {
+		.name = "fadd",
+		.client = atomic_verify_client,
+		.server_prep = atomic_prep, .server_fini = atomic_verify_fini, .fin = true,
+	},
+	[PERF_KIND(PERF_CSWAP, PERF_LAT)] = {
+		.name = "cswap latency",
+		.client = atomic_lat_client, .server_prep = atomic_prep, .fin = true,
+	},
+	[PERF_KIND(PERF_CSWAP, PERF_BW)] = {
+		.name = "cswap bandwidth",
+		.client = atomic_bw_client, .server_prep = atomic_prep, .fin = true,
+	},
+	[PERF_KIND(PERF_CSWAP, PERF_BIDIR)] = {
+		.name = "cswap bandwidth both ways",
+		.client = atomic_bidir_client, .server = atomic_bw_client,
+		.client_prep = atomic_prep, .server_prep = atomic_prep,
+	},
+	[PERF_KIND(PERF_CSWAP, PERF_VERIFY)] = {
+		.name = "cswap",
+		.client = atomic_verify_client,
+		.server_prep = atomic_prep, .server_fini = atomic_verify_fini, .fin = true,
 	},
 };

@@ -21,6 +21,7 @@
 struct perf_run {
 	struct perf_xport *x;
 	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
+	unsigned int test; /* enum perf_test */
 	size_t size;
 	size_t stride;	    /* distance of two buffers in memory; 0: all messages use one buffer */
 	unsigned int slots; /* messages in flight, and buffers if there are several */
@@ -33,6 +34,7 @@ struct perf_run {
 	uint64_t rx, tx; /* data completions so far */
 	uint64_t rx_posted;
 	uint64_t rx_len; /* length of the latest data receive */
+	uint32_t rx_imm; /* its immediate data */
 	unsigned int spin; /* PERF_IDLE_SPIN, or 0 */
 	unsigned int idle;
 	uint64_t patience_ns; /* longest silence of the peer */
@@ -109,6 +111,7 @@ static inline int perf_run_step(struct perf_run *r)
 	if (comp.cookie & PERF_COOKIE_RX) {
 		r->rx++;
 		r->rx_len = comp.len;
+		r->rx_imm = comp.imm;
 	}
 	r->x->crx += !!(comp.cookie & PERF_COOKIE_CRX);
 	r->x->ctx += !!(comp.cookie & PERF_COOKIE_CTX);

@@ -223,8 +223,8 @@ static void record(struct perf_measure *m, const struct perf_point *point,
 int perf_measure_once(struct perf_measure *m, struct perf_xport *const *x, unsigned int n,
 		      const struct perf_point *point, struct perf_series *s, int i)
 {
-	/* a read's latency is its round trip, a ping-pong's is half of it */
-	double div = point->test == PERF_READ ? 1 : 2;
+	/* the latency of a read or an atomic is its round trip, a ping-pong's is half of it */
+	double div = point->test == PERF_READ || perf_is_atomic(point->test) ? 1 : 2;
 	struct total total = { 0 };
 	unsigned int k;
 

@@ -89,7 +89,8 @@ static const char help_text[] =
 	"      --keep           serve one client after another\n"
 	"  -p, --port N         connection qualifier (62050; --local: any free)\n"
 	"  -S, --sizes LIST     message sizes, such as 0,8,1K or powers of two (1-4M)\n"
-	"  -t, --tests LIST     some of send,write,read,mpi,ud (first three)\n"
+	"  -t, --tests LIST     some of send,write,read,mpi,ud (first three); DAT 2.0 also\n"
+	"                       imm,fadd,cswap of its InfiniBand extension\n"
 	"      --ud             measure datagrams: -t ud\n"
 	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
 	"  -T, --time MS        milliseconds per measurement (40)\n"
@@ -421,6 +422,28 @@ static int files(struct perf_opts *opts, int argc, char **argv)
 	return -1;
 }
 
+static bool is_not_atomic(unsigned int test)
+{
+	return !perf_is_atomic(test);
+}
+
+static bool tests_in(const struct perf_opts *opts, bool (*kind)(unsigned int test))
+{
+	unsigned int t;
+
+	for (t = 0; t < PERF_NTESTS; t++)
+		if (opts->test[t] && kind(t))
+			return true;
+	return false;
+}
+
+static const char *default_sizes(const struct perf_opts *opts)
+{
+	if (opts->test[PERF_UD])
+		return DATPERF_UD_SIZES;
+	return tests_in(opts, perf_is_atomic) ? DATPERF_ATOMIC_SIZES : DATPERF_SIZES;
+}
+
 static int rest(struct perf_opts *opts, int argc, char **argv)
 {
 	if (opts->from)
@@ -433,7 +456,7 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 			return EXIT_USAGE;
 	}
 	if (!opts->nsizes)
-		sizes_option(opts, opts->test[PERF_UD] ? DATPERF_UD_SIZES : DATPERF_SIZES);
+		sizes_option(opts, default_sizes(opts));
 	if (opts->role == PERF_ROLE_NONE)
 		return usage("%s", "give a host, --server or --local");
 	if (opts->npeers && opts->side[PERF_SIDE_RAW])
@@ -442,6 +465,13 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 	    (opts->npeers || opts->side[PERF_SIDE_RAW]))
 		return usage("%s",
 			     "--endpoints and --threads are for DAT alone, and not for --peers");
+	if (tests_in(opts, perf_is_atomic) &&
+	    (tests_in(opts, is_not_atomic) || opts->nsizes != 1 ||
+	     opts->sizes[0] != PERF_ATOMIC_LEN))
+		return usage("%s",
+			     "fadd and cswap transfer 8 bytes: not with other tests or sizes");
+	if (tests_in(opts, perf_is_ext) && opts->side[PERF_SIDE_RAW])
+		return usage("%s", "the tests imm, fadd and cswap are for DAT alone");
 	if (opts->test[PERF_MPI] && opts->wait)
 		return usage("%s", "the test mpi polls memory: not with --wait");
 	if (opts->keep &&

@@ -16,6 +16,9 @@ const char *perf_test_name(enum perf_test test)
 		[PERF_WRITE] = "write",
 		[PERF_READ] = "read",
 		[PERF_MPI] = "mpi",
+		[PERF_IMM] = "imm",
+		[PERF_FADD] = "fadd",
+		[PERF_CSWAP] = "cswap",
 		[PERF_UD] = "ud",
 	};
 

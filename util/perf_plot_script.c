@@ -17,6 +17,9 @@ static const int points[PERF_NTESTS][2] = {
 	[PERF_WRITE] = { 5, 4 },
 	[PERF_READ] = { 9, 8 },
 	[PERF_MPI] = { 3, 2 },
+	[PERF_IMM] = { 11, 10 },
+	[PERF_FADD] = { 15, 14 },
+	[PERF_CSWAP] = { 1, 1 },
 	[PERF_UD] = { 13, 12 },
 };
 

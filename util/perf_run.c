@@ -160,6 +160,7 @@ static void phase_init(struct perf_run *r, struct perf_xport *x, const struct pe
 	if (verify || start->flags & PERF_START_ROTATE ||
 	    start->kind / PERF_NMETRICS == PERF_MPI)
 		r->stride = perf_stride(start->size);
+	r->test = start->kind / PERF_NMETRICS;
 	r->slots = start->slots;
 	r->iters = start->iters;
 	r->seed = start->seed;
@@ -169,7 +170,7 @@ static void phase_init(struct perf_run *r, struct perf_xport *x, const struct pe
 /* Whether all messages of a check stay in memory until they are checked. */
 static bool stays_in_memory(unsigned int test)
 {
-	return test == PERF_WRITE || test == PERF_READ;
+	return test == PERF_WRITE || test == PERF_READ || test == PERF_IMM;
 }
 
 int perf_run_point(struct perf_xport *x, struct perf_point *point)
@@ -245,6 +246,8 @@ static int start_check(struct perf_xport *x, const struct perf_ctl *start)
 	    start->size > x->size_max || !start->slots ||
 	    start->slots > perf_slots(&x->lay, start->size))
 		return perf_fail(x, "%s: the client requested an invalid phase", x->ops->name);
+	if (perf_is_ext(start->kind / PERF_NMETRICS) && !x->ops->ext)
+		return perf_fail(x, "the client requested a test that needs DAT 2.0");
 	if (start->kind % PERF_NMETRICS == PERF_VERIFY &&
 	    stays_in_memory(start->kind / PERF_NMETRICS) && start->iters > start->slots)
 		return perf_fail(x, "%s: the client requested an invalid check", x->ops->name);

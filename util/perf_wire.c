@@ -6,7 +6,7 @@
 
 #define HELLO_MAGIC 0x64706631u /* "dpf1" */
 #define CTL_MAGIC 0x64706663u	/* "dpfc" */
-#define WIRE_VERSION 4
+#define WIRE_VERSION 5
 
 static unsigned char *put(unsigned char *buf, uint64_t value, int bytes)
 {

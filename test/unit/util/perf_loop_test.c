@@ -39,7 +39,7 @@ uint64_t __wrap_perf_now_ns(void)
 static void complete(uint64_t cookie, uint64_t len)
 {
 	cr_assert(tail - head < QUEUE);
-	queue[tail++ % QUEUE] = (struct perf_comp){ cookie, len };
+	queue[tail++ % QUEUE] = (struct perf_comp){ .cookie = cookie, .len = len };
 }
 
 static int posted(char op, uint64_t cookie)
@@ -124,7 +124,7 @@ static int poll(struct perf_xport *xp, struct perf_comp *comp)
 
 static int poll_fails(struct perf_xport *xp, struct perf_comp *comp)
 {
-	*comp = (struct perf_comp){ PERF_COOKIE_TX, 0 };
+	*comp = (struct perf_comp){ .cookie = PERF_COOKIE_TX, .len = 0 };
 	return perf_fail(xp, "no more polls");
 }
 

@@ -288,7 +288,7 @@ Test(perf_measure, both_directions_count)
 	cr_expect_float_eq(cell.bw_cpu[PERF_END_CLIENT], 1.5, 1e-9);
 }
 
-Test(perf_measure, latency_is_half_a_round_trip_except_of_reads)
+Test(perf_measure, latency_is_half_a_round_trip_except_of_reads_and_atomics)
 {
 	struct perf_cell cell = { 0 };
 
@@ -299,6 +299,10 @@ Test(perf_measure, latency_is_half_a_round_trip_except_of_reads)
 	cr_expect_float_eq(cell.lat.p999, 5, 1e-9);
 	cr_expect_float_eq(cell.lat_cpu[PERF_END_CLIENT], 3, 1e-9);
 	point.test = PERF_READ;
+	cr_expect_eq(once(0), 0);
+	perf_series_sum(&series, &point, 1, &cell);
+	cr_expect_float_eq(cell.lat.median, 10, 1e-9);
+	point.test = PERF_CSWAP;
 	cr_expect_eq(once(0), 0);
 	perf_series_sum(&series, &point, 1, &cell);
 	cr_expect_float_eq(cell.lat.median, 10, 1e-9);

@@ -363,6 +363,25 @@ Test(perf_opts, datagrams)
 	cr_expect_eq(opts.nsizes, 1);
 }
 
+Test(perf_opts, tests_of_the_extension)
+{
+	const char *why = "fadd and cswap transfer 8 bytes: not with other tests or sizes";
+
+	cr_expect_eq(parse("-l -t send,imm"), GO_ON);
+	cr_expect(opts.test[PERF_IMM] && opts.test[PERF_SEND]);
+	cr_expect_eq(opts.nsizes, 23);
+	cr_expect_eq(parse("-l -t fadd,cswap"), GO_ON);
+	cr_expect(opts.test[PERF_FADD] && opts.test[PERF_CSWAP]);
+	cr_expect_eq(opts.nsizes, 1);
+	cr_expect_eq(opts.sizes[0], 8);
+	cr_expect_eq(parse("-l -t fadd -S 8"), GO_ON);
+	check_refused("-l -t fadd -S 4", why);
+	check_refused("-l -t cswap -S 8,16", why);
+	check_refused("-l -t cswap,imm -S 8", why);
+	check_refused("-l -t imm --raw", "the tests imm, fadd and cswap are for DAT alone");
+	check_refused("-l -t fadd --raw-only", "the tests imm, fadd and cswap are for DAT alone");
+}
+
 Test(perf_opts, peers)
 {
 	cr_expect_eq(parse("-l --peers 1"), GO_ON);

@@ -15,6 +15,9 @@ Test(perf_out, names_of_tests)
 	cr_expect_str_eq(perf_test_name(PERF_SEND), "send");
 	cr_expect_str_eq(perf_test_name(PERF_WRITE), "write");
 	cr_expect_str_eq(perf_test_name(PERF_READ), "read");
+	cr_expect_str_eq(perf_test_name(PERF_IMM), "imm");
+	cr_expect_str_eq(perf_test_name(PERF_FADD), "fadd");
+	cr_expect_str_eq(perf_test_name(PERF_CSWAP), "cswap");
 	cr_expect_str_eq(perf_test_name(PERF_UD), "ud");
 }
 

@@ -28,13 +28,15 @@ struct fake {
 	unsigned int posts, busy_every; /* every busy_every-th post returns -EAGAIN */
 	unsigned int corrupt_at;	/* the number of a data transfer, from 1 */
 	unsigned int transfers;
+	uint32_t wrong_imm; /* added to immediate data */
+	uint64_t lost;	    /* taken from the word after an atomic */
 	bool dead;
 	size_t offs[2];			/* offsets of the first two data sends */
 	unsigned int noffs;
 };
 
 /* A single lock, because the test checks the order of operations and not their speed. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct fake client, server;
 
 static struct fake *to_fake(struct perf_xport *x)
@@ -44,7 +46,10 @@ static struct fake *to_fake(struct perf_xport *x)
 
 static void complete(struct fake *f, uint64_t cookie, uint64_t len)
 {
-	f->comp[f->comp_tail++ % QUEUE] = (struct perf_comp){ cookie, len };
+	struct perf_comp *comp = &f->comp[f->comp_tail++ % QUEUE];
+
+	comp->cookie = cookie;
+	comp->len = len;
 }
 
 /* Copies, and corrupts the last byte of transfer corrupt_at. */
@@ -76,9 +81,11 @@ static bool may_run_ahead(const struct fake *f, uint64_t cookie)
 	return cookie == PERF_COOKIE_TX || f == &server;
 }
 
-static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
+/* Takes a receive of the peer; copies to its buffer, or to @to. */
+static int deliver(struct fake *f, size_t off, size_t len, unsigned char *to, uint64_t cookie)
 {
-	struct fake *f = to_fake(x), *p = f->peer;
+	struct perf_xport *x = &f->x;
+	struct fake *p = f->peer;
 	struct posted *r;
 
 	pthread_mutex_lock(&lock);
@@ -95,11 +102,16 @@ static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t
 	if (cookie == PERF_COOKIE_CTX)
 		memcpy(p->x.mem + r->off, x->mem + off, len);
 	else
-		move(f, p->x.mem + r->off, x->mem + off, len);
+		move(f, to ? to : p->x.mem + r->off, x->mem + off, len);
 	complete(p, r->cookie, len > r->len ? 0 : len);
 	complete(f, cookie, 0);
 	pthread_mutex_unlock(&lock);
 	return 0;
+}
+
+static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
+{
+	return deliver(to_fake(x), off, len, NULL, cookie);
 }
 
 static int rdma(struct fake *f, unsigned char *to, const unsigned char *from, size_t len,
@@ -133,6 +145,54 @@ static int fake_post_read(struct perf_xport *x, size_t off, size_t len, size_t r
 	return rdma(f, x->mem + off, f->peer->x.mem + roff, len, cookie);
 }
 
+static int fake_post_write_imm(struct perf_xport *x, size_t off, size_t len, size_t roff,
+			       uint32_t imm, uint64_t cookie)
+{
+	struct fake *f = to_fake(x), *p = f->peer;
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	/* the completion that comes next */
+	p->comp[p->comp_tail % QUEUE].imm = imm + f->wrong_imm;
+	rc = deliver(f, off, len, p->x.mem + roff, cookie);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+static uint64_t *word(struct fake *f, size_t off)
+{
+	return (uint64_t *)(void *)(f->x.mem + off);
+}
+
+static int atomic(struct fake *f, size_t off, size_t roff, bool swap, uint64_t compare,
+		  uint64_t operand, uint64_t cookie)
+{
+	uint64_t *to = word(f->peer, roff), old;
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	old = *to;
+	rc = rdma(f, f->x.mem + off, (unsigned char *)&old, sizeof(old), cookie);
+	if (!rc && !swap)
+		*to += operand - f->lost;
+	else if (!rc && *to == compare)
+		*to = operand - f->lost;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+static int fake_post_fadd(struct perf_xport *x, size_t off, size_t roff, uint64_t add,
+			  uint64_t cookie)
+{
+	return atomic(to_fake(x), off, roff, false, 0, add, cookie);
+}
+
+static int fake_post_cswap(struct perf_xport *x, size_t off, size_t roff, uint64_t compare,
+			   uint64_t swap, uint64_t cookie)
+{
+	return atomic(to_fake(x), off, roff, true, compare, swap, cookie);
+}
+
 static int fake_poll(struct perf_xport *x, struct perf_comp *comp)
 {
 	struct fake *f = to_fake(x);
@@ -151,6 +211,12 @@ static int fake_check(struct perf_xport *x)
 	return to_fake(x)->dead ? perf_fail(x, "the connection ended") : 0;
 }
 
+static const struct perf_ext_ops fake_ext_ops = {
+	.post_write_imm = fake_post_write_imm,
+	.post_fadd = fake_post_fadd,
+	.post_cswap = fake_post_cswap,
+};
+
 static const struct perf_ops fake_ops = {
 	.name = "fake",
 	.post_recv = fake_post_recv,
@@ -159,6 +225,7 @@ static const struct perf_ops fake_ops = {
 	.post_read = fake_post_read,
 	.poll = fake_poll,
 	.check = fake_check,
+	.ext = &fake_ext_ops,
 };
 
 static void fake_open(struct fake *f, struct fake *peer, size_t size_max, unsigned int window)
@@ -222,7 +289,7 @@ static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64
 	};
 	int rc;
 
-	client.stream = test == PERF_SEND && metric != PERF_LAT;
+	client.stream = (test == PERF_SEND || test == PERF_IMM) && metric != PERF_LAT;
 	server.stream = metric == PERF_BIDIR;
 	memset(samples, 0, sizeof(samples));
 	rc = perf_run_point(&client.x, &point);
@@ -318,6 +385,61 @@ Test(perf_run, a_corrupt_write_is_found, .timeout = 60)
 Test(perf_run, a_corrupt_read_is_found, .timeout = 60)
 {
 	corrupt_one(PERF_READ, &client);
+}
+
+Test(perf_run, a_corrupt_write_with_immediate_data_is_found, .timeout = 60)
+{
+	corrupt_one(PERF_IMM, &client);
+}
+
+Test(perf_run, wrong_immediate_data_are_found, .timeout = 60)
+{
+	begin(512, 4);
+	client.wrong_imm = 1;
+	cr_assert_eq(run(PERF_IMM, PERF_VERIFY, 100, 4), -1);
+	cr_assert(strstr(client.x.err, "wrong data in 4 of 4"), "%s", client.x.err);
+	end();
+}
+
+Test(perf_run, a_wrong_result_of_an_atomic_is_found, .timeout = 60)
+{
+	corrupt_one(PERF_FADD, &client);
+	corrupt_one(PERF_CSWAP, &client);
+}
+
+/* The results are right, but the last atomic has no effect. */
+static void lose_one(enum perf_test test)
+{
+	begin(512, 4);
+	client.lost = 1;
+	cr_assert_eq(run(test, PERF_VERIFY, 8, 1), -1);
+	cr_assert(strstr(client.x.err, "wrong data in 1 of 1"), "%s", client.x.err);
+	end();
+}
+
+Test(perf_run, an_atomic_without_an_effect_is_found, .timeout = 60)
+{
+	lose_one(PERF_FADD);
+	lose_one(PERF_CSWAP);
+}
+
+Test(perf_run, a_server_without_the_extension_refuses_its_tests, .timeout = 60)
+{
+	struct perf_ops none = fake_ops;
+	const struct perf_ctl start = {
+		.type = PERF_CTL_START,
+		.kind = PERF_KIND(PERF_FADD, PERF_LAT),
+		.size = 8,
+		.slots = 1,
+		.iters = 1,
+	};
+
+	none.ext = NULL;
+	fake_open(&client, &server, 64, 4);
+	fake_open(&server, &client, 64, 4);
+	server.x.ops = &none;
+	cr_assert_eq(perf_run_serve(&server.x, &start), -1);
+	cr_expect_str_eq(server.x.err, "the client requested a test that needs DAT 2.0");
 }
 
 Test(perf_run, an_ended_connection_ends_the_phase, .timeout = 60)

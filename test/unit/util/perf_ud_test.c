@@ -47,7 +47,7 @@ static struct fake *to_fake(struct perf_xport *x)
 
 static void complete(struct queue *q, uint64_t cookie, uint64_t len)
 {
-	q->comp[q->comp_tail++ % QUEUE] = (struct perf_comp){ cookie, len };
+	q->comp[q->comp_tail++ % QUEUE] = (struct perf_comp){ .cookie = cookie, .len = len };
 }
 
 static void post(struct queue *q, size_t off, size_t len, uint64_t cookie)

@@ -317,6 +317,24 @@ datagrams()
 	has err "^datperf: datagrams need DAT 2.0"
 }
 
+# Immediate data and atomics, which only DAT 2.0 has.
+extension()
+{
+	prog=$UTIL_DIR/datperf
+	for ia in ofi-tcp ofi-shm; do
+		run 0 "$prog" --local -D $ia -t imm -S 1,64K -n 100 -q 3 --threads 2 --rotate --bidir
+		has out "^ *64K |"
+		run 0 "$prog" --local -D $ia -t fadd,cswap -n 100 -q 3 --threads 2 --bidir -v
+		has out "^ *8 cswap dat "
+	done
+	run 0 "$prog" --local -D ofi-tcp -t imm -S 8 -n 100 --wait
+	run 0 "$prog" --local -D ofi-tcp -t fadd,cswap -n 100 --wait --json
+	json
+	has out '"test": "fadd"'
+	run 1 "$prog"1 --local -D ofi-tcp -t imm
+	has err "^datperf: the test imm needs DAT 2.0"
+}
+
 # A measurement that takes longer than the peer may be silent; an RDMA read does not involve it.
 long_measurement()
 {
@@ -595,6 +613,7 @@ peers_at_one_end
 options datperf
 options datperf1
 datagrams
+extension
 long_measurement
 keep
 plot
