@@ -45,6 +45,7 @@ struct perf_opts {
 	unsigned int window;
 	unsigned int endpoints; /* of each thread */
 	unsigned int threads;
+	unsigned int segments; /* of each message */
 	unsigned int timeout_ms;
 	unsigned int percentile; /* of the latency column */
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
@@ -53,6 +54,7 @@ struct perf_opts {
 	bool keep;    /* server: serve one client after another */
 	bool rotate;  /* each message uses another buffer */
 	bool bidir;   /* bandwidth in both directions at once */
+	bool srq;     /* receives come from an SRQ */
 	bool bare_cq; /* raw: a CQ without a wait object */
 	int warm_up; /* messages before each measurement; -1: the default */
 	bool wait, verify, bind, json, csv, verbose, histogram;

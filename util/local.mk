@@ -173,6 +173,7 @@ util_unit_tests = \
 	test/unit/util/info_list_test \
 	test/unit/util/log_lines_test \
 	test/unit/util/json_test \
+	test/unit/util/perf_dat_test \
 	test/unit/util/perf_host_test \
 	test/unit/util/perf_loop_test \
 	test/unit/util/perf_measure_test \
@@ -271,6 +272,10 @@ test_unit_util_info_count_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_json_test_SOURCES = test/unit/util/json_test.c
 test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_json_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_perf_dat_test_SOURCES = \
+	test/unit/util/perf_dat_test.c
+test_unit_util_perf_dat_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
+test_unit_util_perf_dat_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_perf_host_test_SOURCES = \
 	test/unit/util/perf_host_test.c
 test_unit_util_perf_host_test_CPPFLAGS = $(util_test_cppflags)

@@ -163,6 +163,7 @@ struct perf_ops {
 #define PERF_WINDOW_MAX 4096
 #define PERF_ENDPOINTS_MAX 64
 #define PERF_THREADS_MAX 64
+#define PERF_SEGMENTS_MAX 32
 
 /* The datagram endpoints of a transport. */
 struct perf_ud {
@@ -177,6 +178,8 @@ struct perf_xport {
 	const struct perf_ops *ops;
 	bool blocking;
 	bool bare_cq;		 /* raw: a CQ without a descriptor */
+	bool srq;		 /* DAT: receives come from an SRQ */
+	unsigned int segments;	 /* DAT: local segments of each message; 0 is 1 */
 	unsigned int timeout_ms; /* longest silence of a peer */
 	int wait_client_ms;	 /* limit of accept; -1: none */
 	uint32_t size_max;	 /* client: largest message */

@@ -102,6 +102,8 @@ static struct perf_xport *side_new(struct client *c, enum perf_side side,
 	x->size_max = (uint32_t)max;
 	x->lanes = opts->endpoints;
 	x->threads = opts->threads;
+	x->srq = opts->srq;
+	x->segments = opts->segments;
 	x->session = session_new();
 	perf_layout_init(&x->lay, max, opts->window);
 	c->x[side] = x;

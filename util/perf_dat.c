@@ -154,6 +154,7 @@ static DAT_COUNT at_most(DAT_COUNT want, DAT_COUNT limit)
 
 void perf_dat_ep_attr(const struct perf_dat *dat, DAT_EP_ATTR *attr)
 {
+	const DAT_COUNT segments = dat->x.segments ? (DAT_COUNT)dat->x.segments : 1;
 	const DAT_IA_ATTR *ia = &dat->ia_attr;
 
 	memset(attr, 0, sizeof(*attr));
@@ -167,12 +168,12 @@ void perf_dat_ep_attr(const struct perf_dat *dat, DAT_EP_ATTR *attr)
 	attr->max_recv_dtos = (DAT_COUNT)dat->x.lay.window + 4;
 	attr->max_request_dtos = (DAT_COUNT)dat->x.lay.window + 4;
 	attr->max_recv_iov = 1;
-	attr->max_request_iov = 1;
+	attr->max_request_iov = segments;
 	attr->max_rdma_read_in = at_most((DAT_COUNT)dat->x.lay.window, ia->max_rdma_read_per_ep_in);
 	attr->max_rdma_read_out =
 		at_most((DAT_COUNT)dat->x.lay.window, ia->max_rdma_read_per_ep_out);
-	attr->max_rdma_read_iov = 1;
-	attr->max_rdma_write_iov = 1;
+	attr->max_rdma_read_iov = segments;
+	attr->max_rdma_write_iov = segments;
 }
 
 int perf_dat_open_dtos(struct perf_dat *dat)
@@ -192,9 +193,39 @@ static int open_ep(struct perf_dat *dat, unsigned int i)
 	DAT_RETURN ret;
 
 	perf_dat_ep_attr(dat, &attr);
-	ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd, &attr,
-			    &dat->eps[i]);
-	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_create", ret);
+	if (dat->srq)
+		ret = dat_ep_create_with_srq(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd,
+					     dat->conn_evd, dat->srq, &attr, &dat->eps[i]);
+	else
+		ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd,
+				    &attr, &dat->eps[i]);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "cannot create an EP", ret);
+}
+
+static int open_srq(struct perf_dat *dat)
+{
+	DAT_SRQ_ATTR attr = {
+		.max_recv_dtos = (DAT_COUNT)dat->x.lay.window + 4,
+		.max_recv_iov = 1,
+		.low_watermark = DAT_SRQ_LW_DEFAULT,
+	};
+	DAT_RETURN ret = dat_srq_create(dat->ia, dat->pz, &attr, &dat->srq);
+
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_srq_create", ret);
+}
+
+/* Fails if a kind of operation cannot have as many segments as the options ask for. */
+static int check_segments(struct perf_dat *dat)
+{
+	const DAT_IA_ATTR *ia = &dat->ia_attr;
+	DAT_COUNT limit = at_most(ia->max_iov_segments_per_dto,
+				  at_most(ia->max_iov_segments_per_rdma_read,
+					  ia->max_iov_segments_per_rdma_write));
+
+	if (dat->x.segments > 1 && (DAT_COUNT)dat->x.segments > limit)
+		return perf_fail(&dat->x, "%s: a message has at most %d segments", dat->device,
+				 (int)limit);
+	return 0;
 }
 
 int perf_dat_open_eps(struct perf_dat *dat)
@@ -207,11 +238,13 @@ int perf_dat_open_eps(struct perf_dat *dat)
 				 "%s: messages of %u bytes exceed "
 				 "its limit",
 				 dat->device, dat->x.size_max);
+	if (check_segments(dat))
+		return -1;
 	dat->eps = calloc(n, sizeof(*dat->eps));
 	if (!dat->eps)
 		return perf_fail(&dat->x, "out of memory");
 	dat->neps = n;
-	if (perf_dat_open_dtos(dat) || perf_dat_open_conns(dat))
+	if (perf_dat_open_dtos(dat) || perf_dat_open_conns(dat) || (dat->x.srq && open_srq(dat)))
 		return -1;
 	for (i = 0; i < n; i++)
 		if (open_ep(dat, i))
@@ -232,6 +265,8 @@ static void dat_close(struct perf_xport *x)
 	for (i = 0; i < dat->neps; i++)
 		if (dat->eps[i])
 			dat_ep_free(dat->eps[i]);
+	if (dat->srq)
+		dat_srq_free(dat->srq);
 	if (dat->psp)
 		dat_psp_free(dat->psp);
 	if (dat->lmr)
@@ -309,6 +344,8 @@ struct perf_xport *perf_dat_share(struct perf_xport *x)
 	shared->lanes = x->lanes;
 	shared->threads = x->threads;
 	shared->session = x->session;
+	shared->srq = x->srq;
+	shared->segments = x->segments;
 	return shared;
 }
 

@@ -32,6 +32,7 @@ struct perf_dat {
 	DAT_PZ_HANDLE pz;
 	DAT_PSP_HANDLE psp;
 	DAT_LMR_HANDLE lmr;
+	DAT_SRQ_HANDLE srq; /* all receives come from it, or DAT_HANDLE_NULL */
 	DAT_EP_HANDLE ep;   /* EP to post to */
 	DAT_EP_HANDLE *eps; /* all EPs */
 	unsigned int neps;
@@ -67,6 +68,26 @@ static inline DAT_LMR_TRIPLET perf_dat_local(const struct perf_dat *dat, size_t 
 	iov.virtual_address = (uintptr_t)(dat->x.mem + off);
 	iov.segment_length = len;
 	return iov;
+}
+
+/*
+ * Describes a message in as many segments as the options ask for, but at least a byte each. Returns
+ * their number, at most PERF_SEGMENTS_MAX.
+ */
+static inline DAT_COUNT perf_dat_split(const struct perf_dat *dat, size_t off, size_t len,
+				       DAT_LMR_TRIPLET *iov)
+{
+	size_t n = dat->x.segments < len ? dat->x.segments : len, i, from = 0, to;
+
+	if (n <= 1) {
+		iov[0] = perf_dat_local(dat, off, len);
+		return 1;
+	}
+	for (i = 0; i < n; i++, from = to) {
+		to = len * (i + 1) / n;
+		iov[i] = perf_dat_local(dat, off + from, to - from);
+	}
+	return (DAT_COUNT)n;
 }
 
 static inline DAT_RMR_TRIPLET perf_dat_remote(const struct perf_dat *dat, size_t off, size_t len)

@@ -90,7 +90,8 @@ static unsigned int at_least_1(unsigned int n)
 void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf)
 {
 	struct perf_hello hello = {
-		.flags = dat->x.blocking ? PERF_HELLO_WAIT : 0,
+		.flags = (dat->x.blocking ? PERF_HELLO_WAIT : 0) |
+			 (dat->x.srq ? PERF_HELLO_SRQ : 0),
 		.size_max = dat->x.size_max,
 		.window = (uint16_t)dat->x.lay.window,
 		.endpoints = (uint8_t)at_least_1(dat->x.lanes),
@@ -99,6 +100,7 @@ void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf
 		.key = dat->own,
 		.index = (uint16_t)index,
 		.session = dat->x.session,
+		.segments = (uint8_t)dat->x.segments,
 	};
 
 	perf_hello_encode(&hello, buf);
@@ -194,6 +196,8 @@ static int apply_hello(struct perf_dat *dat, const struct perf_hello *hello)
 
 	x->size_max = hello->size_max;
 	x->blocking = hello->flags & PERF_HELLO_WAIT;
+	x->srq = hello->flags & PERF_HELLO_SRQ;
+	x->segments = hello->segments;
 	x->lanes = hello->endpoints;
 	x->threads = hello->threads;
 	x->session = hello->session;

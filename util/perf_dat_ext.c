@@ -32,12 +32,13 @@ static int post_write_imm(struct perf_xport *x, size_t off, size_t len, size_t r
 			  uint64_t cookie)
 {
 	struct perf_dat *dat = perf_to_dat(x);
-	DAT_LMR_TRIPLET iov = perf_dat_local(dat, off, len);
+	DAT_LMR_TRIPLET iov[PERF_SEGMENTS_MAX];
+	DAT_COUNT n = perf_dat_split(dat, off, len, iov);
 	DAT_RMR_TRIPLET target = perf_dat_remote(dat, roff, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ib_post_rdma_write_immed(dat->ep, 1, &iov, user, &target, imm,
+	ret = dat_ib_post_rdma_write_immed(dat->ep, n, iov, user, &target, imm,
 					   DAT_COMPLETION_DEFAULT_FLAG);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ib_post_rdma_write_immed", ret);
 }

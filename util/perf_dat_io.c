@@ -17,42 +17,48 @@ int perf_dat_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t co
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ep_post_recv(dat->ep, 1, &iov, user, DAT_COMPLETION_DEFAULT_FLAG);
-	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_post_recv", ret);
+	if (dat->srq)
+		ret = dat_srq_post_recv(dat->srq, 1, &iov, user);
+	else
+		ret = dat_ep_post_recv(dat->ep, 1, &iov, user, DAT_COMPLETION_DEFAULT_FLAG);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "cannot post a receive", ret);
 }
 
 int perf_dat_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_dat *dat = perf_to_dat(x);
-	DAT_LMR_TRIPLET iov = perf_dat_local(dat, off, len);
+	DAT_LMR_TRIPLET iov[PERF_SEGMENTS_MAX];
+	DAT_COUNT n = perf_dat_split(dat, off, len, iov);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ep_post_send(dat->ep, 1, &iov, user, DAT_COMPLETION_DEFAULT_FLAG);
+	ret = dat_ep_post_send(dat->ep, n, iov, user, DAT_COMPLETION_DEFAULT_FLAG);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_post_send", ret);
 }
 
 int perf_dat_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_dat *dat = perf_to_dat(x);
-	DAT_LMR_TRIPLET iov = perf_dat_local(dat, off, len);
+	DAT_LMR_TRIPLET iov[PERF_SEGMENTS_MAX];
+	DAT_COUNT n = perf_dat_split(dat, off, len, iov);
 	DAT_RMR_TRIPLET target = perf_dat_remote(dat, roff, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ep_post_rdma_write(dat->ep, 1, &iov, user, &target, DAT_COMPLETION_DEFAULT_FLAG);
+	ret = dat_ep_post_rdma_write(dat->ep, n, iov, user, &target, DAT_COMPLETION_DEFAULT_FLAG);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_post_rdma_write", ret);
 }
 
 int perf_dat_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_dat *dat = perf_to_dat(x);
-	DAT_LMR_TRIPLET iov = perf_dat_local(dat, off, len);
+	DAT_LMR_TRIPLET iov[PERF_SEGMENTS_MAX];
+	DAT_COUNT n = perf_dat_split(dat, off, len, iov);
 	DAT_RMR_TRIPLET source = perf_dat_remote(dat, roff, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ep_post_rdma_read(dat->ep, 1, &iov, user, &source, DAT_COMPLETION_DEFAULT_FLAG);
+	ret = dat_ep_post_rdma_read(dat->ep, n, iov, user, &source, DAT_COMPLETION_DEFAULT_FLAG);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_post_rdma_read", ret);
 }
 

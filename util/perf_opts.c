@@ -33,7 +33,9 @@ enum {
 	OPT_FROM,
 	OPT_THREADS,
 	OPT_HISTOGRAM,
-	OPT_PERCENTILE
+	OPT_PERCENTILE,
+	OPT_SRQ,
+	OPT_SEGMENTS
 };
 
 static const struct option long_options[] = {
@@ -53,6 +55,8 @@ static const struct option long_options[] = {
 	{ "window", required_argument, NULL, 'w' },
 	{ "endpoints", required_argument, NULL, 'q' },
 	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ "srq", no_argument, NULL, OPT_SRQ },
+	{ "segments", required_argument, NULL, OPT_SEGMENTS },
 	{ "peers", required_argument, NULL, OPT_PEERS },
 	{ "rotate", no_argument, NULL, OPT_ROTATE },
 	{ "bidir", no_argument, NULL, OPT_BIDIR },
@@ -89,8 +93,8 @@ static const char help_text[] =
 	"      --keep           serve one client after another\n"
 	"  -p, --port N         connection qualifier (62050; --local: any free)\n"
 	"  -S, --sizes LIST     message sizes, such as 0,8,1K or powers of two (1-4M)\n"
-	"  -t, --tests LIST     some of send,write,read,mpi,ud (first three); DAT 2.0 also\n"
-	"                       imm,fadd,cswap of its InfiniBand extension\n"
+	"  -t, --tests LIST     some of send,write,read,mpi,ud (first three); in DAT 2.0\n"
+	"                       also imm,fadd,cswap of its InfiniBand extension\n"
 	"      --ud             measure datagrams: -t ud\n"
 	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
 	"  -T, --time MS        milliseconds per measurement (40)\n"
@@ -99,6 +103,8 @@ static const char help_text[] =
 	"  -w, --window N       maximum number of messages in flight (64)\n"
 	"  -q, --endpoints N    spread the messages over N EPs (1)\n"
 	"      --threads N      client and server with N threads, each with its EPs (1)\n"
+	"      --srq            receive from shared receive queues\n"
+	"      --segments N     send, write and read each message as N local segments (1)\n"
 	"      --bidir          measure bandwidth in both directions at once\n"
 	"      --rotate         use another buffer for each message, not always the same\n"
 	"      --peers LIST     measure instead the cost of these numbers of connections,\n"
@@ -156,6 +162,7 @@ static const struct {
 	{ 'w', 2, PERF_WINDOW_MAX },
 	{ 'q', 1, PERF_ENDPOINTS_MAX },
 	{ OPT_THREADS, 1, PERF_THREADS_MAX },
+	{ OPT_SEGMENTS, 1, PERF_SEGMENTS_MAX },
 	{ OPT_TIMEOUT, 1, 3600 },
 };
 
@@ -197,6 +204,9 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 		break;
 	case OPT_THREADS:
 		opts->threads = (unsigned int)value;
+		break;
+	case OPT_SEGMENTS:
+		opts->segments = (unsigned int)value;
 		break;
 	case 'W':
 		opts->warm_up = (int)value;
@@ -321,6 +331,9 @@ static int flag_option(struct perf_opts *opts, int opt)
 		memset(opts->test, 0, sizeof(opts->test));
 		opts->test[PERF_UD] = true;
 		break;
+	case OPT_SRQ:
+		opts->srq = true;
+		break;
 	case OPT_BIDIR:
 		opts->bidir = true;
 		break;
@@ -403,6 +416,7 @@ static int one_option(struct perf_opts *opts, int opt)
 	case 'w':
 	case 'q':
 	case OPT_THREADS:
+	case OPT_SEGMENTS:
 	case OPT_TIMEOUT:
 		return number_option(opts, opt, optarg);
 	default:
@@ -472,6 +486,10 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 			     "fadd and cswap transfer 8 bytes: not with other tests or sizes");
 	if (tests_in(opts, perf_is_ext) && opts->side[PERF_SIDE_RAW])
 		return usage("%s", "the tests imm, fadd and cswap are for DAT alone");
+	if ((opts->srq || opts->segments > 1) && (opts->npeers || opts->side[PERF_SIDE_RAW]))
+		return usage("%s", "--srq and --segments are for DAT alone, and not for --peers");
+	if (opts->srq && opts->endpoints > 1)
+		return usage("%s", "--srq is for one EP of each thread: not with --endpoints");
 	if (opts->test[PERF_MPI] && opts->wait)
 		return usage("%s", "the test mpi polls memory: not with --wait");
 	if (opts->keep &&
@@ -500,6 +518,7 @@ int perf_opts_parse(int argc, char **argv, struct perf_opts *opts)
 		.window = 64,
 		.endpoints = 1,
 		.threads = 1,
+		.segments = 1,
 		.timeout_ms = 10000,
 		.verify = true,
 		.side = { [PERF_SIDE_DAT] = true },

@@ -143,6 +143,10 @@ static void out_buffers(FILE *out, const struct perf_opts *opts, const struct pe
 		fprintf(out, ", %u EPs", opts->endpoints);
 	if (opts->threads > 1)
 		fprintf(out, ", %u threads", opts->threads);
+	if (opts->srq)
+		fprintf(out, ", SRQ");
+	if (opts->segments > 1)
+		fprintf(out, ", %u segments", opts->segments);
 	if (opts->percentile != PERF_MEDIAN)
 		fprintf(out, ", latencies %s", chosen(opts, ""));
 	if (opts->test[PERF_UD])

@@ -168,6 +168,10 @@ void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabri
 	json_int(&j, "repeat", opts->repeat);
 	json_uint(&j, "endpoints", opts->endpoints);
 	json_uint(&j, "threads", opts->threads);
+	if (opts->srq)
+		json_bool(&j, "srq", true);
+	if (opts->segments > 1)
+		json_uint(&j, "segments", opts->segments);
 	json_bool(&j, "bidir", opts->bidir);
 	json_uint(&j, "buffers", opts->rotate ? opts->window : 1);
 	if (fabric->datagram)

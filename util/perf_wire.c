@@ -36,7 +36,8 @@ void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf)
 	buf = put(buf, hello->addr, 8);
 	buf = put(buf, hello->key, 4);
 	buf = put(buf, hello->index, 2);
-	put(buf, hello->session, 2);
+	buf = put(buf, hello->session, 2);
+	put(buf, hello->segments, 1);
 }
 
 int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
@@ -56,6 +57,7 @@ int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
 	hello->key = (uint32_t)get(&in, 4);
 	hello->index = (uint16_t)get(&in, 2);
 	hello->session = (uint16_t)get(&in, 2);
+	hello->segments = (uint8_t)get(&in, 1);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PERF_HELLO_LEN 32
+#define PERF_HELLO_LEN 33
 #define PERF_ADDRESS_MAX 256
 #define PERF_CTL_LEN (64 + PERF_ADDRESS_MAX)
 #define PERF_CARD_LEN (PERF_HELLO_LEN + 4 + PERF_ADDRESS_MAX)
@@ -26,10 +26,12 @@ struct perf_hello {
 	uint32_t key;	   /* remote key of that memory */
 	uint16_t index; /* number of the connection: thread * endpoints + EP; --peers: any order */
 	uint16_t session;  /* distinguishes clients; never 0, except with --peers */
+	uint8_t segments;  /* of each message; 0 is 1 */
 };
 
 #define PERF_HELLO_WAIT 0x1    /* block for completions instead of polling */
 #define PERF_HELLO_BARE_CQ 0x2 /* raw: a completion queue without a wait object */
+#define PERF_HELLO_SRQ 0x4     /* receives come from a shared receive queue */
 
 /* The greeting on a fabric without connections, with the address of its sender. */
 struct perf_card {

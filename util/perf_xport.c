@@ -113,7 +113,8 @@ int perf_hello_check(struct perf_xport *x, const void *buf, size_t len, struct p
 	if (perf_hello_decode(hello, buf, len) || hello->window < 2 || !hello->endpoints ||
 	    hello->endpoints > PERF_ENDPOINTS_MAX || !hello->threads ||
 	    hello->threads > PERF_THREADS_MAX || hello->window > PERF_WINDOW_MAX ||
-	    !hello->size_max || hello->size_max > PERF_SIZE_MAX) {
+	    !hello->size_max || hello->size_max > PERF_SIZE_MAX ||
+	    hello->segments > PERF_SEGMENTS_MAX) {
 		x->refused = true;
 		return perf_fail(x, "the peer is not a datperf of this version");
 	}

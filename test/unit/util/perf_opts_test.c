@@ -194,6 +194,7 @@ Test(perf_opts, limits_of_each_number)
 	check_limits("-q", 1, PERF_ENDPOINTS_MAX);
 	check_limits("--endpoints=", 1, PERF_ENDPOINTS_MAX);
 	check_limits("--threads=", 1, PERF_THREADS_MAX);
+	check_limits("--segments=", 1, PERF_SEGMENTS_MAX);
 }
 
 /* 0 is allowed, so the limits of other numbers do not apply. */
@@ -380,6 +381,20 @@ Test(perf_opts, tests_of_the_extension)
 	check_refused("-l -t cswap,imm -S 8", why);
 	check_refused("-l -t imm --raw", "the tests imm, fadd and cswap are for DAT alone");
 	check_refused("-l -t fadd --raw-only", "the tests imm, fadd and cswap are for DAT alone");
+}
+
+Test(perf_opts, receives_and_segments)
+{
+	const char *alone = "--srq and --segments are for DAT alone, and not for --peers";
+
+	cr_expect_eq(parse("-l"), GO_ON);
+	cr_expect(!opts.srq && opts.segments == 1);
+	cr_expect_eq(parse("-l --srq --segments 4 --threads 2"), GO_ON);
+	cr_expect(opts.srq && opts.segments == 4);
+	check_refused("-l --srq --raw", alone);
+	check_refused("-l --segments 2 --raw-only", alone);
+	check_refused("-l --srq --peers 1", alone);
+	check_refused("-l --srq -q 2", "--srq is for one EP of each thread: not with --endpoints");
 }
 
 Test(perf_opts, peers)

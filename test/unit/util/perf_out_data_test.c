@@ -64,6 +64,14 @@ Test(perf_out_data, json_of_an_interrupted_measurement)
 	cr_expect(strstr(JSON, "  \"mode\": \"poll\",\n  \"interrupted\": true,\n"));
 }
 
+Test(perf_out_data, json_with_srq_and_segments)
+{
+	opts.json = true;
+	opts.srq = true;
+	opts.segments = 3;
+	cr_expect(strstr(JSON, "  \"srq\": true,\n  \"segments\": 3,\n"));
+}
+
 Test(perf_out_data, json_of_both_sides)
 {
 	opts.json = opts.histogram = true;

@@ -127,6 +127,14 @@ Test(perf_out, head_of_the_long_form)
 		"  MB/s     msg/s  client  server\n");
 }
 
+Test(perf_out, shared_receive_queue_and_segments)
+{
+	opts.srq = true;
+	opts.segments = 3;
+	cr_expect_str_eq(head(1),
+			 "DAT 9.9, IA ofi on tcp lo, polling, one buffer, SRQ, 3 segments");
+}
+
 /*
  * Rows
  */

@@ -15,6 +15,7 @@ static const struct perf_hello hello = {
 	.key = 0x99aabbcc,
 	.index = 0xff01,
 	.session = 0xddee,
+	.segments = 31,
 };
 
 Test(perf_hello, comes_back_as_it_was)
@@ -33,6 +34,7 @@ Test(perf_hello, comes_back_as_it_was)
 	cr_assert_eq(got.threads, hello.threads);
 	cr_assert_eq(got.index, hello.index);
 	cr_assert_eq(got.session, hello.session);
+	cr_assert_eq(got.segments, hello.segments);
 }
 
 Test(perf_hello, is_in_network_byte_order)

@@ -277,6 +277,12 @@ options()
 	has out "^ *0 |  *[0-9.]*\*\{0,1\}  *0.0  *[1-9][0-9]* |  *-  *-  *- |  *-  *-  *-$"
 	run 0 "$prog" "$@" -S 0 --bidir --wait --raw --json
 	has out '"size": 0'
+	run 0 "$prog" "$@" --segments 3 -t send,write,read,mpi
+	has out "one buffer, 3 segments$"
+	run 0 "$prog" "$@" --srq --threads 2 --bidir --rotate -t send,write,mpi
+	has out "up to 64 buffers in turn, 2 threads, SRQ, bandwidth both ways$"
+	run 1 "$prog" "$@" --segments 32
+	has err "^datperf: ofi-tcp: a message has at most [0-9]* segments"
 	run 0 "$prog" "$@" --raw --histogram --csv
 	[ "$(grep -cE '^(ofi-tcp)?,tcp,(dat|raw),(send|write|read),(8|65536)(,[0-9.]+){22}$' "$tmp/out")" -eq 12 ] ||
 		fail "not twelve lines of values"
@@ -327,7 +333,7 @@ extension()
 		run 0 "$prog" --local -D $ia -t fadd,cswap -n 100 -q 3 --threads 2 --bidir -v
 		has out "^ *8 cswap dat "
 	done
-	run 0 "$prog" --local -D ofi-tcp -t imm -S 8 -n 100 --wait
+	run 0 "$prog" --local -D ofi-tcp -t imm -S 8 -n 100 --wait --srq --segments 2
 	run 0 "$prog" --local -D ofi-tcp -t fadd,cswap -n 100 --wait --json
 	json
 	has out '"test": "fadd"'
@@ -420,6 +426,30 @@ plot()
 	grep -q '>2 runs, libfabric [0-9.]*; ' "$tmp/b.svg" || fail "no title of two runs"
 	grep -q 'ofi-tcp on tcp: send' "$tmp/b.svg" || fail "no first run in the picture"
 	grep -q 'other.json: bare libfabric read' "$tmp/b.svg" || fail "no second run in the picture"
+}
+
+# The server's receives come from an SRQ, too, though only the client has the option.
+shared_receives()
+{
+	mkfifo "$tmp/server" "$tmp/client"
+	"$UTIL_DIR/datperf" --server -p $((port + 2)) -D ofi-tcp 2>"$tmp/server" &
+	server=$!
+	exec 3<"$tmp/server"
+	read -r line <&3	# the server listens
+	"$UTIL_DIR/datperf" -p $((port + 2)) -D ofi-tcp --srq -T 60000 127.0.0.1 \
+		>"$tmp/client" 2>/dev/null &
+	client=$!
+	exec 4<"$tmp/client"
+	read -r line <&4	# the table's head: both are connected
+	for pid in $server $client; do
+		run 0 "$UTIL_DIR/datinfo" --counters $pid
+		has out '^ia [^ ]* srq_create 1$'
+		grep -q '^ep [^ ]* post_recv [1-9]' "$tmp/out" && fail "receives of an EP"
+	done
+	kill -s INT $client
+	wait
+	exec 3<&- 4<&-
+	rm "$tmp/server" "$tmp/client"
 }
 
 # interrupt SIGNAL STATUS OPTIONS... - sends the signal after the first row; both ends end
@@ -617,6 +647,7 @@ extension
 long_measurement
 keep
 plot
+shared_receives
 interrupt INT 130
 interrupt TERM 143 --peers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16
 interrupt_json
