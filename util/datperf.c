@@ -5,10 +5,12 @@
  */
 #include "perf_peers.h"
 #include "perf_plot.h"
+#include "perf_ssh.h"
 #include "perf_stop.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -75,13 +77,27 @@ static int measure(const struct perf_opts *opts, char *err)
 static void listening(void *arg, unsigned int port)
 {
 	(void)arg;
-	fprintf(stderr, "datperf: waiting for a client on port %u\n", port);
+	fprintf(stderr, "datperf: " PERF_SSH_LISTENING " %u\n", port);
+}
+
+/* Ends the process at the end of its input, which a client has ended or left. */
+static void *watch_input(void *arg)
+{
+	char buf[64];
+
+	while (read(STDIN_FILENO, buf, sizeof(buf)) > 0)
+		;
+	kill(getpid(), SIGTERM);
+	return arg;
 }
 
 static int run_server(const struct perf_opts *opts)
 {
 	char err[ERR_LEN];
+	pthread_t thread;
 
+	if (opts->eof && pthread_create(&thread, NULL, watch_input, NULL))
+		return fail("cannot create a thread");
 	bind_cpu(opts, true);
 	return serve(opts, listening, NULL, err) ? fail(err) : EXIT_SUCCESS;
 }
@@ -92,6 +108,20 @@ static int run_client(const struct perf_opts *opts)
 
 	bind_cpu(opts, false);
 	return measure(opts, err) ? fail(err) : finished();
+}
+
+/* As run_client(), with a server of its own. */
+static int run_with_ssh(const struct perf_opts *opts)
+{
+	struct perf_ssh ssh;
+	char err[ERR_LEN];
+	int status, server;
+
+	if (perf_ssh_start(&ssh, opts, err, sizeof(err)))
+		return fail(err);
+	status = run_client(opts);
+	server = perf_ssh_end(&ssh, status != EXIT_FAILURE);
+	return status || !server ? status : fail("the server failed while exiting");
 }
 
 /* --- both --------------------------------------------------------------- */
@@ -223,7 +253,7 @@ int main(int argc, char **argv)
 	case PERF_ROLE_SERVER:
 		return run_server(&opts);
 	case PERF_ROLE_CLIENT:
-		return run_client(&opts);
+		return opts.ssh ? run_with_ssh(&opts) : run_client(&opts);
 	default:
 		return run_local(&opts);
 	}

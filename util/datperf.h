@@ -28,6 +28,7 @@ enum perf_role {
 struct perf_opts {
 	enum perf_role role;
 	const char *host;     /* client: the server's name or address */
+	const char *ssh;      /* client: where to start the server, as [user@]host; NULL: nowhere */
 	const char *device;   /* IA name */
 	const char *plot;     /* file to draw to, NULL: none */
 	char *const *files;   /* --from: saved results to draw */
@@ -51,6 +52,7 @@ struct perf_opts {
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
 	int npeers;
 	bool from;    /* draw saved results, measure nothing */
+	bool eof;     /* server: ends with its standard input */
 	bool keep;    /* server: serve one client after another */
 	bool rotate;  /* each message uses another buffer */
 	bool bidir;   /* bandwidth in both directions at once */

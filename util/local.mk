@@ -126,7 +126,9 @@ datperf_files = \
 	util/perf_raw_msg.c \
 	util/perf_raw_rdm.c \
 	util/perf_raw_ud.c \
-	util/perf_server.c
+	util/perf_server.c \
+	util/perf_ssh.c \
+	util/perf_ssh.h
 
 datinfo_cppflags = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/src \
 	-DPROVIDER_DIR='"$(libdir)"' -DDAT_CONFDIR='"$(sysconfdir)"'

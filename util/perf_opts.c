@@ -35,12 +35,16 @@ enum {
 	OPT_HISTOGRAM,
 	OPT_PERCENTILE,
 	OPT_SRQ,
-	OPT_SEGMENTS
+	OPT_SEGMENTS,
+	OPT_SSH,
+	OPT_STDIN
 };
 
 static const struct option long_options[] = {
 	{ "server", no_argument, NULL, 's' },
 	{ "client", required_argument, NULL, 'c' },
+	{ "ssh", required_argument, NULL, OPT_SSH },
+	{ "stdin", no_argument, NULL, OPT_STDIN },
 	{ "keep", no_argument, NULL, OPT_KEEP },
 	{ "local", no_argument, NULL, 'l' },
 	{ "device", required_argument, NULL, 'D' },
@@ -85,11 +89,14 @@ static const char help_text[] =
 	"Usage: datperf --local [options]       both ends on this machine\n"
 	"       datperf --server [options]      serve a client\n"
 	"       datperf [options] HOST          measure against the server on HOST\n"
+	"       datperf --ssh HOST [options]    the same, and start this server by ssh\n"
 	"       datperf --plot FILE --from JSON...  draw saved results\n"
 	"\n"
 	"Measures latency and bandwidth of DAT send, RDMA write, RDMA read and datagrams.\n"
 	"\n"
 	"  -D, --device NAME    IA to use (ofi)\n"
+	"      --ssh HOST       start the server on HOST ([user@]host) by ssh\n"
+	"      --stdin          server: end when standard input ends\n"
 	"      --keep           serve one client after another\n"
 	"  -p, --port N         connection qualifier (62050; --local: any free)\n"
 	"  -S, --sizes LIST     message sizes, such as 0,8,1K or powers of two (1-4M)\n"
@@ -324,6 +331,9 @@ static int flag_option(struct perf_opts *opts, int opt)
 	case OPT_FROM:
 		opts->from = true;
 		break;
+	case OPT_STDIN:
+		opts->eof = true;
+		break;
 	case OPT_KEEP:
 		opts->keep = true;
 		break;
@@ -387,6 +397,9 @@ static int one_option(struct perf_opts *opts, int opt)
 		return role_option(opts, PERF_ROLE_LOCAL);
 	case 'c':
 		opts->host = optarg;
+		return role_option(opts, PERF_ROLE_CLIENT);
+	case OPT_SSH:
+		opts->ssh = optarg;
 		return role_option(opts, PERF_ROLE_CLIENT);
 	case 'D':
 		opts->device = optarg;
@@ -469,6 +482,8 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 		if (role_option(opts, PERF_ROLE_CLIENT) >= 0)
 			return EXIT_USAGE;
 	}
+	if (opts->ssh && !opts->host)
+		opts->host = strchr(opts->ssh, '@') ? strrchr(opts->ssh, '@') + 1 : opts->ssh;
 	if (!opts->nsizes)
 		sizes_option(opts, default_sizes(opts));
 	if (opts->role == PERF_ROLE_NONE)
@@ -492,6 +507,8 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 		return usage("%s", "--srq is for one EP of each thread: not with --endpoints");
 	if (opts->test[PERF_MPI] && opts->wait)
 		return usage("%s", "the test mpi polls memory: not with --wait");
+	if (opts->eof && opts->role != PERF_ROLE_SERVER)
+		return usage("%s", "--stdin is for --server");
 	if (opts->keep &&
 	    (opts->role != PERF_ROLE_SERVER || opts->npeers || !opts->side[PERF_SIDE_DAT]))
 		return usage("%s", "--keep is for --server, without --peers and --raw-only");

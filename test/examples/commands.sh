@@ -27,6 +27,7 @@ for name in datinfo datinfo1 datperf; do
 	printf '#!/bin/sh\nexec sh "%s/test/run" "%s/util/%s" "$@"\n' "$src" "$top" $name >"$tmp/bin/$name"
 done
 printf '#!/bin/sh\nexec datinfo -D ofi-tcp\n' >"$tmp/bin/program"
+printf '#!/bin/sh\nexec sh -c "$2"\n' >"$tmp/bin/ssh"	# to this machine
 chmod +x "$tmp"/bin/*
 PATH=$tmp/bin:$PATH
 LD_LIBRARY_PATH=$top/prov/ofi/v1/.libs:$top/prov/ofi/v2/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -127,6 +128,9 @@ command_line()
 		serve "$1" ;;
 	"datperf node1")
 		run_server_client "datperf 127.0.0.1" ;;
+	"datperf --ssh node1")
+		run "datperf --ssh 127.0.0.1 -p $((port + 1)) $briefly"
+		has out '^ *1M |' "$1" ;;
 	"datperf --plot"*)
 		command -v gnuplot >/dev/null || return
 		if ! (cd "$tmp" && sh -c "$1") >"$tmp/out" 2>"$tmp/err" </dev/null; then

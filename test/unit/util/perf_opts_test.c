@@ -397,6 +397,24 @@ Test(perf_opts, receives_and_segments)
 	check_refused("-l --srq -q 2", "--srq is for one EP of each thread: not with --endpoints");
 }
 
+Test(perf_opts, server_by_ssh)
+{
+	cr_expect_eq(parse("--ssh node"), GO_ON);
+	cr_expect_eq(opts.role, PERF_ROLE_CLIENT);
+	cr_expect_str_eq(opts.host, "node");
+	cr_expect_eq(opts.port, DATPERF_PORT);
+	cr_expect_eq(parse("--ssh me@node"), GO_ON);
+	cr_expect_str_eq(opts.ssh, "me@node");
+	cr_expect_str_eq(opts.host, "node");
+	cr_expect_eq(parse("--ssh node node-ib"), GO_ON);
+	cr_expect_str_eq(opts.ssh, "node");
+	cr_expect_str_eq(opts.host, "node-ib");
+	check_refused("--ssh node --local", "choose one of --local, --server and a host");
+	check_refused("--ssh node --stdin", "--stdin is for --server");
+	cr_expect_eq(parse("--server --stdin"), GO_ON);
+	cr_expect(opts.eof);
+}
+
 Test(perf_opts, peers)
 {
 	cr_expect_eq(parse("-l --peers 1"), GO_ON);

@@ -504,6 +504,55 @@ interrupt_json()
 	END
 }
 
+# The server that the client starts with ssh, here a program that starts it on this machine. The
+# server has a descriptor of a FIFO, which so ends when the server has ended.
+ssh_server()
+{
+	mkfifo "$tmp/alive"
+	cat >"$tmp/ssh" <<-'END'
+		#!/bin/sh
+		[ "$1" = me@127.0.0.1 ] || exit 255
+		exec sh -c "$2" 9>"$ALIVE"
+	END
+	chmod +x "$tmp/ssh"
+	export DATPERF_SSH="$tmp/ssh" ALIVE="$tmp/alive"
+	prog=$UTIL_DIR/datperf
+	set -- --ssh me@127.0.0.1 -p $((port + 2)) -D ofi-tcp
+	for more in "-S 8 -n 10" "--peers 2 -n 10" "--raw-only -S 8 -n 10"; do
+		cat "$tmp/alive" &
+		PATH=$UTIL_DIR:$PATH run 0 "$prog" "$@" $more
+		[ -s "$tmp/err" ] && fail "errors in spite of success"
+		wait $!
+	done
+	cat "$tmp/alive" &
+	PATH=$UTIL_DIR:$PATH run 1 "$prog" "$@" -D "a'b c"
+	has err "^datperf: a'b c: cannot open the IA: "
+	has err "^datperf: the server on me@127.0.0.1 did not start$"
+	wait $!
+	run 1 "$prog" --ssh other
+	one_line_of_error datperf
+	DATPERF_SSH=/nosuch run 1 "$prog" "$@"
+	has err "^datperf: cannot run /nosuch: "
+	for signal in INT KILL; do
+		mkfifo "$tmp/client"
+		cat "$tmp/alive" &
+		alive=$!
+		PATH=$UTIL_DIR:$PATH "$prog" "$@" -T 60000 >"$tmp/client" 2>"$tmp/err" &
+		client=$!
+		exec 4<"$tmp/client"
+		read -r line <&4	# the table's head: both are connected
+		kill -s $signal $client
+		wait $client
+		echo "SIG$signal: exit status $?"
+		wait $alive
+		exec 4<&-
+		rm "$tmp/client"
+		[ $signal = KILL ] || [ "$(cat "$tmp/err")" = "datperf: interrupted" ] ||
+			fail "not the line on stderr"
+	done
+	unset DATPERF_SSH
+}
+
 # The server's process opens a library that the dynamic linker waits for: a FIFO without a writer.
 slow_server()
 {
@@ -651,5 +700,6 @@ shared_receives
 interrupt INT 130
 interrupt TERM 143 --peers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16
 interrupt_json
+ssh_server
 death -D ofi-tcp
 exit $bad
