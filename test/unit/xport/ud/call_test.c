@@ -359,7 +359,7 @@ static int listener_at(DAT_CONN_QUAL q, unsigned i)
 /* Listens at the first port of a qualifier. */
 static void other_listens(void)
 {
-	for (qual = 5000; (listening = listener_at(qual, 0)) < 0; qual++)
+	for (qual = 5000; !ud_port_reserve(qual) || (listening = listener_at(qual, 0)) < 0; qual++)
 		;
 }
 

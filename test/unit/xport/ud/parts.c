@@ -337,11 +337,7 @@ void ud_counts(const struct ud_side *s, const uint64_t *counter, uint64_t n)
 
 /* Exchanges */
 
-/*
- * Reserves the first datagram port of @qual among the tests of this host, until the process ends:
- * the kernel gives a port that a test frees to another test, and two qualifiers can share one.
- */
-static bool port_reserve(DAT_CONN_QUAL qual)
+bool ud_port_reserve(DAT_CONN_QUAL qual)
 {
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -361,7 +357,7 @@ DAT_PSP_HANDLE ud_listen_any(const struct ud_side *s, DAT_CONN_QUAL *qual)
 
 	for (;;) {
 		succeed(dofi_psp_create_any(ia, qual, s->evd, DAT_PSP_CONSUMER_FLAG, &psp));
-		if (port_reserve(*qual))
+		if (ud_port_reserve(*qual))
 			return psp;
 		succeed(dofi_psp_free(psp));
 	}

@@ -96,6 +96,13 @@ void ud_counts(const struct ud_side *s, const uint64_t *counter, uint64_t n);
 
 /* Exchanges */
 
+/*
+ * Reserves the first datagram port of @qual among the tests of this host, until the process ends:
+ * the kernel gives a port that a test frees to another test, which calls of the first then reach;
+ * and two qualifiers can share one.
+ */
+bool ud_port_reserve(DAT_CONN_QUAL qual);
+
 /* A PSP of @s at any qualifier; no other test uses its first datagram port. */
 DAT_PSP_HANDLE ud_listen_any(const struct ud_side *s, DAT_CONN_QUAL *qual);
 /* Requests the address at @qual of this host, with the string @data. */
