@@ -14,13 +14,13 @@ static const struct {
 	int digits;
 	bool extra;
 } figures[PERF_PEERS_NFIGURES] = {
-	[PERF_PEERS_CONNECT] = { "connect", "1/s", "connect_per_s", 0 },
-	[PERF_PEERS_CLIENT] = { "client", "KiB each", "client_kib", 1 },
-	[PERF_PEERS_SERVER] = { "server", "KiB each", "server_kib", 1 },
-	[PERF_PEERS_EMPTY] = { "empty poll", "us", "empty_us", 3 },
+	[PERF_PEERS_CONNECT] = { "connect", "1/s", "connect_per_s", 0, false },
+	[PERF_PEERS_CLIENT] = { "client", "KiB each", "client_kib", 1, false },
+	[PERF_PEERS_SERVER] = { "server", "KiB each", "server_kib", 1, false },
+	[PERF_PEERS_EMPTY] = { "empty poll", "us", "empty_us", 3, false },
 	[PERF_PEERS_FIRST] = { "8 B first", "us", "first_us", 2, true },
-	[PERF_PEERS_LAST] = { "8 B last", "us", "last_us", 2 },
-	[PERF_PEERS_CLOSE] = { "close all", "ms", "close_ms", 1 },
+	[PERF_PEERS_LAST] = { "8 B last", "us", "last_us", 2, false },
+	[PERF_PEERS_CLOSE] = { "close all", "ms", "close_ms", 1, false },
 };
 
 void perf_peers_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric)

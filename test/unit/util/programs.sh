@@ -274,7 +274,7 @@ options()
 		terminal 80 "$prog" "$*" "$form"
 	done
 	run 0 "$prog" "$@" -S 0,8
-	has out "^ *0 |  *[0-9.]*\*\{0,1\}  *0.0  *[1-9][0-9]* |  *-  *-  *- |  *-  *-  *-$"
+	has out "^ *0 |  *[0-9.]*\*\{0,1\}  *0.0\*\{0,1\}  *[1-9][0-9]* |  *-  *-  *- |  *-  *-  *-$"
 	run 0 "$prog" "$@" -S 0 --bidir --wait --raw --json
 	has out '"size": 0'
 	run 0 "$prog" "$@" --segments 3 -t send,write,read,mpi
