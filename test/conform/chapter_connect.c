@@ -411,7 +411,9 @@ FAMILY(COUNT(qualifiers), name_qualifier)
 	DAT_RETURN ret;
 	DAT_EVENT event;
 	struct end a;
+	int lock;
 
+	lock = pair_lock_qualifiers();
 	ret = dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp);
 	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
 		skip("the qualifier is in use on this machine");
@@ -429,6 +431,7 @@ FAMILY(COUNT(qualifiers), name_qualifier)
 	OK(dat_ep_reset(a.ep));
 	end_connect(n, &a, qual ^ UINT64_C(1) << 40);
 	expect_conn(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, a.ep);
+	close(lock);
 }
 
 CLAUSE("dat_psp_create/CONN_QUAL_IN_USE")

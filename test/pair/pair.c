@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -129,6 +131,28 @@ unsigned pair_scaled(unsigned ms)
 int64_t pair_deadline(unsigned ms)
 {
 	return pair_now() + pair_scaled(ms) * INT64_C(1000);
+}
+
+/* The holder has the name; a waiting process has a connection to it, and reads its end. */
+int pair_lock_qualifiers(void)
+{
+	const struct sockaddr_un name = { AF_UNIX, "\0dat-test/qualifiers" };
+	bool held;
+	char byte;
+	int fd;
+
+	do {
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		CHECK(fd >= 0, "%s", strerror(errno));
+		held = !bind(fd, (const struct sockaddr *)&name, sizeof(name));
+		if (held)
+			CHECK(!listen(fd, 100), "%s", strerror(errno));
+		else if (!connect(fd, (const struct sockaddr *)&name, sizeof(name)))
+			CHECK(read(fd, &byte, 1) <= 0, "a byte from the holder");
+		if (!held)
+			close(fd);
+	} while (!held);
+	return fd;
 }
 
 static void scale_init(void)

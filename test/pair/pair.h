@@ -113,6 +113,13 @@ void pair_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define FAILS(call, type) pair_ret(__FILE__, __LINE__, #call, (call), (type))
 void pair_ret(const char *file, int line, const char *call, DAT_RETURN ret, DAT_RETURN type);
 
+/*
+ * Waits until no other test of this host, also in a chroot, uses the qualifiers that are the same
+ * in every run: they would take each other's requests. Returns a descriptor: closing it, or the end
+ * of this process, lets another test use them.
+ */
+int pair_lock_qualifiers(void);
+
 /* Time. Limits are in milliseconds, multiplied by the scale. */
 #define PAIR_LIMIT 30000		/* for events that must come, also at a load of 15 */
 #define PAIR_QUIET 20			/* for events that must not come */

@@ -5,28 +5,12 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 /* Qualifiers */
-
-/*
- * The qualifiers are the same in every run, so two runs at once would take each other's requests.
- */
-static void lock_qualifiers(void)
-{
-	int64_t deadline = pair_deadline(PAIR_LIMIT);
-	int fd = open("/tmp/dat-test-qualifiers.lock", O_CREAT | O_RDWR | O_CLOEXEC, 0666);
-
-	CHECK(fd >= 0, "%s", strerror(errno));
-	alarm((deadline - pair_now()) / 1000000 + 1);
-	CHECK(!flock(fd, LOCK_EX), "%s", strerror(errno));	/* until this process ends */
-	alarm(0);
-}
 
 /* Not a qualifier that a well-known program uses: 45248 is dtest's. */
 static const DAT_CONN_QUAL quals[] = {
@@ -53,7 +37,7 @@ static void quals_server(struct pair *p)
 	struct node n;
 	size_t i;
 
-	lock_qualifiers();
+	pair_lock_qualifiers();
 	node_open(&n);
 	for (i = 0; i < N_QUALS; i++) {
 		bool listening = listen_to(&n, quals[i], &psp[i]);
