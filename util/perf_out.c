@@ -207,9 +207,16 @@ static void row_verbose(const struct perf_opts *opts, const struct perf_row *row
 	}
 }
 
+/* The decimals of a ratio that has 6 columns. */
+static int decimals(double ratio)
+{
+	return ratio < 99.9 ? 3 : ratio < 1000 ? 1 : 0;
+}
+
 static void row_both(const struct perf_opts *opts, const struct perf_row *row, const char *size)
 {
 	const struct perf_cell *dat, *raw;
+	double lat, bw;
 	int t;
 
 	for (t = 0; t < PERF_NTESTS; t++) {
@@ -217,12 +224,13 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row, c
 			continue;
 		dat = &row->cell[t][PERF_SIDE_DAT];
 		raw = &row->cell[t][PERF_SIDE_RAW];
-		perf_cells("%8s %-5s %9.2f%c %9.2f%c %6.3f %9.1f%c %9.1f%c %6.3f[ %9.0f %9.0f]",
+		lat = perf_ratio(dat->lat.chosen, raw->lat.chosen);
+		bw = perf_ratio(dat->bw, raw->bw);
+		perf_cells("%8s %-5s %9.2f%c %9.2f%c %6.*f %9.1f%c %9.1f%c %6.*f[ %9.0f %9.0f]",
 			   size, perf_test_name(t), dat->lat.chosen, mark(dat->lat_scatters),
-			   raw->lat.chosen, mark(raw->lat_scatters),
-			   perf_ratio(dat->lat.chosen, raw->lat.chosen), dat->bw,
-			   mark(dat->bw_scatters), raw->bw, mark(raw->bw_scatters),
-			   perf_ratio(dat->bw, raw->bw), dat->rate, raw->rate);
+			   raw->lat.chosen, mark(raw->lat_scatters), decimals(lat), lat, dat->bw,
+			   mark(dat->bw_scatters), raw->bw, mark(raw->bw_scatters), decimals(bw),
+			   bw, dat->rate, raw->rate);
 		if (t == PERF_UD)
 			perf_cells(" %7.2f{ %7.2f}", lost_percent(dat), lost_percent(raw));
 		perf_cells_end();

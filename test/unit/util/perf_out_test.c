@@ -242,6 +242,15 @@ Test(perf_out, ratio_to_nothing_is_zero)
 			 "       500         0\n");
 }
 
+Test(perf_out, large_ratios_keep_their_columns)
+{
+	with_raw();
+	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
+	row.cell[PERF_SEND][PERF_SIDE_RAW].lat.chosen = 1 / 135.476;
+	row.cell[PERF_SEND][PERF_SIDE_RAW].bw = 0.25;
+	cr_expect(strstr(ROW, "send       1.00       0.01   135.5    1000.0        0.2    4000"));
+}
+
 Test(perf_out, long_row_of_both_sides)
 {
 	with_raw();
