@@ -421,7 +421,7 @@ Test(xport_ud_inbox, gives_a_datagram_to_the_thread_that_polls)
 	unsigned i;
 
 	meet();
-	for (i = 0; i < 10; i++) {
+	for (i = 0; i < 1000; i++) {
 		ud_recv(&ud_far, 0, 100, i);
 		take_over(ud_far.evd);
 		straight = counted(&evd->count_of.straight);
