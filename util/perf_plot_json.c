@@ -94,34 +94,41 @@ static int add_run(struct perf_plot *plot, struct json_object *run, const char *
 	return plot->ncurves == before ? -1 : 0;
 }
 
-/* Appends @text to the list @all of @size bytes, unless it has it. */
-static void list_add(char *all, size_t size, const char *text)
+/*
+ * Appends @before, and the first @most bytes of member @name of each run, to the title; equal texts
+ * once.
+ */
+static void title_add(struct perf_plot *plot, const char *before, struct json_object *const *runs,
+		      int n, const char *name, int most)
 {
-	size_t len = strlen(all);
+	const size_t size = sizeof(plot->title);
+	const char *text;
+	size_t len;
+	int i, k;
 
-	if (!strstr(all, text))
-		snprintf(all + len, size - len, "%s%.64s", len ? ", " : "", text);
+	for (i = 0; i < n; i++) {
+		text = text_of(runs[i], name, "?");
+		for (k = 0; k < i && strncmp(text, text_of(runs[k], name, "?"), most); k++)
+			;
+		len = strlen(plot->title);
+		if (k == i)
+			snprintf(plot->title + len, size - len, "%s%.*s", i ? ", " : before, most,
+				 text);
+	}
 }
 
 /* The title has the versions, hosts and days of the runs, and the name of a single run. */
 static void title(struct perf_plot *plot, struct json_object *const *runs)
 {
-	char versions[128] = "", hosts[256] = "", days[128] = "", day[11];
-	int i;
+	const int n = plot->nruns;
 
-	for (i = 0; i < plot->nruns; i++) {
-		list_add(versions, sizeof(versions), text_of(runs[i], "libfabric", "?"));
-		list_add(hosts, sizeof(hosts), text_of(runs[i], "host", "?"));
-		snprintf(day, sizeof(day), "%s", text_of(runs[i], "date", "?"));
-		list_add(days, sizeof(days), day);
-	}
-	if (plot->nruns == 1)
+	if (n == 1)
 		snprintf(plot->title, sizeof(plot->title), "%.64s", plot->run[0]);
 	else
-		snprintf(plot->title, sizeof(plot->title), "%d runs", plot->nruns);
-	i = (int)strlen(plot->title);
-	snprintf(plot->title + i, sizeof(plot->title) - i, ", libfabric %s; %s, %s", versions,
-		 hosts, days);
+		snprintf(plot->title, sizeof(plot->title), "%d runs", n);
+	title_add(plot, ", libfabric ", runs, n, "libfabric", 16);
+	title_add(plot, "; ", runs, n, "host", 64);
+	title_add(plot, ", ", runs, n, "date", 10);
 }
 
 /* Stores the file's document, which the caller frees, in @run. */

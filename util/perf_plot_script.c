@@ -11,15 +11,18 @@ static const char *const colours[] = {
 	"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
 };
 
-/* gnuplot's filled form of a point, and the open one of unsteady figures. */
+/*
+ * gnuplot's filled form of a point, and the open form, for unsteady figures. It has six pairs: fadd
+ * and cswap are never in one run with send and write.
+ */
 static const int points[PERF_NTESTS][2] = {
 	[PERF_SEND] = { 7, 6 },
 	[PERF_WRITE] = { 5, 4 },
 	[PERF_READ] = { 9, 8 },
-	[PERF_MPI] = { 3, 2 },
+	[PERF_MPI] = { 15, 14 },
 	[PERF_IMM] = { 11, 10 },
-	[PERF_FADD] = { 15, 14 },
-	[PERF_CSWAP] = { 1, 1 },
+	[PERF_FADD] = { 7, 6 },
+	[PERF_CSWAP] = { 5, 4 },
 	[PERF_UD] = { 13, 12 },
 };
 

@@ -421,9 +421,11 @@ plot()
 		has err "$file.json: "
 	done
 	[ -e "$tmp/b.svg" ] && fail "a picture in spite of the error"
-	cp "$tmp/a.json" "$tmp/other.json"
+	sed 's/"host": "[^"]*"/"host": "node1"/' "$tmp/a.json" >"$tmp/other.json"
+	sed -i 's/"host": "[^"]*"/"host": "node10"/' "$tmp/a.json"
 	run 0 "$prog" --plot "$tmp/b.svg" --from "$tmp/a.json" "$tmp/other.json"
-	grep -q '>2 runs, libfabric [0-9.]*; ' "$tmp/b.svg" || fail "no title of two runs"
+	grep -q '>2 runs, libfabric [0-9.]*; node10, node1, [0-9-]*<' "$tmp/b.svg" ||
+		fail "no title of two runs"
 	grep -q 'ofi-tcp on tcp: send' "$tmp/b.svg" || fail "no first run in the picture"
 	grep -q 'other.json: bare libfabric read' "$tmp/b.svg" || fail "no second run in the picture"
 }
