@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The installation in a prefix of one's own: what "make install" prints, the examples, which are built
-# by pkg-config, and one of which runs there, a dat.conf next to that of another package, dat.conf.d,
-# datinfo --conf --append, and that "make uninstall" leaves only files of the administrator.
+# The installation in a private prefix. Tests the output of "make install"; the installed examples,
+# compiled with pkg-config's flags; a dat.conf next to another package's; dat.conf.d; datinfo --conf
+# --append. "make uninstall" must leave only the administrator's files.
 #
 # usage: test/install.sh [BUILD]
 #

@@ -110,7 +110,7 @@ static int run_client(const struct perf_opts *opts)
 	return measure(opts, err) ? fail(err) : finished();
 }
 
-/* As run_client(), with a server of its own. */
+/* Starts the server by ssh, runs the client, and ends the server. */
 static int run_with_ssh(const struct perf_opts *opts)
 {
 	struct perf_ssh ssh;

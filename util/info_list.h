@@ -14,7 +14,7 @@ struct list_row {
 	const char *error;
 };
 
-/* The columns: the width of the names, and which of the others there are. */
+/* The columns of the table: the width of the names, and whether API and threads are shown. */
 struct list_form {
 	FILE *out;
 	int name;

@@ -399,7 +399,7 @@ static void write_verify_fini(struct perf_run *r)
 
 /* --- read --------------------------------------------------------------- */
 
-/* One operation after the other, in which the server takes no part. */
+/* Measures one operation after the other. The server only waits. */
 static inline int lat_client(struct perf_run *r, int (*post)(struct perf_run *, uint64_t))
 {
 	uint64_t i, last = perf_now_ns(), now;

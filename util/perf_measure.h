@@ -55,7 +55,7 @@ int perf_measure_once(struct perf_measure *m, struct perf_xport *const *x, unsig
 void perf_series_sum(struct perf_series *s, const struct perf_point *point, int n,
 		     struct perf_cell *cell);
 
-/* Marks the figures of rows[i] that stand out from those of the neighbours, in ascending order. */
+/* Marks the figures of rows[i] that exceed both neighbours. Sizes ascend; @n rows are known. */
 void perf_rows_mark(struct perf_row *rows, int i, int n);
 
 #endif

@@ -173,7 +173,7 @@ static const struct {
 	{ OPT_TIMEOUT, 1, 3600 },
 };
 
-/* Says which numbers option @opt, of row @i, takes. */
+/* Prints the range of option @opt, which is row @i. */
 static int number_usage(int opt, size_t i, const char *text)
 {
 	const struct option *o = long_options;

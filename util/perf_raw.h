@@ -84,7 +84,7 @@ void perf_raw_apply_hello(struct perf_raw *raw, const struct perf_hello *hello);
 void perf_raw_close(struct perf_xport *x);
 
 /* perf_raw_io.c */
-/* Returns what an operation is posted with. */
+/* Returns the context for posting an operation; its completion returns @cookie. */
 void *perf_raw_context(struct perf_raw *raw, uint64_t cookie);
 /* Converts the result of a post with @context: to 0, -EAGAIN, or an error. */
 int perf_raw_posted(struct perf_raw *raw, const char *what, void *context, ssize_t rc);

@@ -28,7 +28,7 @@ static void add(FILE *command, const char *option, const char *value)
 	putc('\'', command);
 }
 
-/* Writes the server's command line: the options that a server needs too. Returns -1 if too long. */
+/* Writes the server's command line. Returns -1 if it is too long. */
 static int server_command(const struct perf_opts *opts, char *text, size_t len)
 {
 	FILE *command = fmemopen(text, len, "w");
@@ -76,7 +76,7 @@ static __attribute__((noreturn)) void run_ssh(const struct perf_opts *opts, cons
 	_exit(127);
 }
 
-/* Prints the lines until the one that reports that the server listens. */
+/* Prints the server's lines before its report that it listens. */
 static int wait_until_listening(struct perf_ssh *ssh)
 {
 	char line[512];

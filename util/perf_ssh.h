@@ -13,12 +13,12 @@
 struct perf_ssh {
 	pid_t pid; /* of ssh */
 	int in;	   /* ssh's standard input; its end ends the server */
-	FILE *err; /* ssh's standard error, which is the server's too */
+	FILE *err; /* ssh's standard error, and the server's */
 };
 
 /*
- * Starts the server and returns when it listens. Returns 0, or -1 with an error text in @err, after
- * printing what ssh and the server have to say.
+ * Starts the server, and waits until it listens. Prints the errors of ssh and the server. Returns
+ * 0, or -1 with an error text in @err.
  */
 int perf_ssh_start(struct perf_ssh *ssh, const struct perf_opts *opts, char *err, size_t errlen);
 

@@ -65,7 +65,7 @@ double perf_median(double *values, int n);
  */
 int perf_percentile_parse(const char *text, unsigned int *percentile);
 
-/* Nearest rank: the least of @n > 0 sorted values that @percentile of them do not exceed. */
+/* Nearest rank: of @n > 0 sorted values, the least that is not exceeded by @percentile of all. */
 uint64_t perf_percentile(const uint64_t *sorted, size_t n, unsigned int percentile);
 
 /* Statistics of @n samples in nanoseconds (sorted in place), divided by @div. */

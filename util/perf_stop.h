@@ -6,8 +6,8 @@
 #include <signal.h>
 
 /*
- * The signal that ends the measurement; 0: none. It is read between two phases, when the server
- * waits for a request, so that the client can take leave of it.
+ * The signal that ends the measurement; 0: none. The client reads it between two phases, when the
+ * server waits for a request, and sends a QUIT then.
  */
 extern volatile sig_atomic_t perf_stop;
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is left out: nothing, what [] encloses, also what {} encloses. */
+/* The cells that a line lacks: none, cells in [], cells in [] and {}. */
 enum { ALL, FEWER, FEWEST };
 
 static char line[1024];

@@ -7,13 +7,13 @@
 #include <stddef.h>
 
 /*
- * Adds cells to the current line. In the format, [ and ] enclose what a terminal that is too narrow
- * leaves out, { and } what it leaves out if the line is still too long.
+ * Adds cells to the current line. In the format, [ and ] enclose cells that a narrow terminal
+ * lacks; { and } enclose cells that it lacks, too, if the line is still too long.
  */
 void perf_cells(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /*
- * Decides by the current line, a heading, what all lines leave out to have at most @width columns;
- * 0: nothing. Returns false if that is not enough.
+ * Selects the cells of all lines, so that the current line, a heading, has at most @width columns;
+ * 0: all cells. Returns false if the line is still too long.
  */
 bool perf_cells_fit(size_t width);
 void perf_cells_drop(void);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The programs in docs/examples, over tcp and over shared memory: a server of echoes has several
-# clients at once, one of which is killed; clients read a table by RDMA; the Python program prints what
-# it did. Each program prints its usage. datagram.sh and hello.sh test the other two.
+# clients at once, and one client is killed; clients read a table by RDMA; the Python program prints
+# its results. Each program prints its usage. datagram.sh and hello.sh test datagram and hello.
 set -u
 unset FI_PROVIDER
 top=${top_builddir:-.}
@@ -108,7 +108,8 @@ Everest 8849 m" $program/table $ia $port 127.0.0.1 2 0
 # Python cannot load a library that is built with a sanitizer.
 python()
 {
-	command -v python3 >/dev/null && ! grep -qE '__[at]san_init' "$top/.libs/libdat2.so.2" || return
+	command -v python3 >/dev/null && ! grep -qE '__[at]san_init' "$top/.libs/libdat2.so.2" ||
+		{ echo "without python3, or with a sanitizer: ia.py is not run"; return; }
 	prints "$(printf '%s: libfabric %s, 65536 endpoints\nLMR 42: 4096 bytes\nevent 0x10001: 4711' \
 		$ia "$1")" python3 "$src/docs/examples/ia.py" $ia
 	fails 1 "^dat_ia_openv: DAT_PROVIDER_NOT_FOUND" python3 "$src/docs/examples/ia.py" missing

@@ -168,7 +168,7 @@ Test(perf_out_data, json_of_both_sides)
 		"}\n");
 }
 
-/* The ratio is that of the figures in the table. */
+/* The table shows the chosen percentile, so the ratio uses it. */
 Test(perf_out_data, ratio_at_another_percentile)
 {
 	with_raw();
