@@ -29,7 +29,7 @@ struct perf_opts {
 	enum perf_role role;
 	const char *host;     /* client: the server's name or address */
 	const char *ssh;      /* client: where to start the server, as [user@]host; NULL: nowhere */
-	const char *device;   /* IA name */
+	const char *device;   /* IA name; raw only: NULL for @provider and @rdm */
 	const char *plot;     /* file to draw to, NULL: none */
 	char *const *files;   /* --from: saved results to draw */
 	int nfiles;
@@ -99,7 +99,14 @@ int perf_resolve(struct perf_xport *x, const char *host, struct sockaddr_storage
 int perf_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
 		void *arg, char *err, size_t errlen);
 
-/* Creates the transport of @side, not yet opened; NULL without memory. */
+/*
+ * --raw-only: fills in @fabric, that of the IA or of the provider that the options name. Returns 0,
+ * or -1 with an error text in @err if the IA cannot be opened.
+ */
+int perf_raw_only_fabric(const struct perf_opts *opts, struct perf_fabric *fabric, char *err,
+			 size_t errlen);
+
+/* Creates the transport of @side, not yet opened; NULL without memory. DAT ignores @fabric. */
 struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side side,
 				  const struct perf_fabric *fabric);
 

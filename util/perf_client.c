@@ -13,6 +13,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define PERF_NO_PROVIDER                                                   \
+	"the IA %s does not report its libfabric provider, so bare libfabric " \
+	"cannot be measured"
+
 /* Data checked per size and test: at least 4 messages, about this many bytes. */
 #define VERIFY_BYTES ((size_t)1 << 20)
 
@@ -30,18 +34,37 @@ struct client {
 	struct perf_row *rows;
 };
 
+int perf_raw_only_fabric(const struct perf_opts *opts, struct perf_fabric *fabric, char *err,
+			 size_t errlen)
+{
+	struct perf_xport *x;
+	int rc;
+
+	*fabric = (struct perf_fabric){ .rdm = opts->rdm };
+	if (!opts->device) {
+		snprintf(fabric->provider, sizeof(fabric->provider), "%s", opts->provider);
+		return 0;
+	}
+	snprintf(err, errlen, "out of memory");
+	x = perf_dat_new(opts->device);
+	if (!x)
+		return -1;
+	rc = x->ops->open(x);
+	perf_dat_fabric(x, fabric);
+	if (!rc && !fabric->provider[0])
+		rc = perf_fail(x, PERF_NO_PROVIDER, opts->device);
+	if (rc)
+		snprintf(err, errlen, "%s", x->err);
+	x->ops->close(x);
+	return rc;
+}
+
 struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side side,
 				  const struct perf_fabric *fabric)
 {
-	struct perf_fabric named = { .rdm = opts->rdm };
 	struct perf_xport *x;
 
-	if (!fabric)
-		snprintf(named.provider, sizeof(named.provider), "%s", opts->provider);
-	if (side == PERF_SIDE_DAT)
-		x = perf_dat_new(opts->device);
-	else
-		x = perf_raw_new(fabric ? fabric : &named);
+	x = side == PERF_SIDE_DAT ? perf_dat_new(opts->device) : perf_raw_new(fabric);
 	if (!x)
 		return NULL;
 	x->timeout_ms = opts->timeout_ms;
@@ -84,11 +107,10 @@ static uint16_t session_new(void)
 	return session ? session : 1;
 }
 
-static struct perf_xport *side_new(struct client *c, enum perf_side side,
-				   const struct perf_fabric *fabric)
+static struct perf_xport *side_new(struct client *c, enum perf_side side)
 {
 	const struct perf_opts *opts = c->opts;
-	struct perf_xport *x = perf_xport_new(opts, side, fabric);
+	struct perf_xport *x = perf_xport_new(opts, side, &c->fabric);
 	size_t max = 1;
 	int i;
 
@@ -117,14 +139,11 @@ static int connect_second(struct client *c)
 	struct perf_xport *dat = c->x[PERF_SIDE_DAT], *raw;
 	struct perf_ctl reply;
 
-	raw = side_new(c, PERF_SIDE_RAW, &c->fabric);
+	raw = side_new(c, PERF_SIDE_RAW);
 	if (!raw)
 		return perf_fail(dat, "out of memory");
 	if (!c->fabric.provider[0])
-		return perf_fail(raw,
-				 "the IA %s does not report its libfabric "
-				 "provider, so bare libfabric cannot be measured",
-				 c->opts->device);
+		return perf_fail(raw, PERF_NO_PROVIDER, c->opts->device);
 	if (raw->ops->open(raw) || perf_run_request(dat, &request, &reply))
 		return -1;
 	if (reply.type != PERF_CTL_READY)
@@ -172,8 +191,7 @@ static int connect_sides(struct client *c)
 	const bool *side = c->opts->side;
 	struct perf_xport *x;
 
-	c->current = side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
-	x = side_new(c, c->current, NULL);
+	x = side_new(c, c->current);
 	if (!x || x->ops->open(x) || check_tests(c, x))
 		return -1;
 	if (c->current == PERF_SIDE_DAT)
@@ -394,6 +412,9 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 	int s, rc = -1;
 
 	c.opts = opts = &c.own;
+	c.current = opts->side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
+	if (c.current == PERF_SIDE_RAW && perf_raw_only_fabric(opts, &c.fabric, err, errlen))
+		return -1;
 	c.rows = calloc(opts->nsizes, sizeof(*c.rows));
 	if (!perf_measure_init(&c.measure, opts) && c.rows && !connect_sides(&c) &&
 	    (!opts->test[PERF_UD] || !open_datagrams(&c)) && !run_all(&c) &&

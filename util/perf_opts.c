@@ -121,7 +121,7 @@ static const char help_text[] =
 	"      --raw-only       measure bare libfabric only\n"
 	"      --raw-cq KIND    bare libfabric's completion queue: fd, with a wait object\n"
 	"                       as DAT needs it; or none, which is faster (fd)\n"
-	"      --provider NAME  libfabric provider of --raw-only (tcp)\n"
+	"      --provider NAME  libfabric provider of --raw-only (that of -D, else tcp)\n"
 	"      --endpoint KIND  its endpoints: msg, or connectionless rdm (msg)\n"
 	"      --no-verify      do not check the data\n"
 	"      --bind           client on the first CPU, server on the last\n"
@@ -488,6 +488,12 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 		sizes_option(opts, default_sizes(opts));
 	if (opts->role == PERF_ROLE_NONE)
 		return usage("%s", "give a host, --server or --local");
+	if (!opts->device && opts->side[PERF_SIDE_DAT])
+		opts->device = "ofi";
+	if (opts->provider && !opts->side[PERF_SIDE_DAT])
+		opts->device = NULL;
+	if (!opts->provider)
+		opts->provider = "tcp";
 	if (opts->npeers && opts->side[PERF_SIDE_RAW])
 		return usage("%s", "--peers measures DAT only");
 	if ((opts->endpoints > 1 || opts->threads > 1) &&
@@ -526,8 +532,6 @@ int perf_opts_parse(int argc, char **argv, struct perf_opts *opts)
 	int opt, status;
 
 	*opts = (struct perf_opts){
-		.device = "ofi",
-		.provider = "tcp",
 		.time_ms = 40,
 		.warm_up = -1,
 		.percentile = PERF_MEDIAN,

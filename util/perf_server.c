@@ -221,12 +221,15 @@ int perf_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned 
 		void *arg, char *err, size_t errlen)
 {
 	struct server s = { .opts = opts };
+	struct perf_fabric fabric;
 	unsigned int port = opts->port;
 	struct perf_xport *x;
 	int rc = -1;
 
 	s.current = opts->side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
-	x = perf_xport_new(opts, s.current, NULL);
+	if (s.current == PERF_SIDE_RAW && perf_raw_only_fabric(opts, &fabric, err, errlen))
+		return -1;
+	x = perf_xport_new(opts, s.current, &fabric);
 	s.listener = x;
 	snprintf(err, errlen, "out of memory");
 	if (!x)

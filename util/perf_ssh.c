@@ -46,10 +46,11 @@ static int server_command(const struct perf_opts *opts, char *text, size_t len)
 		add(command, "--bind", NULL);
 	if (opts->npeers)
 		add(command, "--peers", "1");
-	if (opts->side[PERF_SIDE_DAT]) {
+	if (!opts->side[PERF_SIDE_DAT])
+		add(command, "--raw-only", NULL);
+	if (opts->device) {
 		add(command, "--device", opts->device);
 	} else {
-		add(command, "--raw-only", NULL);
 		add(command, "--provider", opts->provider);
 		add(command, "--endpoint", opts->rdm ? "rdm" : "msg");
 	}

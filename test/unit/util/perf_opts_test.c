@@ -473,6 +473,12 @@ Test(perf_opts, names)
 	cr_expect_eq(parse("-l -D ofi-eth1 --provider verbs"), GO_ON);
 	cr_expect_str_eq(opts.device, "ofi-eth1");
 	cr_expect_str_eq(opts.provider, "verbs");
+	cr_expect_eq(parse("-l -D ofi-eth1 --raw-only"), GO_ON);
+	cr_expect_str_eq(opts.device, "ofi-eth1");
+	cr_expect_eq(parse("-l -D ofi-eth1 --raw-only --provider verbs"), GO_ON);
+	cr_expect_null(opts.device, "the provider was named");
+	cr_expect_eq(parse("-l --raw-only"), GO_ON);
+	cr_expect_null(opts.device);
 }
 
 /*

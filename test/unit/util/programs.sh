@@ -609,6 +609,12 @@ raw()
 	prog=$UTIL_DIR/datperf
 	run 0 "$prog" --local --raw-only -S 1,8,4K,1M -T 5 -v
 	has out "^ *1M read  raw"
+	run 0 "$prog" --local -D ofi-tcp -S 8 -n 8
+	place=$(sed -n 's/.*IA ofi-tcp on \(.*\), polling.*/\1/p' "$tmp/out")
+	run 0 "$prog" --local --raw-only -D ofi-tcp -S 8 -n 8
+	has out "^bare libfabric, $place, polling"
+	run 1 "$prog" --local --raw-only -D nosuch
+	has err '^datperf: nosuch: cannot open the IA'
 	run 1 "$prog" --local --raw-only --provider nosuch
 	one_line datperf
 	run 1 "$prog" --local --raw-only --provider nosuch --endpoint rdm
