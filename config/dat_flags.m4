@@ -85,9 +85,9 @@ AC_DEFUN([DAT_INSTRUMENT], [
 -fno-omit-frame-pointer"; dat_optimize=-O1])
 	AS_IF([test "x$enable_coverage" != xno],
 		[dat_instrument="$dat_instrument --coverage"; dat_optimize=-O0])
-	CHECK_CFLAGS=
-	AS_IF([test -z "$dat_user_cflags"], [CFLAGS="-g $dat_optimize"; CHECK_CFLAGS=-O0])
-	AC_SUBST([CHECK_CFLAGS])
+	AC_ARG_VAR([CHECK_CFLAGS], [more CFLAGS for most tests (-O0 if CFLAGS is not set)])
+	AS_IF([test -z "$dat_user_cflags"],
+		[CFLAGS="-g $dat_optimize"; CHECK_CFLAGS=${CHECK_CFLAGS--O0}])
 	AS_IF([test -n "$dat_instrument"], [
 		CFLAGS="$CFLAGS $dat_instrument"
 		LDFLAGS="$LDFLAGS $dat_instrument"

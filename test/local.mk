@@ -25,7 +25,7 @@ EXTRA_DIST += \
 	test/valgrind.supp
 
 # Optimising the tests that do not stream data or measure would take more than half of a build's time.
-# CHECK_CFLAGS is empty where the user chose CFLAGS.
+# CHECK_CFLAGS is empty where the user chose CFLAGS alone.
 unoptimised = test/conform/%.o test/conform/%.lo test/examples/%.o docs/examples/%.o test/fuzz/%.o test/unit/%.o \
 	test/unit/%.lo src/test_%.o util/test_%.o
 $(unoptimised): CFLAGS += $(CHECK_CFLAGS)
@@ -71,23 +71,27 @@ LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 
 # The tests for which a sanitizer build is worth its time: those that run our code in
 # programs of our own. Debian's programs would have to load a sanitizer first.
-SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS) $(PAIR_TESTS) \
-	$(ROBUST_TESTS) $(CONFORM_TESTS)
+SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS)
+# alternate NUMBER,TEST... - a command that prints the tests, each with one API version
+alternate = $(SHELL) $(top_srcdir)/test/alternate $(1) $(2)
 
 # Checkers are slow where libfabric looks for devices: once for each program (test/pair/pair.h).
+# Of the two-process tests, check-valgrind runs the other API version.
 check-sanitized:
-	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SANITIZED_TESTS)'
+	tests=`$(call alternate,1,$(PAIR_TESTS) $(ROBUST_TESTS))` && \
+		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="$(SANITIZED_TESTS) `echo $$tests` \
+		$(CONFORM_TESTS)"
 
 # The tests of the libraries, each with one API version; ALTERNATE is the version of the first.
 ALTERNATE = 1
 ALTERNATE_TESTS = $(PROV_UNIT_TESTS) $(PAIR_TESTS) $(ROBUST_TESTS)
 
 check-alternate:
-	tests=`$(SHELL) $(top_srcdir)/test/alternate $(ALTERNATE) $(ALTERNATE_TESTS)` && \
+	tests=`$(call alternate,$(ALTERNATE),$(ALTERNATE_TESTS))` && \
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` \
 		$(CONFORM_TESTS) $(REGISTRY_TESTS)"
 
-# The two-process tests, each with one API version, and the conformance suite under valgrind. What it
+# The two-process tests and the conformance suite under valgrind, with one API version. What it
 # calls possibly lost is libfabric's lists, which point into the middle of their elements, in the
 # cases that end a process with all open. Its threads run one at a time; fairly, or a polling thread
 # keeps the progress thread from running.
@@ -97,17 +101,19 @@ VALGRIND_COMMAND = $(VALGRIND) --quiet --fair-sched=yes --error-exitcode=99 --le
 
 check-valgrind:
 	test -n '$(VALGRIND)' || { echo 'valgrind was not found by configure'; exit 1; }
-	tests=`$(SHELL) $(top_srcdir)/test/alternate $(ALTERNATE) $(PAIR_TESTS) $(ROBUST_TESTS)` && \
-		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` $(CONFORM_TESTS)" \
+	tests=`$(call alternate,2,$(PAIR_TESTS)); $(call alternate,2,$(CONFORM_TESTS))` && \
+		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests`" \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
-# On another libfabric than that of Debian 12: all that reaches it, the longest first, and Debian's
-# programs, on this registry only: Debian's would call the same functions of the provider.
-CHECK_LIBFABRIC_TESTS = $(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) $(PAIR_TESTS) \
-	$(ROBUST_TESTS) $(CONFORM_TESTS) $(REGISTRY_TESTS) $(UTIL_TESTS)
-
+# On another libfabric than that of Debian 12: all that reaches it, the longest first, with one API
+# version, and Debian's programs, on this registry only: Debian's would call the same functions of the
+# provider.
 check-libfabric:
-	DAT_TEST_DEATHS=300 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(CHECK_LIBFABRIC_TESTS)'
+	units=`$(call alternate,1,$(PROV_UNIT_TESTS))` && \
+		tests=`$(call alternate,1,$(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS))` && \
+		DAT_TEST_WARM=1 DAT_TEST_DEATHS=300 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check \
+		TESTS="`echo $$units` $(LIBFABRIC_TESTS) $(INTEROP_TESTS) `echo $$tests` \
+		$(REGISTRY_TESTS) $(UTIL_TESTS)"
 
 # In "make distcheck": those that read files of the tree. No other test is compiled; test/man.sh asks
 # the examples for their names.

@@ -6,5 +6,4 @@ test_chaos_efa_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 test_chaos_efa_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 
 SLOW_TESTS += test/chaos/efa.sh
-LIBFABRIC_TESTS += test/chaos/efa.sh
 EXTRA_DIST += test/chaos/efa.sh
