@@ -69,25 +69,23 @@ AM_TESTS_ENVIRONMENT = \
 
 LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 
-# The tests for which a sanitizer build is worth its time: those that run our code in
-# programs of our own. Debian's programs would have to load a sanitizer first.
-SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS)
-# alternate NUMBER,TEST... - a command that prints the tests, each with one API version
-alternate = $(SHELL) $(top_srcdir)/test/alternate $(1) $(2)
+# Prints tests with one API version each.
+alternate = $(SHELL) $(top_srcdir)/test/alternate
 
-# Checkers are slow where libfabric looks for devices: once for each program (test/pair/pair.h).
-# Of the two-process tests, check-valgrind runs the other API version.
+# The tests for which a sanitizer build is worth its time: those that run our code in programs of our
+# own. Debian's programs would have to load a sanitizer first. Of the two-process tests,
+# check-valgrind runs the other API version. Checkers are slow where libfabric looks for devices: once
+# for each program (test/pair/pair.h).
 check-sanitized:
-	tests=`$(call alternate,1,$(PAIR_TESTS) $(ROBUST_TESTS))` && \
-		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="$(SANITIZED_TESTS) `echo $$tests` \
-		$(CONFORM_TESTS)"
+	tests=`$(alternate) 1 $(PAIR_TESTS) $(ROBUST_TESTS)` && \
+		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="$(REGISTRY_TESTS) \
+		$(PROV_UNIT_TESTS) $(UTIL_TESTS) `echo $$tests` $(CONFORM_TESTS)"
 
 # The tests of the libraries, each with one API version; ALTERNATE is the version of the first.
 ALTERNATE = 1
-ALTERNATE_TESTS = $(PROV_UNIT_TESTS) $(PAIR_TESTS) $(ROBUST_TESTS)
 
 check-alternate:
-	tests=`$(call alternate,$(ALTERNATE),$(ALTERNATE_TESTS))` && \
+	tests=`$(alternate) $(ALTERNATE) $(PROV_UNIT_TESTS) $(PAIR_TESTS) $(ROBUST_TESTS)` && \
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` \
 		$(CONFORM_TESTS) $(REGISTRY_TESTS)"
 
@@ -101,7 +99,7 @@ VALGRIND_COMMAND = $(VALGRIND) --quiet --fair-sched=yes --error-exitcode=99 --le
 
 check-valgrind:
 	test -n '$(VALGRIND)' || { echo 'valgrind was not found by configure'; exit 1; }
-	tests=`$(call alternate,2,$(PAIR_TESTS)); $(call alternate,2,$(CONFORM_TESTS))` && \
+	tests=`$(alternate) 2 $(PAIR_TESTS); $(alternate) 2 $(CONFORM_TESTS)` && \
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests`" \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
@@ -109,8 +107,8 @@ check-valgrind:
 # version, and Debian's programs, on this registry only: Debian's would call the same functions of the
 # provider.
 check-libfabric:
-	units=`$(call alternate,1,$(PROV_UNIT_TESTS))` && \
-		tests=`$(call alternate,1,$(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS))` && \
+	units=`$(alternate) 1 $(PROV_UNIT_TESTS)` && \
+		tests=`$(alternate) 1 $(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS)` && \
 		DAT_TEST_WARM=1 DAT_TEST_DEATHS=300 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check \
 		TESTS="`echo $$units` $(LIBFABRIC_TESTS) $(INTEROP_TESTS) `echo $$tests` \
 		$(REGISTRY_TESTS) $(UTIL_TESTS)"
