@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,10 +17,38 @@ static struct peer other;
 static DAT_PSP_HANDLE psp;
 static DAT_CONN_QUAL qual;
 
+/* Whether a socket of this process listens at the first port of the qualifier. */
+static bool listens_first(void)
+{
+	const uint16_t port = htons(dofi_wire_datagram_port(qual, 0));
+	bool found = false;
+	int fd;
+
+	for (fd = 0; fd < FD_SETSIZE && !found; fd++) {
+		struct sockaddr_in6 name;
+		socklen_t size = sizeof(name), flag_size = sizeof(int);
+		int listens = 0;
+
+		/* sin_port and sin6_port have the same offset */
+		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &flag_size);
+		found = listens && !getsockname(fd, (struct sockaddr *)&name, &size) &&
+			name.sin6_family != AF_UNIX && name.sin6_port == port;
+	}
+	return found;
+}
+
+/*
+ * Qualifiers share ports, so the first one may be that of another program, which reserves none. The
+ * CM socket here knows no other.
+ */
 static void init(void)
 {
 	ud_init();
 	psp = ud_listen_any(&ud_near, &qual);
+	while (!listens_first()) {
+		succeed(dofi_psp_free(psp));
+		psp = ud_listen_any(&ud_near, &qual);
+	}
 }
 
 static void fini(void)
