@@ -16,14 +16,15 @@ trap 'kill $server 2>/dev/null; rm -rf "$dir"' EXIT
 server=
 failed=0
 
-# in_build DIRECTORY RUNNER ARGUMENT... - runs the datperf in the build directory DIRECTORY
+# in_build DIRECTORY RUNNER ARGUMENT... - runs the datperf in the build directory DIRECTORY. An emulated
+# peer on a busy machine answers late.
 in_build()
 {
 	build=$1 runner=$2
 	shift 2
 	DAT_OVERRIDE=$build/test/dat.conf
 	export DAT_OVERRIDE
-	exec timeout 120 "$build/libtool" --silent --mode=execute $runner "$build/util/datperf" "$@"
+	exec timeout 120 "$build/libtool" --silent --mode=execute $runner "$build/util/datperf" --timeout 60 "$@"
 }
 
 # exchange IA SERVER-BUILD RUNNER CLIENT-BUILD RUNNER - starts the client when the server has printed
@@ -41,6 +42,7 @@ exchange()
 	echo "$line"
 	cat "$dir/client"
 	kill $server 2>/dev/null
+	wait $server	# the port is free then
 	failed=1
 }
 
