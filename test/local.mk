@@ -69,7 +69,7 @@ AM_TESTS_ENVIRONMENT = \
 
 LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 
-# Prints tests with one API version each.
+# Prints each test of a list with one API version. The version is the last character of a name.
 alternate = $(SHELL) $(top_srcdir)/test/alternate
 
 # The tests for which a sanitizer build is worth its time: those that run our code in programs of our
@@ -81,12 +81,13 @@ check-sanitized:
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="$(REGISTRY_TESTS) \
 		$(PROV_UNIT_TESTS) $(UTIL_TESTS) `echo $$tests` $(CONFORM_TESTS)"
 
-# The tests of the libraries, each with one API version; ALTERNATE is the version of the first.
+# The tests of the libraries; a two-process test with one API version. ALTERNATE is the version of the
+# first.
 ALTERNATE = 1
 
 check-alternate:
-	tests=`$(alternate) $(ALTERNATE) $(PROV_UNIT_TESTS) $(PAIR_TESTS) $(ROBUST_TESTS)` && \
-		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` \
+	tests=`$(alternate) $(ALTERNATE) $(PAIR_TESTS) $(ROBUST_TESTS)` && \
+		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="$(PROV_UNIT_TESTS) `echo $$tests` \
 		$(CONFORM_TESTS) $(REGISTRY_TESTS)"
 
 # The two-process tests and the conformance suite under valgrind, with one API version. What it
@@ -103,14 +104,13 @@ check-valgrind:
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests`" \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
-# On another libfabric than that of Debian 12: all that reaches it, the longest first, with one API
-# version, and Debian's programs, on this registry only: Debian's would call the same functions of the
-# provider.
+# On another libfabric than that of Debian 12: all tests that call it, the longest first; a two-process
+# test with one API version. Debian's programs run on this registry only: Debian's registry would call
+# the same functions of the provider.
 check-libfabric:
-	units=`$(alternate) 1 $(PROV_UNIT_TESTS)` && \
-		tests=`$(alternate) 1 $(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS)` && \
+	tests=`$(alternate) 1 $(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS)` && \
 		DAT_TEST_WARM=1 DAT_TEST_DEATHS=300 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check \
-		TESTS="`echo $$units` $(LIBFABRIC_TESTS) $(INTEROP_TESTS) `echo $$tests` \
+		TESTS="$(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) `echo $$tests` \
 		$(REGISTRY_TESTS) $(UTIL_TESTS)"
 
 # In "make distcheck": those that read files of the tree. No other test is compiled; test/man.sh asks

@@ -16,8 +16,8 @@ trap 'kill $server 2>/dev/null; rm -rf "$dir"' EXIT
 server=
 failed=0
 
-# in_build DIRECTORY RUNNER ARGUMENT... - runs the datperf in the build directory DIRECTORY. An emulated
-# peer on a busy machine answers late.
+# in_build DIRECTORY RUNNER ARGUMENT... - runs the datperf in the build directory DIRECTORY. On a busy
+# machine an emulated peer takes more than ten seconds to answer.
 in_build()
 {
 	build=$1 runner=$2
@@ -42,7 +42,7 @@ exchange()
 	echo "$line"
 	cat "$dir/client"
 	kill $server 2>/dev/null
-	wait $server	# the port is free then
+	wait $server	# the next server needs the port
 	failed=1
 }
 

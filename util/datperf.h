@@ -29,7 +29,7 @@ struct perf_opts {
 	enum perf_role role;
 	const char *host;     /* client: the server's name or address */
 	const char *ssh;      /* client: where to start the server, as [user@]host; NULL: nowhere */
-	const char *device;   /* IA name; raw only: NULL for @provider and @rdm */
+	const char *device;   /* IA name; NULL: bare libfabric on @provider alone */
 	const char *plot;     /* file to draw to, NULL: none */
 	char *const *files;   /* --from: saved results to draw */
 	int nfiles;
@@ -100,8 +100,8 @@ int perf_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned 
 		void *arg, char *err, size_t errlen);
 
 /*
- * --raw-only: fills in @fabric, that of the IA or of the provider that the options name. Returns 0,
- * or -1 with an error text in @err if the IA cannot be opened.
+ * Finds the fabric of --raw-only: the fabric below the IA @opts->device, or without an IA the
+ * provider @opts->provider. Returns 0, or -1 with an error text in @err if the IA cannot be opened.
  */
 int perf_raw_only_fabric(const struct perf_opts *opts, struct perf_fabric *fabric, char *err,
 			 size_t errlen);

@@ -121,7 +121,7 @@ static const char help_text[] =
 	"      --raw-only       measure bare libfabric only\n"
 	"      --raw-cq KIND    bare libfabric's completion queue: fd, with a wait object\n"
 	"                       as DAT needs it; or none, which is faster (fd)\n"
-	"      --provider NAME  libfabric provider of --raw-only (that of -D, else tcp)\n"
+	"      --provider NAME  libfabric provider of --raw-only instead of an IA's (tcp)\n"
 	"      --endpoint KIND  its endpoints: msg, or connectionless rdm (msg)\n"
 	"      --no-verify      do not check the data\n"
 	"      --bind           client on the first CPU, server on the last\n"
@@ -488,9 +488,10 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 		sizes_option(opts, default_sizes(opts));
 	if (opts->role == PERF_ROLE_NONE)
 		return usage("%s", "give a host, --server or --local");
-	if (!opts->device && opts->side[PERF_SIDE_DAT])
-		opts->device = "ofi";
-	if (opts->provider && !opts->side[PERF_SIDE_DAT])
+	/* DAT needs an IA; bare libfabric alone uses the IA's fabric unless a provider is named */
+	if (opts->side[PERF_SIDE_DAT])
+		opts->device = opts->device ? opts->device : "ofi";
+	else if (opts->provider)
 		opts->device = NULL;
 	if (!opts->provider)
 		opts->provider = "tcp";

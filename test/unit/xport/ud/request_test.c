@@ -38,8 +38,8 @@ static bool listens_first(void)
 }
 
 /*
- * Qualifiers share ports, so the first one may be that of another program, which reserves none. The
- * CM socket here knows no other.
+ * These tests connect to the first port of the qualifier. Another program may have that port, as
+ * several qualifiers map to it; the service point then listens at its second port.
  */
 static void init(void)
 {
