@@ -69,26 +69,26 @@ AM_TESTS_ENVIRONMENT = \
 
 LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 
-# Prints each test of a list with one API version. The version is the last character of a name.
+# Prints the tests and programs of a list with one API version each.
 alternate = $(SHELL) $(top_srcdir)/test/alternate
+
+# The tests of the libraries, each with one API version, as are the programs that are compiled; the
+# conformance suite has both. ALTERNATE=2 chooses the other versions.
+ALTERNATE = 1
+ALTERNATE_MORE =
+
+check-alternate:
+	tests=`$(alternate) $(ALTERNATE) $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(PAIR_TESTS) $(ROBUST_TESTS) \
+		$(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
+		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` $(CONFORM_TESTS)" \
+		check_PROGRAMS="`echo $$programs $(conform_programs)`"
 
 # The tests for which a sanitizer build is worth its time: those that run our code in programs of our
 # own. Debian's programs would have to load a sanitizer first. Of the two-process tests,
 # check-valgrind runs the other API version. Checkers are slow where libfabric looks for devices: once
 # for each program (test/pair/pair.h).
 check-sanitized:
-	tests=`$(alternate) 1 $(PAIR_TESTS) $(ROBUST_TESTS)` && \
-		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="$(REGISTRY_TESTS) \
-		$(PROV_UNIT_TESTS) $(UTIL_TESTS) `echo $$tests` $(CONFORM_TESTS)"
-
-# The tests of the libraries; a two-process test with one API version. ALTERNATE is the version of the
-# first.
-ALTERNATE = 1
-
-check-alternate:
-	tests=`$(alternate) $(ALTERNATE) $(PAIR_TESTS) $(ROBUST_TESTS)` && \
-		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="$(PROV_UNIT_TESTS) `echo $$tests` \
-		$(CONFORM_TESTS) $(REGISTRY_TESTS)"
+	$(MAKE) $(AM_MAKEFLAGS) check-alternate ALTERNATE_MORE='$(UTIL_TESTS)'
 
 # The two-process tests and the conformance suite under valgrind, with one API version. What it
 # calls possibly lost is libfabric's lists, which point into the middle of their elements, in the
@@ -104,14 +104,14 @@ check-valgrind:
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests`" \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
-# On another libfabric than that of Debian 12: all tests that call it, the longest first; a two-process
-# test with one API version. Debian's programs run on this registry only: Debian's registry would call
-# the same functions of the provider.
+# On another libfabric than that of Debian 12: all tests that call it, the longest first, with one API
+# version each. Debian's programs run on this registry only: Debian's registry would call the same
+# functions of the provider.
 check-libfabric:
-	tests=`$(alternate) 1 $(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS)` && \
+	tests=`$(alternate) 1 $(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) $(PAIR_TESTS) \
+		$(ROBUST_TESTS) $(CONFORM_TESTS) $(REGISTRY_TESTS) $(UTIL_TESTS)` && \
 		DAT_TEST_WARM=1 DAT_TEST_DEATHS=300 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check \
-		TESTS="$(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) `echo $$tests` \
-		$(REGISTRY_TESTS) $(UTIL_TESTS)"
+		TESTS="`echo $$tests`"
 
 # In "make distcheck": those that read files of the tree. No other test is compiled; test/man.sh asks
 # the examples for their names.
