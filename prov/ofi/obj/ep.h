@@ -22,6 +22,7 @@ enum {
 	DOFI_EP_ACCEPT = 1 << 1,
 	DOFI_EP_CLOSE = 1 << 2,
 	DOFI_EP_EXCHANGE = 1 << 3,	/* of a datagram EP */
+	DOFI_EP_RETRY = 1 << 4,		/* after a tick: dofi_dto_pump() */
 };
 
 #define DOFI_EP_COUNTERS 24
@@ -124,6 +125,7 @@ struct dofi_ep {
 	void *accepting;		/* the transport's part of the request being accepted */
 	/* of the attempt; later of a peer if the fabric does not report its end */
 	struct dofi_timer timer;
+	struct dofi_timer retry;	/* of DOFI_EP_RETRY */
 	struct dofi_watch watch;
 	struct dofi_linger *lingering;	/* the transport's, while it waits in finish() */
 	uint32_t received;		/* rq.head when the timer was started */

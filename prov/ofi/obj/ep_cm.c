@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/env.h"
 #include "base/log.h"
 #include "base/std_fds.h"
 #include "fab/info.h"
@@ -74,6 +75,16 @@ static void ep_timeout(struct dofi_timer *timer)
 		dofi_ep_last_receives(ep);
 	else
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+}
+
+static void ep_retry(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = DOFI_CONTAINER_OF(timer, struct dofi_ep, retry);
+
+	dofi_ep_lock(ep);
+	dofi_dto_pump(ep);
+	dofi_ep_unlock(ep);
+	dofi_cq_kick(ep->cq, ep->shard);	/* for what has arrived before a receive */
 }
 
 void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
@@ -212,6 +223,7 @@ static void judge_loss(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 void dofi_ep_close_now(struct dofi_ep *ep)
 {
 	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
+	dofi_timer_stop(&ep->obj.ia->progress, &ep->retry);
 	if (ep->datagrams)
 		dofi_exchanges_start(ep);
 	ep->xport->close(ep);
@@ -261,6 +273,9 @@ static void ep_work(struct dofi_work *work)
 	if (todo & DOFI_EP_CLOSE)
 		finish = finishes(ep);
 	dofi_ep_unlock(ep);
+	if (todo & DOFI_EP_RETRY)
+		dofi_timer_start(&ep->obj.ia->progress, &ep->retry,
+				 dofi_now() + dofi_settings.tick_us * 1000);
 	if (todo & DOFI_EP_CLOSE) {
 		if (!finish || !ep->xport->finish(ep))
 			dofi_ep_close_now(ep);
@@ -284,6 +299,7 @@ void dofi_ep_cm_init(struct dofi_ep *ep)
 	ep->opening = NULL;
 	ep->accepting = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
+	ep->retry = (struct dofi_timer){ .fire = ep_retry };
 	ep->watch.fd = -1;
 	ep->lingering = NULL;
 	ep->peer_data_size = 0;

@@ -98,6 +98,15 @@ static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto 
 		dofi_dto_retire(ep, NULL);
 }
 
+/* The fabric refused @dto, the next operation of @q. */
+static __attribute__((noinline)) void refused(struct dofi_ep *ep, const struct dofi_queue *q,
+					      struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
+{
+	dto->at_fabric = dto->parts;
+	if (ep->xport->retries && !dto->parts && !dofi_queue_has_flight(q))
+		dofi_ep_todo(ep, DOFI_EP_RETRY);
+}
+
 /*
  * Hands @dto, the next operation of @q, to the fabric. Returns false if the fabric's queue is full
  * for it now.
@@ -110,7 +119,7 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 	dto->at_fabric = true;
 	ret = ep->xport->submit(ep, dto);
 	if (__builtin_expect(ret == -FI_EAGAIN, 0)) {
-		dto->at_fabric = dto->parts;
+		refused(ep, q, dto);
 		return false;
 	}
 	if (__builtin_expect(!dofi_queue_has_flight(q) &&

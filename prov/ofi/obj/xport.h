@@ -138,6 +138,12 @@ struct dofi_xport {
 	 * DOFI_DONE if it has ended well, and no completion comes.
 	 */
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
+	/*
+	 * submit() may return -FI_EAGAIN while nothing is in flight that completes, as the fabric
+	 * may lack memory: it is called again after a tick. Other transports continue by
+	 * themselves.
+	 */
+	bool retries;
 
 	/*
 	 * Sends a message of one segment, without immediate data, to a connected peer without an

@@ -112,9 +112,14 @@ static int get_name(fid_t fid, void *address, size_t *len)
 
 static ssize_t op(enum fake_op kind, const struct iovec *iov, size_t count, void *context)
 {
+	const int ret = fake_eps.fault.op;
+
 	fake_guarded();
-	if (fake_eps.fault.op && (!fake_eps.fault.op_only || fake_eps.fault.op_only == kind))
-		return fake_eps.fault.op;
+	if (ret && (!fake_eps.fault.op_only || fake_eps.fault.op_only == kind)) {
+		if (fake_eps.fault.op_times && !--fake_eps.fault.op_times)
+			fake_eps.fault.op = 0;
+		return ret;
+	}
 	fake_eps.ops++;
 	fake_eps.op = kind;
 	fake_eps.count = count;

@@ -47,6 +47,7 @@ struct fake_ep_faults {
 	int endpoint, bind_eq, bind_cq, enable, connect, accept, reject, close;
 	int pep_bind, listen, getname, op, letter, sendmsg;
 	enum fake_op op_only;		/* if set, only operations of this kind fail */
+	unsigned op_times;		/* if set, only so many operations fail */
 	uint16_t busy[8];		/* ports that are in use */
 	int busy_passive_ep, busy_listen;	/* errors at a busy port */
 	int busy_family;		/* the address family in which ports are busy; 0: all */

@@ -35,6 +35,9 @@ static uint64_t bye_data(uint32_t secret, uint32_t number)
 	return (uint64_t)secret << 32 | (number & ~MSG_SENDS_BYE);
 }
 
+/* How often the goodbye is tried; a read of the CQ after each refusal may make room. */
+#define BYE_TRIES 1000
+
 void msg_bye_send(struct dofi_ep *ep, struct fid_ep *fid)
 {
 	static const struct iovec nothing;
@@ -44,11 +47,16 @@ void msg_bye_send(struct dofi_ep *ep, struct fid_ep *fid)
 		.data = bye_data(ep->peer_secret, ep->mailbox.id),
 	};
 	ssize_t ret;
+	int i;
 
-	dofi_cq_enter(ep->cq);
-	ret = fi_writemsg(fid, &msg, FI_INJECT | FI_REMOTE_CQ_DATA);
-	dofi_cq_exit(ep->cq);
-
+	for (i = 0; i < BYE_TRIES; i++) {
+		dofi_cq_enter(ep->cq);
+		ret = fi_writemsg(fid, &msg, FI_INJECT | FI_REMOTE_CQ_DATA);
+		dofi_cq_exit(ep->cq);
+		if (ret != -FI_EAGAIN)
+			break;
+		dofi_cq_drain(ep->cq);
+	}
 	if (ret)
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: no goodbye: %s", (void *)ep,
 			 fi_strerror((int)-ret));

@@ -151,6 +151,8 @@ void msg_mail_resume(struct dofi_ep *ep)
 		ep->owes = !ep->owes;
 		dofi_ep_open_queues(ep);
 	}
+	if (ep->owes && ep->sq.open)
+		dofi_ep_todo(ep, DOFI_EP_RETRY);
 }
 
 static struct reply serve(struct dofi_ep *ep, const struct request *r) DOFI_NEEDS(ep->lock)

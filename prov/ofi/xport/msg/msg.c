@@ -99,6 +99,7 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.close = msg_close, .finish = msg_endpoint_finish,                                \
 	.pz_close = msg_open_pz_close, .resume = msg_mail_resume,                         \
 	.request_data_max = msg_request_data_max, .holds = msg_holds, .cancel = msg_cancel,       \
+	.retries = true,                                                                          \
 	.srq_open = msg_srq_open, .srq_close = msg_srq_close, .srq_listen = msg_srq_listen, \
 	.srq_arrived = msg_srq_arrived, .srq_fed = msg_srq_fed, .srq_clear = msg_srq_clear
 

@@ -117,6 +117,15 @@ Test(msg_bye, is_said_when_the_endpoint_of_another_connection_is_freed)
 	cr_expect(sent_bye());
 }
 
+Test(msg_bye, is_said_after_refusals)
+{
+	fake_eps.fault = (struct fake_ep_faults){ .op = -FI_EAGAIN, .op_times = 100 };
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect(sent_bye());
+}
+
 Test(msg_bye, not_being_said_does_not_stop_the_end)
 {
 	fake_eps.fault.op = -FI_EAGAIN;

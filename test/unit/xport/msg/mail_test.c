@@ -357,10 +357,7 @@ Test(msg_mail, a_number_out_of_turn_is_ignored)
 	cr_expect_eq(target[1], 0);
 }
 
-/*
- * The reply is sent after another operation of the EP has completed, because only an operation of
- * the EP can have filled the fabric's queue.
- */
+/* The reply is sent after another operation of the EP has completed, or after a tick. */
 Test(msg_mail, a_reply_that_finds_no_room_waits)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);

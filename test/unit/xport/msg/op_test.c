@@ -266,6 +266,45 @@ Test(msg_op, what_finds_no_room_waits_for_a_completion)
 	reached(FAKE_SENDV, 3);
 }
 
+/* Waits for the fabric to take an operation. */
+static void op_await(void)
+{
+	int ops;
+
+	do {
+		settle();
+		dofi_ep_lock(inside());
+		ops = fake_eps.ops;
+		dofi_ep_unlock(inside());
+	} while (!ops);
+}
+
+Test(msg_op, a_send_refused_with_nothing_in_flight_is_tried_again)
+{
+	fake_eps.fault = (struct fake_ep_faults){ .op = -FI_EAGAIN, .op_times = 5 };
+	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	op_await();
+	reached(FAKE_SEND, 1);
+}
+
+Test(msg_op, a_receive_refused_with_nothing_in_flight_is_tried_again)
+{
+	fake_eps.fault = (struct fake_ep_faults){ .op = -FI_EAGAIN, .op_times = 5 };
+	succeed(dofi_ep_post_recv(ep, 3, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	op_await();
+	reached(FAKE_RECVV, 3);
+}
+
+Test(msg_op, a_refused_send_is_flushed_by_a_disconnect)
+{
+	fake_eps.fault.op = -FI_EAGAIN;
+	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 /* The peer receives from an SRQ, and its answer reports that. */
 
 static struct bytes framed_answer(void)

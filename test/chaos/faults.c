@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A preload library that injects into the calls of libfabric what any provider may do at any time:
+ *
+ *	again	a data call returns -FI_EAGAIN, alone or in a burst. All providers: full queues.
+ *	batch	a read of a completion queue returns fewer completions than there are. sockets reads
+ *		one ring entry at a time, tcp stops at an error entry.
+ *	hold	completions appear after some reads that return none. verbs, EFA: the device's time.
+ *	events	events appear after some reads that return none. All: another thread adds them.
+ *	trywait	fi_trywait returns -FI_EAGAIN although nothing has come: fi_poll(3) allows it.
+ *
+ * DAT_CHAOS: the seed, and one in how many calls has a fault, 0 for none: "seed=1,again=16". What
+ * it does not name has the rate below. DAT_CHAOS_COUNTS: a file of 8 bytes for each kind, in this
+ * order, with the number of faults that all processes have injected.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MOST_READS 50	/* without a result, before a held completion or event appears */
+#define MOST_BURST 100	/* data calls */
+
+enum kind { AGAIN, BATCH, HOLD, EVENTS, TRYWAIT, KINDS };
+
+static unsigned rate[KINDS] = { 16, 4, 32, 16, 8 };
+static uint64_t seed = 1;
+static _Atomic uint64_t *counts;
+
+__attribute__((constructor)) static void begin(void)
+{
+	static char *const names[] = {
+		"again", "batch", "hold", "events", "trywait", "seed", NULL,
+	};
+	static _Atomic uint64_t own[KINDS];
+	const char *path = getenv("DAT_CHAOS_COUNTS"), *wanted = getenv("DAT_CHAOS");
+	char *copy = wanted ? strdup(wanted) : NULL, *rest = copy, *value;
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1, i;
+
+	while (rest && *rest) {
+		i = getsubopt(&rest, names, &value);
+		if (i < 0 || !value) {
+			fprintf(stderr, "faults: DAT_CHAOS=%s is malformed\n", wanted);
+			abort();
+		}
+		if (i < KINDS)
+			rate[i] = strtoul(value, NULL, 0);
+		else
+			seed = strtoull(value, NULL, 0);
+	}
+	free(copy);
+	counts = own;
+	if (fd < 0)
+		return;
+	counts = mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (counts == MAP_FAILED)
+		abort();
+}
+
+/* The next of the numbers that the seed determines, below @n. */
+static unsigned draw(unsigned n)
+{
+	static _Atomic uint64_t drawn;
+	uint64_t x = seed * 0x9e3779b97f4a7c15u;
+
+	x += atomic_fetch_add(&drawn, 1) * 0xd1342543de82ef95u;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return (x >> 33) % n;
+}
+
+static bool strikes(enum kind kind)
+{
+	if (!rate[kind] || draw(rate[kind]))
+		return false;
+	atomic_fetch_add(&counts[kind], 1);
+	return true;
+}
+
+/* Whether this call is one of a row of calls with a fault. @left counts the calls that are left. */
+static bool strikes_again(enum kind kind, _Atomic int *left, unsigned most)
+{
+	if (atomic_load(left) > 0 && atomic_fetch_sub(left, 1) > 0) {
+		atomic_fetch_add(&counts[kind], 1);
+		return true;
+	}
+	if (!strikes(kind))
+		return false;
+	if (!draw(8))
+		atomic_store(left, draw(most));
+	return true;
+}
+
+/* --- tables of operations ------------------------------------------------------ */
+
+/*
+ * An object's tables are replaced by copies, each behind such a head. The copy with fi_close()
+ * knows the others. A library newer than the headers here has longer tables.
+ */
+struct head {
+	const void *base;
+	void *also[4];
+	_Atomic int left;		/* calls that are still to have a fault */
+} __attribute__((aligned(16)));
+
+#define HEAD(table) ((struct head *)(table) - 1)
+#define BASE(table) ((__typeof__(table))(uintptr_t)HEAD(table)->base)
+
+static void *table_copy(const void *base, size_t size)
+{
+	struct head *head = calloc(1, sizeof(*head) + size);
+
+	if (!head)
+		abort();
+	head->base = base;
+	return memcpy(head + 1, base, size);
+}
+
+static void table_free(void *table)
+{
+	if (table)
+		free(HEAD(table));
+}
+
+static int fid_close(struct fid *fid)
+{
+	struct fi_ops *ops = fid->ops;
+	int ret = BASE(ops)->close(fid);
+	size_t i;
+
+	if (ret)
+		return ret;
+	for (i = 0; i < 4; i++)
+		table_free(HEAD(ops)->also[i]);
+	table_free(ops);
+	return 0;
+}
+
+/* Replaces the table of fi_close(); @also are the other tables of the object. */
+static void fid_wrap(struct fid *fid, void *const also[4])
+{
+	struct fi_ops *ops = table_copy(fid->ops, fid->ops->size);
+
+	ops->close = fid_close;
+	memcpy(HEAD(ops)->also, also, sizeof(HEAD(ops)->also));
+	fid->ops = ops;
+}
+
+/* --- endpoints ------------------------------------------------------------------- */
+
+static bool is_refused(void *table)
+{
+	return strikes_again(AGAIN, &HEAD(table)->left, MOST_BURST);
+}
+
+#define PARAMS(...) struct fid_ep *ep, __VA_ARGS__
+#define DATA_CALL(table, name, params, ...)                                                    \
+	static ssize_t table##_##name(params)                                                  \
+	{                                                                                      \
+		return is_refused(ep->table) ? -FI_EAGAIN :                                    \
+					       BASE(ep->table)->name(ep, __VA_ARGS__);         \
+	}
+
+DATA_CALL(msg, recv, PARAMS(void *buf, size_t len, void *desc, fi_addr_t from, void *context), buf,
+	  len, desc, from, context)
+DATA_CALL(msg, recvv, PARAMS(const struct iovec *iov, void **desc, size_t n, fi_addr_t from,
+	  void *context), iov, desc, n, from, context)
+DATA_CALL(msg, recvmsg, PARAMS(const struct fi_msg *m, uint64_t flags), m, flags)
+DATA_CALL(msg, send, PARAMS(const void *buf, size_t len, void *desc, fi_addr_t to, void *context),
+	  buf, len, desc, to, context)
+DATA_CALL(msg, sendv, PARAMS(const struct iovec *iov, void **desc, size_t n, fi_addr_t to,
+	  void *context), iov, desc, n, to, context)
+DATA_CALL(msg, sendmsg, PARAMS(const struct fi_msg *m, uint64_t flags), m, flags)
+DATA_CALL(msg, inject, PARAMS(const void *buf, size_t len, fi_addr_t to), buf, len, to)
+DATA_CALL(msg, senddata, PARAMS(const void *buf, size_t len, void *desc, uint64_t data,
+	  fi_addr_t to, void *context), buf, len, desc, data, to, context)
+DATA_CALL(msg, injectdata, PARAMS(const void *buf, size_t len, uint64_t data, fi_addr_t to), buf,
+	  len, data, to)
+
+DATA_CALL(rma, read, PARAMS(void *buf, size_t len, void *desc, fi_addr_t to, uint64_t addr,
+	  uint64_t key, void *context), buf, len, desc, to, addr, key, context)
+DATA_CALL(rma, readmsg, PARAMS(const struct fi_msg_rma *m, uint64_t flags), m, flags)
+DATA_CALL(rma, write, PARAMS(const void *buf, size_t len, void *desc, fi_addr_t to, uint64_t addr,
+	  uint64_t key, void *context), buf, len, desc, to, addr, key, context)
+DATA_CALL(rma, writemsg, PARAMS(const struct fi_msg_rma *m, uint64_t flags), m, flags)
+
+DATA_CALL(tagged, recvmsg, PARAMS(const struct fi_msg_tagged *m, uint64_t flags), m, flags)
+DATA_CALL(tagged, sendmsg, PARAMS(const struct fi_msg_tagged *m, uint64_t flags), m, flags)
+DATA_CALL(tagged, inject, PARAMS(const void *buf, size_t len, fi_addr_t to, uint64_t tag), buf, len,
+	  to, tag)
+
+DATA_CALL(atomic, writemsg, PARAMS(const struct fi_msg_atomic *m, uint64_t flags), m, flags)
+
+#define WRAP(object, table)                                                                     \
+	((object)->table = (object)->table ? table_copy((object)->table, (object)->table->size) : \
+					     NULL)
+
+static int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
+		   void *context)
+{
+	int ret = BASE(domain->ops)->endpoint(domain, info, out, context);
+	struct fid_ep *ep = *out;
+
+	if (ret)
+		return ret;
+	if (WRAP(ep, msg)) {
+		ep->msg->recv = msg_recv;
+		ep->msg->recvv = msg_recvv;
+		ep->msg->recvmsg = msg_recvmsg;
+		ep->msg->send = msg_send;
+		ep->msg->sendv = msg_sendv;
+		ep->msg->sendmsg = msg_sendmsg;
+		ep->msg->inject = msg_inject;
+		ep->msg->senddata = msg_senddata;
+		ep->msg->injectdata = msg_injectdata;
+	}
+	if (WRAP(ep, rma)) {
+		ep->rma->read = rma_read;
+		ep->rma->readmsg = rma_readmsg;
+		ep->rma->write = rma_write;
+		ep->rma->writemsg = rma_writemsg;
+	}
+	if (WRAP(ep, tagged)) {
+		ep->tagged->recvmsg = tagged_recvmsg;
+		ep->tagged->sendmsg = tagged_sendmsg;
+		ep->tagged->inject = tagged_inject;
+	}
+	if (WRAP(ep, atomic))
+		ep->atomic->writemsg = atomic_writemsg;
+	fid_wrap(&ep->fid, (void *[]){ ep->msg, ep->rma, ep->tagged, ep->atomic });
+	return 0;
+}
+
+/* --- queues ------------------------------------------------------------------------ */
+
+/*
+ * An error entry is held back, too: the read that would announce it is not made. libfabric's
+ * fi_trywait() reads no entries to see whether there is one.
+ */
+static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	if (count && strikes_again(HOLD, &HEAD(cq->ops)->left, MOST_READS))
+		return -FI_EAGAIN;
+	if (count > 1 && strikes(BATCH))
+		count = 1 + draw(count - 1);
+	return BASE(cq->ops)->read(cq, buf, count);
+}
+
+static ssize_t cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *from)
+{
+	if (strikes_again(HOLD, &HEAD(cq->ops)->left, MOST_READS))
+		return -FI_EAGAIN;
+	if (count > 1 && strikes(BATCH))
+		count = 1 + draw(count - 1);
+	return BASE(cq->ops)->readfrom(cq, buf, count, from);
+}
+
+static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,
+		   void *context)
+{
+	int ret = BASE(domain->ops)->cq_open(domain, attr, out, context);
+	struct fid_cq *cq = *out;
+
+	if (ret)
+		return ret;
+	WRAP(cq, ops);
+	cq->ops->read = cq_read;
+	cq->ops->readfrom = cq_readfrom;
+	fid_wrap(&cq->fid, (void *[4]){ cq->ops });
+	return 0;
+}
+
+static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	if (strikes_again(EVENTS, &HEAD(eq->ops)->left, MOST_READS))
+		return -FI_EAGAIN;
+	return BASE(eq->ops)->read(eq, event, buf, len, flags);
+}
+
+static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
+		   void *context)
+{
+	int ret = BASE(fabric->ops)->eq_open(fabric, attr, out, context);
+	struct fid_eq *eq = *out;
+
+	if (ret)
+		return ret;
+	WRAP(eq, ops);
+	eq->ops->read = eq_read;
+	fid_wrap(&eq->fid, (void *[4]){ eq->ops });
+	return 0;
+}
+
+/* --- domains and fabrics -------------------------------------------------------------- */
+
+static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
+		       void *context)
+{
+	int ret = BASE(fabric->ops)->domain(fabric, info, out, context);
+	struct fid_domain *domain = *out;
+
+	if (ret)
+		return ret;
+	WRAP(domain, ops);
+	domain->ops->endpoint = ep_open;
+	domain->ops->cq_open = cq_open;
+	fid_wrap(&domain->fid, (void *[4]){ domain->ops });
+	return 0;
+}
+
+static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	return strikes(TRYWAIT) ? -FI_EAGAIN : BASE(fabric->ops)->trywait(fabric, fids, count);
+}
+
+typedef int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+
+/* libfabric's own function: the provider that loads it keeps its symbols to itself. */
+static fabric_open *base_fabric(void)
+{
+	void *libfabric = dlopen("libfabric.so.1", RTLD_LAZY);
+	fabric_open *open = libfabric ? (fabric_open *)dlsym(libfabric, "fi_fabric") : NULL;
+
+	if (!open)
+		abort();
+	return open;
+}
+
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out, void *context)
+{
+	int ret = base_fabric()(attr, out, context);
+	struct fid_fabric *fabric = *out;
+
+	if (ret)
+		return ret;
+	WRAP(fabric, ops);
+	fabric->ops->domain = domain_open;
+	fabric->ops->eq_open = eq_open;
+	fabric->ops->trywait = fabric_trywait;
+	fid_wrap(&fabric->fid, (void *[4]){ fabric->ops });
+	return 0;
+}
