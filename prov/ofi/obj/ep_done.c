@@ -263,13 +263,29 @@ static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
 		dofi_event_extend(event, dto->immed);
 }
 
+/*
+ * The oldest operation @dto has failed, or one before it: no operation of a connection succeeds
+ * behind one that has failed, although the fabric may have completed it first. A bind keeps its
+ * status, as its grant may be in force. Datagrams are independent of each other.
+ */
+static __attribute__((noinline)) void failed_retire(const struct dofi_ep *ep, struct dofi_queue *q,
+						    struct dofi_dto *dto)
+{
+	if (dto->status != DAT_DTO_SUCCESS)
+		q->failed = !ep->datagrams;
+	else if (dto->kind != DOFI_DTO_BIND)
+		dto->status = DAT_DTO_ERR_FLUSHED;
+}
+
 static DOFI_INTO_CALLER void queue_retire(struct dofi_ep *ep, struct dofi_queue *q,
 					  struct dofi_evd *evd, struct dofi_sink *sink)
 	DOFI_NEEDS(ep->lock)
 {
-	const struct dofi_dto *dto;
+	struct dofi_dto *dto;
 
 	while ((dto = dofi_queue_ended(q))) {
+		if (__builtin_expect(dto->status != DAT_DTO_SUCCESS || q->failed, 0))
+			failed_retire(ep, q, dto);
 		deliver(ep, evd, dto, sink);
 		dofi_queue_retire(q);
 	}
@@ -328,6 +344,7 @@ void dofi_dto_flush(struct dofi_ep *ep)
 	receives_name(ep);
 	dofi_queue_flush(&ep->rq, DAT_DTO_ERR_FLUSHED);
 	dofi_receives_retire(ep, NULL);
+	ep->sq.failed = ep->rq.failed = false;
 	if (ep->srq) {
 		dofi_srq_leave(ep->srq, &ep->srq_user);
 		if (ep->inbox && ep->obj.ia->xport->srq_clear)

@@ -53,6 +53,7 @@ struct dofi_queue {
 	/* set by the owner: */
 	bool open;			/* operations may go to the fabric */
 	bool held;			/* they wait although open: the owner cancels some */
+	bool failed;			/* an operation has failed: no later one succeeds */
 };
 
 /*

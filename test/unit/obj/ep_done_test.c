@@ -375,6 +375,37 @@ Test(ep_done, after_a_failure_the_rest_is_flushed)
 	cr_expect(event_none(evd));
 }
 
+Test(ep_done, a_request_that_completed_before_a_failed_one_does_not_succeed_behind_it)
+{
+	succeed(post_write(1, 8, 8));
+	succeed(post_send(2));
+	complete(1);
+	complete_with(0, FI_EIO, 0);
+	settle();
+	take(1, DAT_DTO_ERR_TRANSPORT);
+	take(2, DAT_DTO_ERR_FLUSHED);
+}
+
+Test(ep_done, a_request_that_completed_before_a_flushed_one_does_not_succeed_behind_it)
+{
+	succeed(post_write(1, 8, 8));
+	succeed(send_flags(2, DAT_COMPLETION_SUPPRESS_FLAG));
+	complete(1);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	take(1, DAT_DTO_ERR_FLUSHED);
+	take(2, DAT_DTO_ERR_FLUSHED);
+}
+
+Test(ep_done, requests_of_the_next_connection_succeed_after_a_failure)
+{
+	succeed(post_send(1));
+	fail_with(FI_EIO, DAT_DTO_ERR_TRANSPORT, DAT_CONNECTION_EVENT_BROKEN);
+	succeed(post_send(2));
+	complete(transport.n - 1);
+	take(2, DAT_DTO_SUCCESS);
+}
+
 /*
  * After the connection has ended, an error that the fabric cannot name is no failure of the
  * operation.
