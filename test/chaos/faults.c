@@ -15,6 +15,7 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
@@ -34,10 +35,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST_READS 50	/* without a result, before a held completion or event appears */
-#define MOST_BURST 100	/* data calls */
+#define MOST_READS 50  /* without a result, before a held completion or event appears */
+#define MOST_BURST 100 /* data calls */
 
-enum kind { AGAIN, BATCH, HOLD, EVENTS, TRYWAIT, KINDS };
+enum kind {
+	AGAIN,
+	BATCH,
+	HOLD,
+	EVENTS,
+	TRYWAIT,
+	KINDS
+};
 
 static unsigned rate[KINDS] = { 16, 4, 32, 16, 8 };
 static uint64_t seed = 1;
@@ -114,13 +122,20 @@ static bool strikes_again(enum kind kind, _Atomic int *left, unsigned most)
  * An object's tables are replaced by copies, each behind such a head. The copy with fi_close()
  * knows the others. A library newer than the headers here has longer tables.
  */
+struct held_event;
+
 struct head {
 	const void *base;
 	void *also[4];
-	_Atomic int left;		/* calls that are still to have a fault */
+	_Atomic int left;	      /* calls that are still to have a fault */
+	_Atomic bool spares_receives; /* of operations of an endpoint */
+	/* of a completion queue: */
+	bool has_fd;
+	_Atomic unsigned ends;	 /* when it was last known to be empty */
+	struct held_event *held; /* of an event queue */
 } __attribute__((aligned(16)));
 
-#define HEAD(table) ((struct head *)(table) - 1)
+#define HEAD(table) ((struct head *)(table)-1)
 #define BASE(table) ((__typeof__(table))(uintptr_t)HEAD(table)->base)
 
 static void *table_copy(const void *base, size_t size)
@@ -133,20 +148,39 @@ static void *table_copy(const void *base, size_t size)
 	return memcpy(head + 1, base, size);
 }
 
+static void held_free(struct held_event *held);
+
 static void table_free(void *table)
 {
-	if (table)
-		free(HEAD(table));
+	if (!table)
+		return;
+	held_free(HEAD(table)->held);
+	free(HEAD(table));
 }
+
+/*
+ * Ends of connections reported, and endpoints closed. No end overtakes a completion, and no
+ * completion of an endpoint comes after it was closed and the queue was empty. So none is held
+ * back after an end until its queue was empty. Where a fabric has ends that overtake, it reports
+ * them itself.
+ */
+static _Atomic unsigned ends;
+
+static void held_drop(const struct fid *fid);
 
 static int fid_close(struct fid *fid)
 {
 	struct fi_ops *ops = fid->ops;
+	const size_t class = fid->fclass;
 	int ret = BASE(ops)->close(fid);
 	size_t i;
 
 	if (ret)
 		return ret;
+	if (class == FI_CLASS_EP) {
+		atomic_fetch_add(&ends, 1);
+		held_drop(fid);
+	}
 	for (i = 0; i < 4; i++)
 		table_free(HEAD(ops)->also[i]);
 	table_free(ops);
@@ -167,48 +201,67 @@ static void fid_wrap(struct fid *fid, void *const also[4])
 
 static bool is_refused(void *table)
 {
+	HEAD(table)->spares_receives = false;
 	return strikes_again(AGAIN, &HEAD(table)->left, MOST_BURST);
 }
 
+/*
+ * A connectionless endpoint has a queue of its own for receives, which the program fills before it
+ * sends: rxm, EFA and sockets refuse none of these.
+ */
+static bool is_receive_refused(void *table)
+{
+	return !HEAD(table)->spares_receives && is_refused(table);
+}
+
 #define PARAMS(...) struct fid_ep *ep, __VA_ARGS__
-#define DATA_CALL(table, name, params, ...)                                                    \
-	static ssize_t table##_##name(params)                                                  \
-	{                                                                                      \
-		return is_refused(ep->table) ? -FI_EAGAIN :                                    \
-					       BASE(ep->table)->name(ep, __VA_ARGS__);         \
+#define CALL(refused, table, name, params, ...)                                                  \
+	static ssize_t table##_##name(params)                                                    \
+	{                                                                                        \
+		return refused(ep->table) ? -FI_EAGAIN : BASE(ep->table)->name(ep, __VA_ARGS__); \
 	}
 
-DATA_CALL(msg, recv, PARAMS(void *buf, size_t len, void *desc, fi_addr_t from, void *context), buf,
-	  len, desc, from, context)
-DATA_CALL(msg, recvv, PARAMS(const struct iovec *iov, void **desc, size_t n, fi_addr_t from,
-	  void *context), iov, desc, n, from, context)
-DATA_CALL(msg, recvmsg, PARAMS(const struct fi_msg *m, uint64_t flags), m, flags)
-DATA_CALL(msg, send, PARAMS(const void *buf, size_t len, void *desc, fi_addr_t to, void *context),
-	  buf, len, desc, to, context)
-DATA_CALL(msg, sendv, PARAMS(const struct iovec *iov, void **desc, size_t n, fi_addr_t to,
-	  void *context), iov, desc, n, to, context)
-DATA_CALL(msg, sendmsg, PARAMS(const struct fi_msg *m, uint64_t flags), m, flags)
-DATA_CALL(msg, inject, PARAMS(const void *buf, size_t len, fi_addr_t to), buf, len, to)
-DATA_CALL(msg, senddata, PARAMS(const void *buf, size_t len, void *desc, uint64_t data,
-	  fi_addr_t to, void *context), buf, len, desc, data, to, context)
-DATA_CALL(msg, injectdata, PARAMS(const void *buf, size_t len, uint64_t data, fi_addr_t to), buf,
-	  len, data, to)
+CALL(is_receive_refused, msg, recv,
+     PARAMS(void *buf, size_t len, void *desc, fi_addr_t from, void *context), buf, len, desc, from,
+     context)
+CALL(is_receive_refused, msg, recvv,
+     PARAMS(const struct iovec *iov, void **desc, size_t n, fi_addr_t from, void *context), iov,
+     desc, n, from, context)
+CALL(is_receive_refused, msg, recvmsg, PARAMS(const struct fi_msg *m, uint64_t flags), m, flags)
+CALL(is_refused, msg, send,
+     PARAMS(const void *buf, size_t len, void *desc, fi_addr_t to, void *context), buf, len, desc,
+     to, context)
+CALL(is_refused, msg, sendv,
+     PARAMS(const struct iovec *iov, void **desc, size_t n, fi_addr_t to, void *context), iov, desc,
+     n, to, context)
+CALL(is_refused, msg, sendmsg, PARAMS(const struct fi_msg *m, uint64_t flags), m, flags)
+CALL(is_refused, msg, inject, PARAMS(const void *buf, size_t len, fi_addr_t to), buf, len, to)
+CALL(is_refused, msg, senddata,
+     PARAMS(const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t to, void *context),
+     buf, len, desc, data, to, context)
+CALL(is_refused, msg, injectdata, PARAMS(const void *buf, size_t len, uint64_t data, fi_addr_t to),
+     buf, len, data, to)
 
-DATA_CALL(rma, read, PARAMS(void *buf, size_t len, void *desc, fi_addr_t to, uint64_t addr,
-	  uint64_t key, void *context), buf, len, desc, to, addr, key, context)
-DATA_CALL(rma, readmsg, PARAMS(const struct fi_msg_rma *m, uint64_t flags), m, flags)
-DATA_CALL(rma, write, PARAMS(const void *buf, size_t len, void *desc, fi_addr_t to, uint64_t addr,
-	  uint64_t key, void *context), buf, len, desc, to, addr, key, context)
-DATA_CALL(rma, writemsg, PARAMS(const struct fi_msg_rma *m, uint64_t flags), m, flags)
+CALL(is_refused, rma, read,
+     PARAMS(void *buf, size_t len, void *desc, fi_addr_t to, uint64_t addr, uint64_t key,
+	    void *context),
+     buf, len, desc, to, addr, key, context)
+CALL(is_refused, rma, readmsg, PARAMS(const struct fi_msg_rma *m, uint64_t flags), m, flags)
+CALL(is_refused, rma, write,
+     PARAMS(const void *buf, size_t len, void *desc, fi_addr_t to, uint64_t addr, uint64_t key,
+	    void *context),
+     buf, len, desc, to, addr, key, context)
+CALL(is_refused, rma, writemsg, PARAMS(const struct fi_msg_rma *m, uint64_t flags), m, flags)
 
-DATA_CALL(tagged, recvmsg, PARAMS(const struct fi_msg_tagged *m, uint64_t flags), m, flags)
-DATA_CALL(tagged, sendmsg, PARAMS(const struct fi_msg_tagged *m, uint64_t flags), m, flags)
-DATA_CALL(tagged, inject, PARAMS(const void *buf, size_t len, fi_addr_t to, uint64_t tag), buf, len,
-	  to, tag)
+CALL(is_receive_refused, tagged, recvmsg, PARAMS(const struct fi_msg_tagged *m, uint64_t flags), m,
+     flags)
+CALL(is_refused, tagged, sendmsg, PARAMS(const struct fi_msg_tagged *m, uint64_t flags), m, flags)
+CALL(is_refused, tagged, inject, PARAMS(const void *buf, size_t len, fi_addr_t to, uint64_t tag),
+     buf, len, to, tag)
 
-DATA_CALL(atomic, writemsg, PARAMS(const struct fi_msg_atomic *m, uint64_t flags), m, flags)
+CALL(is_refused, atomic, writemsg, PARAMS(const struct fi_msg_atomic *m, uint64_t flags), m, flags)
 
-#define WRAP(object, table)                                                                     \
+#define WRAP(object, table)                                                                       \
 	((object)->table = (object)->table ? table_copy((object)->table, (object)->table->size) : \
 					     NULL)
 
@@ -221,6 +274,7 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	if (ret)
 		return ret;
 	if (WRAP(ep, msg)) {
+		HEAD(ep->msg)->spares_receives = info->ep_attr->type != FI_EP_MSG;
 		ep->msg->recv = msg_recv;
 		ep->msg->recvv = msg_recvv;
 		ep->msg->recvmsg = msg_recvmsg;
@@ -238,6 +292,7 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 		ep->rma->writemsg = rma_writemsg;
 	}
 	if (WRAP(ep, tagged)) {
+		HEAD(ep->tagged)->spares_receives = info->ep_attr->type != FI_EP_MSG;
 		ep->tagged->recvmsg = tagged_recvmsg;
 		ep->tagged->sendmsg = tagged_sendmsg;
 		ep->tagged->inject = tagged_inject;
@@ -251,25 +306,51 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 /* --- queues ------------------------------------------------------------------------ */
 
 /*
- * An error entry is held back, too: the read that would announce it is not made. libfabric's
- * fi_trywait() reads no entries to see whether there is one.
+ * Whether this read returns nothing. A read of no entries makes progress, as any read does, and
+ * tells whether there is a completion or an error. tcp's progress takes the descriptor's signal
+ * for entries that the reader will take, so there is another: a thread may sleep on the
+ * descriptor.
  */
+static bool is_held(struct fid_cq *cq, void *buf, size_t count)
+{
+	struct head *head = HEAD(cq->ops);
+
+	if (!count || head->ends != ends || !strikes_again(HOLD, &head->left, MOST_READS))
+		return false;
+	if (BASE(cq->ops)->read(cq, buf, 0) != -FI_EAGAIN && head->has_fd)
+		BASE(cq->ops)->signal(cq);
+	return true;
+}
+
+/* libfabric's fi_trywait() reads no entries to see whether there is one. */
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
-	if (count && strikes_again(HOLD, &HEAD(cq->ops)->left, MOST_READS))
+	unsigned seen = ends;
+	ssize_t n;
+
+	if (is_held(cq, buf, count))
 		return -FI_EAGAIN;
 	if (count > 1 && strikes(BATCH))
 		count = 1 + draw(count - 1);
-	return BASE(cq->ops)->read(cq, buf, count);
+	n = BASE(cq->ops)->read(cq, buf, count);
+	if (n == -FI_EAGAIN)
+		HEAD(cq->ops)->ends = seen;
+	return n;
 }
 
 static ssize_t cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *from)
 {
-	if (strikes_again(HOLD, &HEAD(cq->ops)->left, MOST_READS))
+	unsigned seen = ends;
+	ssize_t n;
+
+	if (is_held(cq, buf, count))
 		return -FI_EAGAIN;
 	if (count > 1 && strikes(BATCH))
 		count = 1 + draw(count - 1);
-	return BASE(cq->ops)->readfrom(cq, buf, count, from);
+	n = BASE(cq->ops)->readfrom(cq, buf, count, from);
+	if (n == -FI_EAGAIN)
+		HEAD(cq->ops)->ends = seen;
+	return n;
 }
 
 static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,
@@ -281,17 +362,103 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	if (ret)
 		return ret;
 	WRAP(cq, ops);
+	HEAD(cq->ops)->has_fd = attr->wait_obj == FI_WAIT_FD;
 	cq->ops->read = cq_read;
 	cq->ops->readfrom = cq_readfrom;
 	fid_wrap(&cq->fid, (void *[4]){ cq->ops });
 	return 0;
 }
 
+/* An event that was read and is held back. held_lock is its lock and that of the list. */
+struct held_event {
+	struct held_event *next;
+	bool is;
+	uint32_t number;
+	ssize_t size;
+	char data[1024];
+};
+
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct held_event *held_events;
+
+/* A provider drops the events of an endpoint that is closed. */
+static void held_drop(const struct fid *fid)
+{
+	struct held_event *h;
+
+	pthread_mutex_lock(&held_lock);
+	for (h = held_events; h; h = h->next)
+		if (h->is && ((const struct fi_eq_cm_entry *)h->data)->fid == fid)
+			h->is = false;
+	pthread_mutex_unlock(&held_lock);
+}
+
+static void held_free(struct held_event *held)
+{
+	struct held_event **at = &held_events;
+
+	if (!held)
+		return;
+	pthread_mutex_lock(&held_lock);
+	while (*at != held)
+		at = &(*at)->next;
+	*at = held->next;
+	pthread_mutex_unlock(&held_lock);
+	free(held);
+}
+
+/*
+ * Fetches the next event into the empty @h, if it shall be held back. Else returns the read's
+ * result.
+ */
+static ssize_t eq_fetch(struct fid_eq *eq, struct held_event *h, uint32_t *event, void *buf,
+			size_t len)
+{
+	ssize_t n = BASE(eq->ops)->read(eq, event, buf, len, 0);
+
+	if (n == -FI_EAVAIL || (n >= 0 && *event == FI_SHUTDOWN))
+		atomic_fetch_add(&ends, 1);
+	if (n < 0 || n > (ssize_t)sizeof(h->data) || !strikes(EVENTS))
+		return n;
+	memcpy(h->data, buf, (size_t)n);
+	h->number = *event;
+	h->size = n;
+	HEAD(eq->ops)->left = draw(MOST_READS);
+	h->is = true;
+	return -FI_EAGAIN;
+}
+
+/*
+ * One thread reads an event queue. libfabric's fi_trywait() looks whether there is an event, and
+ * its fi_eq_readerr() is a read with a flag.
+ */
+static ssize_t eq_read_locked(struct fid_eq *eq, uint32_t *event, void *buf, size_t len,
+			      uint64_t flags)
+{
+	struct held_event *h = HEAD(eq->ops)->held;
+
+	if (!h->is && flags)
+		return BASE(eq->ops)->read(eq, event, buf, len, flags);
+	if (!h->is)
+		return eq_fetch(eq, h, event, buf, len);
+	if (flags & FI_PEEK)
+		return h->size;
+	if (atomic_fetch_sub(&HEAD(eq->ops)->left, 1) > 0)
+		return -FI_EAGAIN;
+	*event = h->number;
+	memcpy(buf, h->data, (size_t)h->size);
+	h->is = false;
+	return h->size;
+}
+
 static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
-	if (strikes_again(EVENTS, &HEAD(eq->ops)->left, MOST_READS))
-		return -FI_EAGAIN;
-	return BASE(eq->ops)->read(eq, event, buf, len, flags);
+	ssize_t n;
+
+	pthread_mutex_lock(&held_lock);
+	n = eq_read_locked(eq, event, buf, len, flags);
+	pthread_mutex_unlock(&held_lock);
+	return n;
 }
 
 static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
@@ -303,6 +470,13 @@ static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	if (ret)
 		return ret;
 	WRAP(eq, ops);
+	HEAD(eq->ops)->held = calloc(1, sizeof(struct held_event));
+	if (!HEAD(eq->ops)->held)
+		abort();
+	pthread_mutex_lock(&held_lock);
+	HEAD(eq->ops)->held->next = held_events;
+	held_events = HEAD(eq->ops)->held;
+	pthread_mutex_unlock(&held_lock);
 	eq->ops->read = eq_read;
 	fid_wrap(&eq->fid, (void *[4]){ eq->ops });
 	return 0;

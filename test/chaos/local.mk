@@ -5,5 +5,22 @@ test_chaos_efa_la_SOURCES = test/chaos/efa.c
 test_chaos_efa_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 test_chaos_efa_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 
-SLOW_TESTS += test/chaos/efa.sh
-EXTRA_DIST += test/chaos/efa.sh
+# Faults in the calls of any fabric.
+check_LTLIBRARIES += test/chaos/faults.la
+test_chaos_faults_la_SOURCES = test/chaos/faults.c
+test_chaos_faults_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+test_chaos_faults_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+
+# Many connections with random operations.
+ROBUST_TESTS += test/chaos/random1 test/chaos/random2
+check_PROGRAMS += test/chaos/random1 test/chaos/random2
+test_chaos_random1_SOURCES = test/chaos/random.c
+test_chaos_random1_CPPFLAGS = $(pair_cppflags1)
+test_chaos_random1_LDADD = $(pair_ldadd1)
+test_chaos_random2_SOURCES = test/chaos/random.c
+test_chaos_random2_CPPFLAGS = $(pair_cppflags2)
+test_chaos_random2_LDADD = $(pair_ldadd2)
+
+SLOW_TESTS += test/chaos/efa.sh test/chaos/faults.sh
+LIBFABRIC_TESTS += test/chaos/faults.sh
+EXTRA_DIST += test/chaos/efa.sh test/chaos/faults.sh

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# With faults in libfabric's calls (faults.c): the two-process tests over tcp, and many connections with
+# random operations over each fabric. Prints how many faults of each kind all processes had; a kind
+# without any is a failure.
+#
+# Environment: CHAOS_SEED  the seed of all programs (1)
+#              CHAOS_IAS   the IAs of the random operations (ofi ofi-tcp ofi-rxm ofi-shm-rdm ofi-tcp-rdm)
+
+. "${top_srcdir:-.}/test/robust/tap.sh"
+library=${top_builddir:=.}/test/chaos/.libs/faults.so
+case $library in
+/*) ;;
+*) library=$PWD/$library ;;
+esac
+[ -e "$library" ] || { echo "1..0 # SKIP $library is not built"; exit 77; }
+counts=$(mktemp) || exit 99
+trap 'rm -f "$counts" "$tap_out"' EXIT
+head -c 64 /dev/zero >"$counts"
+CHAOS_SEED=${CHAOS_SEED:-1}
+DAT_CHAOS=seed=$CHAOS_SEED DAT_CHAOS_COUNTS=$counts
+export CHAOS_SEED DAT_CHAOS DAT_CHAOS_COUNTS DAT_TEST_WARM=1
+
+with_faults()
+{
+	DAT_TEST_IA=$1 LD_PRELOAD=$library "$top_builddir/test/$2"
+}
+
+# Prints the number of faults of each kind. Fails if a kind has none.
+injected()
+{
+	od -A n -t u8 -w8 -v "$counts" | head -n 5 |
+		awk 'BEGIN { split("again batch hold events trywait", kind) }
+			{ print kind[NR], $1 } $1 == 0 { bad = 1 } END { exit bad }'
+}
+
+# errors needs its receives at the fabric when it frees their memory; the first receives of datagram
+# are refused, and dat_ep_create() with them.
+for program in connect1 passive1 disconnect2 linger1 data2 rdma1 events1 mixed2 cno1 modify2 srq1 rmr2; do
+	try "$program, ofi-tcp" with_faults ofi-tcp "pair/$program"
+done
+for ia in ${CHAOS_IAS:-ofi ofi-tcp ofi-rxm ofi-shm-rdm ofi-tcp-rdm}; do
+	for version in 1 2; do
+		try "random operations $version, $ia" with_faults "$ia" "chaos/random$version"
+	done
+done
+try "faults of all kinds were injected" injected
+finish

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Many connections at once between two processes, with random operations, sizes, waits and ends.
+ * Both roles draw the same plan from CHAOS_SEED, so each knows what the other will do. Checked for
+ * every connection:
+ *
+ *	Each DTO completes exactly once, in the order of its queue, with the length and the bytes of
+ *	the plan. A suppressed request has a completion only if it fails.
+ *	After the first completion of a queue that is no success, there is no success.
+ *	There is one event for the end of the connection, and no further one.
+ *	If the connection ends gracefully, all DTOs of both roles succeed.
+ *
+ * At the end no event is left, the IA closes gracefully, and the process has as many threads and
+ * descriptors as after the round before.
+ *
+ * Environment: CHAOS_SEED         the plan (1)
+ *              CHAOS_CONNECTIONS  connections, at most 64 (16)
+ *              CHAOS_OPS          operations of each role on a connection, at most 64 (24)
+ */
+#include "../pair/pair.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CONNECTIONS 64u
+#define MOST_OPS 64u
+#define ROUNDS 2u
+
+enum kind {
+	SEND,
+	WRITE,
+	READ
+};
+
+/* How the connection ends: the closer has posted all, or some, of its operations. */
+enum end {
+	GRACEFUL,
+	ABRUPT,
+	FREED
+};
+
+struct op {
+	enum kind kind;
+	uint32_t size;
+	bool suppressed;
+};
+
+/* What a role does on a connection, and has done. */
+struct part {
+	struct op ops[MOST_OPS];
+	unsigned n;	/* operations */
+	unsigned sends; /* of them */
+};
+
+/* The areas of a connection's memory; each has a slot for each operation. */
+enum area {
+	SOURCE,
+	RECEIVED,
+	TARGET,
+	SINK,
+	AREAS
+};
+
+struct conn {
+	unsigned number;
+	uint32_t slot;	      /* bytes */
+	struct part parts[2]; /* of the client, of the server */
+	enum end end;
+	bool server_closes;
+	unsigned close_after; /* operations that the closer posts */
+	/* of this role */
+	struct part *mine, *theirs;
+	bool closes;
+	DAT_EP_HANDLE ep;
+	struct mem m;
+	struct grant grant;
+	unsigned posted, done, received;
+	bool requests_failed, receives_failed;
+	bool connected, closed, ended;
+};
+
+static struct plan {
+	struct conn conns[MOST_CONNECTIONS];
+	unsigned n, ops;
+	uint64_t seed, state;
+	bool server;
+	DAT_EVD_HANDLE requests, receives, connections;
+	DAT_CNO_HANDLE cno;
+	unsigned left; /* connections that have not ended */
+	int64_t deadline;
+} plan;
+
+static unsigned number_of(const char *name, unsigned usual, unsigned most)
+{
+	const char *text = getenv(name);
+	const unsigned long n = text ? strtoul(text, NULL, 0) : usual;
+
+	return n < 1 ? 1 : n < most ? (unsigned)n : most;
+}
+
+/* The next of the numbers that the state determines (splitmix64), below @n. */
+static unsigned draw(uint64_t *state, unsigned n)
+{
+	uint64_t x = *state += 0x9e3779b97f4a7c15u;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return (unsigned)((x ^ x >> 31) >> 32) % n;
+}
+
+/* The plan */
+
+/* The last operation is a send: its arrival tells that all others have been executed. */
+static void part_draw(struct part *part, const struct conn *c, uint64_t *state)
+{
+	unsigned i;
+
+	part->n = 1 + draw(state, plan.ops);
+	part->sends = 0;
+	for (i = 0; i < part->n; i++) {
+		struct op *op = &part->ops[i];
+		const bool last = i == part->n - 1;
+
+		op->kind = last ? SEND : (enum kind)draw(state, 3);
+		op->size = draw(state, 8) ? 1 + draw(state, c->slot) : op->kind == SEND ? 0 : 1;
+		op->suppressed = !last && !draw(state, 4);
+		part->sends += op->kind == SEND;
+	}
+}
+
+static void conn_draw(struct conn *c, unsigned number, uint64_t *state)
+{
+	static const uint32_t slots[] = { 64, 256, 8192, 65536 };
+
+	memset(c, 0, sizeof(*c));
+	c->number = number;
+	c->slot = slots[draw(state, 4)];
+	part_draw(&c->parts[0], c, state);
+	part_draw(&c->parts[1], c, state);
+	c->end = (enum end)draw(state, 3);
+	c->server_closes = draw(state, 2);
+	c->mine = &c->parts[plan.server];
+	c->theirs = &c->parts[!plan.server];
+	c->closes = c->server_closes == plan.server;
+	c->close_after = draw(state, c->parts[c->server_closes].n + 1);
+}
+
+static void plan_draw(unsigned round)
+{
+	uint64_t state = plan.seed * ROUNDS + round;
+	unsigned i;
+
+	plan.n = plan.left = number_of("CHAOS_CONNECTIONS", 16, MOST_CONNECTIONS);
+	plan.ops = number_of("CHAOS_OPS", 24, MOST_OPS);
+	for (i = 0; i < plan.n; i++)
+		conn_draw(&plan.conns[i], i, &state);
+	plan.state = state + plan.server; /* of choices that need not agree */
+}
+
+static bool has_all(const struct conn *c)
+{
+	return c->done == c->mine->n && c->received == c->theirs->sends;
+}
+
+/* Memory */
+
+static size_t slot_at(const struct conn *c, enum area area, unsigned i)
+{
+	return ((size_t)area * plan.ops + i) * c->slot;
+}
+
+/* The seed of the bytes in slot @i of the source of a role. */
+static unsigned pattern(const struct conn *c, bool server, unsigned i)
+{
+	return (unsigned)plan.seed * 7919 + (c->number * 2 + server) * MOST_OPS + i;
+}
+
+static void memory_get(struct conn *c, struct node *n)
+{
+	unsigned i;
+
+	mem_get(n, &c->m, (size_t)AREAS * plan.ops * c->slot);
+	for (i = 0; i < plan.ops; i++)
+		fill(c->m.base + slot_at(c, SOURCE, i), c->slot, pattern(c, plan.server, i));
+}
+
+static void verify_slot(const struct conn *c, enum area area, unsigned slot, uint32_t size,
+			unsigned i)
+{
+	verify(c->m.base + slot_at(c, area, slot), size, pattern(c, !plan.server, i));
+}
+
+/* The index among the peer's operations of its @nth send. */
+static unsigned send_of(const struct conn *c, unsigned nth)
+{
+	unsigned i;
+
+	for (i = 0; c->theirs->ops[i].kind != SEND || nth--; i++)
+		;
+	return i;
+}
+
+/* What the peer has written is here when its last send is. */
+static void writes_verify(const struct conn *c)
+{
+	unsigned i;
+
+	for (i = 0; i < c->theirs->n; i++)
+		if (c->theirs->ops[i].kind == WRITE)
+			verify_slot(c, TARGET, i, c->theirs->ops[i].size, i);
+}
+
+/* Operations. A cookie has the connection, the queue and the index. */
+
+static uint64_t cookie_of(const struct conn *c, bool receive, unsigned i)
+{
+	return (uint64_t)c->number << 16 | (unsigned)receive << 15 | i;
+}
+
+static void receives_post(struct conn *c)
+{
+	unsigned i;
+
+	for (i = 0; i < c->theirs->sends; i++)
+		post_recv(c->ep, &c->m, slot_at(c, RECEIVED, i), c->slot, cookie_of(c, true, i));
+}
+
+static DAT_RETURN op_post(struct conn *c, unsigned i)
+{
+	const struct op *op = &c->mine->ops[i];
+	const bool last = i == c->mine->n - 1;
+	const DAT_DTO_COOKIE cookie = { .as_64 = cookie_of(c, false, i) };
+	const DAT_COMPLETION_FLAGS flags =
+		(DAT_COMPLETION_FLAGS)((op->suppressed ? DAT_COMPLETION_SUPPRESS_FLAG : 0) |
+				       (last ? DAT_COMPLETION_BARRIER_FENCE_FLAG : 0));
+	DAT_LMR_TRIPLET local =
+		mem_segment(&c->m, slot_at(c, op->kind == READ ? SINK : SOURCE, i), op->size);
+	DAT_RMR_TRIPLET remote = remote_segment(
+		&c->grant, slot_at(c, op->kind == READ ? SOURCE : TARGET, i), op->size);
+
+	switch (op->kind) {
+	case SEND:
+		return dat_ep_post_send(c->ep, 1, &local, cookie, flags);
+	case WRITE:
+		return dat_ep_post_rdma_write(c->ep, 1, &local, cookie, &remote, flags);
+	default:
+		return dat_ep_post_rdma_read(c->ep, 1, &local, cookie, &remote, flags);
+	}
+}
+
+/* The peer may end the connection between any two calls, if it closes in the middle. */
+static void posted(struct conn *c, DAT_RETURN ret)
+{
+	if (c->end != GRACEFUL && DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
+		return;
+	CHECK(!ret, "connection %u: posting operation %u: 0x%x", c->number, c->posted,
+	      (unsigned)ret);
+	c->posted++;
+}
+
+static void conn_close(struct conn *c)
+{
+	c->closed = true;
+	if (c->end == FREED) {
+		OK(dat_ep_free(c->ep));
+		c->ep = DAT_HANDLE_NULL;
+		c->ended = true;
+		plan.left--;
+	} else {
+		OK(dat_ep_disconnect(c->ep, c->end == GRACEFUL ? DAT_CLOSE_GRACEFUL_FLAG :
+								 DAT_CLOSE_ABRUPT_FLAG));
+	}
+}
+
+/* Posts some of the next operations, or ends the connection. */
+static void conn_advance(struct conn *c)
+{
+	const unsigned most = c->closes && c->end != GRACEFUL ? c->close_after : c->mine->n;
+	unsigned batch = 1 + draw(&plan.state, 8);
+
+	while (batch-- && c->posted < most && !c->requests_failed)
+		posted(c, op_post(c, c->posted));
+	if (c->closes && c->posted == most && (c->end != GRACEFUL || has_all(c)))
+		conn_close(c);
+}
+
+/* Events */
+
+/* Requests before @i without a completion are suppressed ones that have succeeded. */
+static void request_completed(struct conn *c, unsigned i, const DAT_DTO_COMPLETION_EVENT_DATA *e)
+{
+	const bool success = e->status == DAT_DTO_SUCCESS;
+	const struct op *op = &c->mine->ops[i];
+
+	CHECK(i >= c->done && i < c->posted, "connection %u: request %u again, or never posted",
+	      c->number, i);
+	for (; c->done < i; c->done++)
+		CHECK(c->mine->ops[c->done].suppressed && !c->requests_failed,
+		      "connection %u: no completion of request %u before %u", c->number, c->done,
+		      i);
+	c->done++;
+	if (success) {
+		CHECK(!c->requests_failed, "connection %u: request %u succeeds after an error",
+		      c->number, i);
+		CHECK(!op->suppressed, "connection %u: completion of suppressed request %u",
+		      c->number, i);
+		SAME(e->transfered_length, op->size);
+		if (op->kind == READ)
+			verify_slot(c, SINK, i, op->size, i);
+		return;
+	}
+	CHECK(c->end != GRACEFUL, "connection %u: request %u has status %d", c->number, i,
+	      e->status);
+	c->requests_failed = true;
+}
+
+static void receive_completed(struct conn *c, unsigned i, const DAT_DTO_COMPLETION_EVENT_DATA *e)
+{
+	CHECK(i == c->received, "connection %u: receive %u, not %u", c->number, i, c->received);
+	c->received++;
+	if (e->status == DAT_DTO_SUCCESS) {
+		const unsigned op = send_of(c, i);
+
+		CHECK(!c->receives_failed, "connection %u: receive %u succeeds after an error",
+		      c->number, i);
+		SAME(e->transfered_length, c->theirs->ops[op].size);
+		verify_slot(c, RECEIVED, i, c->theirs->ops[op].size, op);
+		if (c->received == c->theirs->sends)
+			writes_verify(c);
+		return;
+	}
+	CHECK(c->end != GRACEFUL, "connection %u: receive %u has status %d", c->number, i,
+	      e->status);
+	CHECK(e->status == DAT_DTO_ERR_FLUSHED, "connection %u: receive %u has status %d",
+	      c->number, i, e->status);
+	c->receives_failed = true;
+}
+
+static struct conn *conn_of(DAT_EP_HANDLE ep)
+{
+	unsigned i;
+
+	for (i = 0; i < plan.n; i++)
+		if (plan.conns[i].ep == ep)
+			return &plan.conns[i];
+	pair_fail(__FILE__, __LINE__, "an event of an unknown EP");
+}
+
+static void connection_changed(const DAT_EVENT *event)
+{
+	struct conn *c = conn_of(event->event_data.connect_event_data.ep_handle);
+
+	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+		CHECK(!c->connected, "connection %u: established twice", c->number);
+		c->connected = true;
+		return;
+	}
+	CHECK(event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+		      (event->event_number == DAT_CONNECTION_EVENT_BROKEN && c->end != GRACEFUL),
+	      "connection %u: %s", c->number, event_name(event->event_number));
+	CHECK(c->connected && !c->ended, "connection %u ends twice", c->number);
+	c->ended = true;
+	plan.left--;
+}
+
+/* A freed EP's completions may come, but need not. */
+static void event_take(const DAT_EVENT *event)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *e = &event->event_data.dto_completion_event_data;
+	const uint64_t cookie = e->user_cookie.as_64;
+	struct conn *c;
+
+	plan.deadline = pair_deadline(PAIR_LIMIT);
+	if (event->event_number != DAT_DTO_COMPLETION_EVENT) {
+		connection_changed(event);
+		return;
+	}
+	CHECK(cookie >> 16 < plan.n, "cookie %llx", (unsigned long long)cookie);
+	c = &plan.conns[cookie >> 16];
+	if (c->end == FREED && c->closed)
+		return;
+	if (cookie & 1 << 15)
+		receive_completed(c, cookie & (MOST_OPS - 1), e);
+	else
+		request_completed(c, cookie & (MOST_OPS - 1), e);
+}
+
+static bool queue_take(DAT_EVD_HANDLE evd, unsigned most)
+{
+	DAT_EVENT event;
+	bool any = false;
+
+	while (most-- && !dat_evd_dequeue(evd, &event)) {
+		event_take(&event);
+		any = true;
+	}
+	return any;
+}
+
+/* Polls, waits on one of the EVDs, or on the CNO of all. */
+static void events_take(void)
+{
+	const DAT_EVD_HANDLE evds[] = { plan.requests, plan.receives, plan.connections };
+	const DAT_EVD_HANDLE evd = evds[draw(&plan.state, 3)];
+	DAT_EVD_HANDLE at = DAT_HANDLE_NULL;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	unsigned i;
+
+	switch (draw(&plan.state, 8)) {
+	case 0:
+		if (!dat_evd_wait(evd, draw(&plan.state, 3000), 1, &event, &more))
+			event_take(&event);
+		break;
+	case 1:
+		dat_cno_wait(plan.cno, draw(&plan.state, 3000), &at);
+		break;
+	default:
+		break;
+	}
+	for (i = 0; i < 3; i++)
+		queue_take(evds[i], 1 + draw(&plan.state, 64));
+}
+
+/* Rounds */
+
+static void evds_get(struct node *n)
+{
+	const DAT_COUNT most = (DAT_COUNT)(plan.n * (MOST_OPS + 4));
+
+	OK(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &plan.cno));
+	OK(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_DTO_FLAG, &plan.requests));
+	OK(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_DTO_FLAG, &plan.receives));
+	OK(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_CONNECTION_FLAG, &plan.connections));
+}
+
+static void conns_get(struct pair *p, struct node *n)
+{
+	DAT_EP_ATTR attr;
+	unsigned i;
+
+	node_ep_attr(n, &attr);
+	attr.max_recv_dtos = attr.max_request_dtos = MOST_OPS;
+	for (i = 0; i < plan.n; i++) {
+		struct conn *c = &plan.conns[i];
+
+		memory_get(c, n);
+		pair_grant(p, &c->m);
+		OK(dat_ep_create(n->ia, n->pz, plan.receives, plan.requests, plan.connections,
+				 &attr, &c->ep));
+		receives_post(c);
+	}
+	for (i = 0; i < plan.n; i++)
+		pair_granted(p, &plan.conns[i].grant);
+}
+
+static void accept_one(DAT_CR_HANDLE cr)
+{
+	DAT_CR_PARAM param;
+	uint32_t number;
+
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	CHECK(param.private_data_size >= (DAT_COUNT)sizeof(number), "no number");
+	memcpy(&number, param.private_data, sizeof(number));
+	CHECK(number < plan.n, "connection %u", number);
+	OK(dat_cr_accept(cr, plan.conns[number].ep, 0, NULL));
+}
+
+static void connect_all(struct pair *p, struct node *n)
+{
+	struct listener listener;
+	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
+	unsigned i, established;
+
+	if (p->server) {
+		psp = node_listen(n, &listener.qual);
+		pair_send_listener(p, n, listener.qual);
+	} else {
+		pair_recv_listener(p, &listener);
+	}
+	for (i = 0; i < plan.n; i++) {
+		if (p->server)
+			accept_one(node_request(n));
+		else
+			connect_with(plan.conns[i].ep, &listener, pair_scaled(PAIR_LIMIT),
+				     sizeof(i), &i);
+	}
+	plan.deadline = pair_deadline(PAIR_LIMIT);
+	do {
+		CHECK(pair_now() < plan.deadline, "not all connections are established");
+		events_take();
+		for (i = established = 0; i < plan.n; i++)
+			established += plan.conns[i].connected;
+	} while (established < plan.n);
+	if (p->server)
+		OK(dat_psp_free(psp));
+}
+
+static void stalled(void)
+{
+	unsigned i;
+
+	for (i = 0; i < plan.n; i++) {
+		const struct conn *c = &plan.conns[i];
+
+		if (!c->ended)
+			pair_note(
+				"connection %u: end %d%s, %u/%u posted, %u done, %u/%u received",
+				i, c->end, c->closes ? " here" : "", c->posted, c->mine->n, c->done,
+				c->received, c->theirs->sends);
+	}
+	pair_fail(__FILE__, __LINE__, "no event for %u s, %u connections left", PAIR_LIMIT / 1000,
+		  plan.left);
+}
+
+/* After the connection's end, when all EVDs are empty. */
+static void conn_check(const struct conn *c)
+{
+	unsigned i;
+
+	if (c->end == FREED && c->closes)
+		return;
+	CHECK(c->received == c->theirs->sends, "connection %u: %u of %u receives completed",
+	      c->number, c->received, c->theirs->sends);
+	for (i = c->done; i < c->posted; i++)
+		CHECK(c->mine->ops[i].suppressed && !c->requests_failed,
+		      "connection %u: no completion of request %u", c->number, i);
+	if (c->end == GRACEFUL)
+		SAME(c->posted, c->mine->n);
+}
+
+static void conns_put(void)
+{
+	unsigned i;
+
+	for (i = 0; i < plan.n; i++) {
+		struct conn *c = &plan.conns[i];
+
+		conn_check(c);
+		if (c->ep)
+			OK(dat_ep_free(c->ep));
+		mem_put(&c->m);
+	}
+	expect_quiet(plan.connections);
+	OK(dat_evd_free(plan.requests));
+	OK(dat_evd_free(plan.receives));
+	OK(dat_evd_free(plan.connections));
+	OK(dat_cno_free(plan.cno));
+}
+
+static void round_run(struct pair *p, unsigned round)
+{
+	struct node n;
+	unsigned i;
+
+	plan_draw(round);
+	node_open(&n);
+	evds_get(&n);
+	conns_get(p, &n);
+	connect_all(p, &n);
+	while (plan.left) {
+		for (i = 0; i < 4; i++) {
+			struct conn *c = &plan.conns[draw(&plan.state, plan.n)];
+
+			if (!c->ended && !c->closed)
+				conn_advance(c);
+		}
+		events_take();
+		if (pair_now() > plan.deadline)
+			stalled();
+	}
+	while (queue_take(plan.requests, 1) | queue_take(plan.receives, 1))
+		;
+	conns_put();
+	pair_sync(p);
+	node_close(&n);
+}
+
+static unsigned entries(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	unsigned n = 0;
+
+	CHECK(dir, "%s", directory);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void random_run(struct pair *p)
+{
+	unsigned round, threads = 0, descriptors = 0;
+
+	plan.seed = number_of("CHAOS_SEED", 1, UINT32_MAX);
+	plan.server = p->server;
+	for (round = 0; round < ROUNDS; round++) {
+		round_run(p, round);
+		if (round) {
+			CHECK(entries("/proc/self/task") <= threads, "a thread is left");
+			CHECK(entries("/proc/self/fd") <= descriptors, "a descriptor is left");
+		}
+		threads = entries("/proc/self/task");
+		descriptors = entries("/proc/self/fd");
+	}
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("random connections", random_run, random_run, .seconds = 120),
+};
+
+PAIR_MAIN(cases)
