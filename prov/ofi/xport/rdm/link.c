@@ -226,6 +226,8 @@ void rdm_send_hellos(struct rdm_conn *conn)
 	dofi_ep_assert_locked(conn->ep);
 	if (conn->hello_due)
 		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0) == -FI_EAGAIN;
-	if (conn->hello_back_due)
-		conn->hello_back_due = rdm_transmit(conn, &back, NULL, 0, 0, 0) == -FI_EAGAIN;
+	if (conn->hello_back_due && rdm_transmit(conn, &back, NULL, 0, 0, 0) != -FI_EAGAIN) {
+		conn->hello_back_due = false;
+		rdm_conn_todo(conn, RDM_ESTABLISHED);
+	}
 }

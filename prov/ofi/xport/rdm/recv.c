@@ -353,7 +353,6 @@ static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NE
 		return;
 	conn->hello_back_due = true;
 	rdm_go_on(conn);
-	rdm_conn_todo(conn, RDM_ESTABLISHED);
 }
 
 /* Frames without a credit. */

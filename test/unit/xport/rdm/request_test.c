@@ -129,6 +129,52 @@ Test(rdm_request_passive, answers_from_a_requester_are_ignored)
 	peer_take(&peer, RDM_FRAME_HELLO_BACK);
 }
 
+static ssize_t inject_refused(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
+{
+	(void)fid;
+	(void)buf;
+	(void)len;
+	(void)to;
+	return -FI_EAGAIN;
+}
+
+static bool awaits_to_answer(struct dofi_ep *e)
+{
+	bool due;
+
+	dofi_ep_lock(e);
+	due = rdm_conn_of(e)->hello_back_due;
+	dofi_ep_unlock(e);
+	return due;
+}
+
+/* Else the acceptor could disconnect first, and the requester would never be connected. */
+Test(rdm_request_passive, an_acceptor_is_connected_when_the_fabric_has_taken_hello_back)
+{
+	const struct dofi_cm_msg msg = request();
+	struct dofi_ep *e = ep;
+	struct rdm_frame hello;
+	struct fi_ops_msg *usual, refusing;
+
+	accept_with(request_sent(&msg), "");
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_ACCEPT);
+	peer_learn(&peer);
+	usual = e->fid->msg;
+	refusing = *usual;
+	refusing.inject = inject_refused;
+	e->fid->msg = &refusing;
+	hello = peer_frame(&peer, RDM_FRAME_HELLO);
+	peer_send(&peer, &hello, NULL, 0);
+	while (!awaits_to_answer(e))
+		settle();
+	cr_expect(event_none(evd));
+	dofi_ep_lock(e);
+	e->fid->msg = usual;
+	dofi_ep_unlock(e);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	peer_take(&peer, RDM_FRAME_HELLO_BACK);
+}
+
 /* Returns true when the request's event arrives, or false when the peer gets an answer. */
 static bool request_arrives(void)
 {
