@@ -93,21 +93,25 @@ static int pep_open(struct dofi_ia *ia, struct fid_pep **pep)
 	return ret;
 }
 
-static size_t fabric_data_size(struct dofi_ia *ia)
+/*
+ * Sets *@size, which is 0, to the bytes of private data that the fabric carries: none if
+ * libfabric's provider cannot tell. Returns 0 or a negative errno.
+ */
+static int fabric_data_size(struct dofi_ia *ia, size_t *size)
 {
 	struct fid_pep *pep;
-	size_t size = 0, len = sizeof(size);
+	size_t len = sizeof(*size);
 	int ret = pep_open(ia, &pep);
 
 	if (!ret) {
-		ret = fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len);
+		ret = fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, size, &len);
 		fi_close(&pep->fid);
 	}
 	if (ret)
 		dofi_log(DOFI_ERR, DOFI_FAB,
 			 "querying how much private data the fabric carries: %s",
 			 fi_strerror(-ret));
-	return ret ? 0 : size;
+	return ret == -FI_ENOSYS || ret == -FI_ENOPROTOOPT ? 0 : ret;
 }
 
 /* Without a local fabric, all peers are reached over the main fabric. */
@@ -184,16 +188,20 @@ static void ia_reset(struct dofi_ia *ia)
  * The limits that both fabrics have, because a program does not know which one a connection will
  * take.
  */
-static void limits_find(struct dofi_ia *ia)
+static int limits_find(struct dofi_ia *ia)
 {
-	const size_t own = ia->xport->cm_data_size;
+	size_t data_size = ia->xport->cm_data_size;
+	const int ret = data_size ? 0 : fabric_data_size(ia, &data_size);
 	struct dofi_limits local;
 
-	dofi_info_limits(&ia->fabric, own ? own : fabric_data_size(ia), &ia->limits);
-	if (!ia->local.info)
-		return;
-	dofi_info_limits(&ia->local, 0, &local);
-	dofi_limits_lower(&ia->limits, &local);
+	if (ret)
+		return ret;
+	dofi_info_limits(&ia->fabric, data_size, &ia->limits);
+	if (ia->local.info) {
+		dofi_info_limits(&ia->local, 0, &local);
+		dofi_limits_lower(&ia->limits, &local);
+	}
+	return 0;
 }
 
 static void frame_size_render(struct dofi_ia *ia)
@@ -204,9 +212,12 @@ static void frame_size_render(struct dofi_ia *ia)
 }
 
 /* Everything that follows from the chosen fabric. */
-static void ia_describe(struct dofi_ia *ia, const struct dofi_params *params)
+static int ia_describe(struct dofi_ia *ia, const struct dofi_params *params)
 {
-	limits_find(ia);
+	const int ret = limits_find(ia);
+
+	if (ret)
+		return ret;
 	ia->max_private_data = (DAT_COUNT)(ia->limits.cm_data_size - ia->xport->header_size);
 	dofi_fabric_address(&ia->fabric, params, &ia->address);
 	frame_size_render(ia);
@@ -214,6 +225,7 @@ static void ia_describe(struct dofi_ia *ia, const struct dofi_params *params)
 	dofi_version_text(fi_version(), ia->version, sizeof(ia->version));
 	dofi_version_check(fi_version());
 	numa_render(ia);
+	return 0;
 }
 
 /*
@@ -277,7 +289,9 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ret = dofi_fabric_start(&ia->progress, ia->xport->progress_ops, ia->fabric.info);
 	if (ret)
 		goto release_fabrics;
-	ia_describe(ia, params);
+	ret = ia_describe(ia, params);
+	if (ret)
+		goto stop_progress;
 	if (ia->limits.cm_data_size <= ia->xport->header_size) {
 		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s carries too little private data (%u bytes)",
 			 ia->fabric.info->fabric_attr->prov_name, ia->limits.cm_data_size);

@@ -63,6 +63,12 @@ Test(ia_open, without_a_passive_endpoint_there_is_no_private_data)
 	fails(-ENOTSUP);
 }
 
+Test(ia_open, without_memory_for_a_passive_endpoint)
+{
+	fake.fault.passive_ep = -FI_ENOMEM;
+	fails(-FI_ENOMEM);
+}
+
 Test(ia_open, without_the_size_of_private_data)
 {
 	fake.fault.getopt = -FI_ENOPROTOOPT;
