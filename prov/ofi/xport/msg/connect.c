@@ -130,15 +130,6 @@ void msg_connect(struct dofi_ep *ep)
 
 /* The passive side */
 
-/* Frees the request after an acceptance, or if the acceptance failed. */
-static void request_end(struct msg_request *request, const struct dofi_quirk *quirk, bool accepted)
-{
-	if (!accepted && quirk->keeps_request)
-		msg_refuse(request, DOFI_REJECT_PROVIDER, NULL, 0);
-	else
-		msg_request_free(request);
-}
-
 static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid)
 {
 	struct dofi_wire msg = {
@@ -175,8 +166,9 @@ static bool requester_is_gone(const struct dofi_ep *ep, struct fid_ep *fid)
 void msg_accept(struct dofi_ep *ep)
 {
 	struct msg_request *request = ep->accepting;
+	const bool kept = ep->obj.ia->fabric.quirk->keeps_request;
+	struct fid_ep *fid = NULL;
 	bool gone = false;
-	struct fid_ep *fid;
 	int ret;
 
 	dofi_ep_lock(ep);
@@ -190,7 +182,11 @@ void msg_accept(struct dofi_ep *ep)
 		ret = accept_with(ep, request->info, fid);
 	}
 	ep->accepting = NULL;
-	request_end(request, ep->obj.ia->fabric.quirk, !ret);
+	/* an endpoint takes the request's socket; without one the requester awaits an answer */
+	if (ret && (!fid || kept))
+		msg_refuse(request, DOFI_REJECT_PROVIDER, NULL, 0);
+	else
+		msg_request_free(request);
 	if (ret)
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
 	if (ret || gone)

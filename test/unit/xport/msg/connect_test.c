@@ -164,6 +164,7 @@ Test(msg_accept, without_an_endpoint)
 {
 	fake_eps.fault.endpoint = -FI_ENOMEM;
 	accepting_fails();
+	cr_expect_eq(fake_eps.rejects, 1, "the requester gets an answer");
 }
 
 Test(msg_accept, without_the_event_queue)
