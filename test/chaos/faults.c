@@ -8,6 +8,9 @@
  *	hold	completions appear after some reads that return none. verbs, EFA: the device's time.
  *	events	events appear after some reads that return none. All: another thread adds them.
  *	trywait	fi_trywait returns -FI_EAGAIN although nothing has come: fi_poll(3) allows it.
+ *	open	a call that creates an object returns -FI_ENOMEM, or -FI_EMFILE if it has a
+ *		descriptor. All: calloc(), socket(), epoll_create(). Only if DAT_CHAOS has a
+ *		rate, as programs notice it.
  *
  * DAT_CHAOS: the seed, and one in how many calls has a fault, 0 for none: "seed=1,again=16". What
  * it does not name has the rate below. DAT_CHAOS_COUNTS: a file of 8 bytes for each kind, in this
@@ -44,17 +47,18 @@ enum kind {
 	HOLD,
 	EVENTS,
 	TRYWAIT,
+	OPEN,
 	KINDS
 };
 
-static unsigned rate[KINDS] = { 16, 4, 32, 16, 8 };
+static unsigned rate[KINDS] = { 16, 4, 32, 16, 8, 0 };
 static uint64_t seed = 1;
 static _Atomic uint64_t *counts;
 
 __attribute__((constructor)) static void begin(void)
 {
 	static char *const names[] = {
-		"again", "batch", "hold", "events", "trywait", "seed", NULL,
+		"again", "batch", "hold", "events", "trywait", "open", "seed", NULL,
 	};
 	static _Atomic uint64_t own[KINDS];
 	const char *path = getenv("DAT_CHAOS_COUNTS"), *wanted = getenv("DAT_CHAOS");
@@ -197,6 +201,14 @@ static void fid_wrap(struct fid *fid, void *const also[4])
 	fid->ops = ops;
 }
 
+/* Whether a call that creates an object fails, and how. */
+static int no_resources(bool has_fd)
+{
+	if (!strikes(OPEN))
+		return 0;
+	return has_fd && draw(2) ? -FI_EMFILE : -FI_ENOMEM;
+}
+
 /* --- endpoints ------------------------------------------------------------------- */
 
 static bool is_refused(void *table)
@@ -268,11 +280,14 @@ CALL(is_refused, atomic, writemsg, PARAMS(const struct fi_msg_atomic *m, uint64_
 static int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
 		   void *context)
 {
-	int ret = BASE(domain->ops)->endpoint(domain, info, out, context);
-	struct fid_ep *ep = *out;
+	int ret = no_resources(true);
+	struct fid_ep *ep;
 
+	if (!ret)
+		ret = BASE(domain->ops)->endpoint(domain, info, out, context);
 	if (ret)
 		return ret;
+	ep = *out;
 	if (WRAP(ep, msg)) {
 		HEAD(ep->msg)->spares_receives = info->ep_attr->type != FI_EP_MSG;
 		ep->msg->recv = msg_recv;
@@ -356,11 +371,14 @@ static ssize_t cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t
 static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,
 		   void *context)
 {
-	int ret = BASE(domain->ops)->cq_open(domain, attr, out, context);
-	struct fid_cq *cq = *out;
+	int ret = no_resources(attr->wait_obj != FI_WAIT_NONE);
+	struct fid_cq *cq;
 
+	if (!ret)
+		ret = BASE(domain->ops)->cq_open(domain, attr, out, context);
 	if (ret)
 		return ret;
+	cq = *out;
 	WRAP(cq, ops);
 	HEAD(cq->ops)->has_fd = attr->wait_obj == FI_WAIT_FD;
 	cq->ops->read = cq_read;
@@ -464,11 +482,14 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
 		   void *context)
 {
-	int ret = BASE(fabric->ops)->eq_open(fabric, attr, out, context);
-	struct fid_eq *eq = *out;
+	int ret = no_resources(true);
+	struct fid_eq *eq;
 
+	if (!ret)
+		ret = BASE(fabric->ops)->eq_open(fabric, attr, out, context);
 	if (ret)
 		return ret;
+	eq = *out;
 	WRAP(eq, ops);
 	HEAD(eq->ops)->held = calloc(1, sizeof(struct held_event));
 	if (!HEAD(eq->ops)->held)
@@ -482,21 +503,76 @@ static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	return 0;
 }
 
+/* --- memory and addresses --------------------------------------------------------------- */
+
+#define MR_BASE(fid) BASE(((struct fid_domain *)(fid))->mr)
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		  uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	const int ret = no_resources(false);
+
+	return ret ? ret :
+		     MR_BASE(fid)->reg(fid, buf, len, access, offset, key, flags, mr, context);
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
+		   uint64_t offset, uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	const int ret = no_resources(false);
+
+	return ret ? ret :
+		     MR_BASE(fid)->regv(fid, iov, count, access, offset, key, flags, mr, context);
+}
+
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **mr)
+{
+	const int ret = no_resources(false);
+
+	return ret ? ret : MR_BASE(fid)->regattr(fid, attr, flags, mr);
+}
+
+static int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		   void *context)
+{
+	const int ret = no_resources(false);
+
+	return ret ? ret : BASE(domain->ops)->av_open(domain, attr, av, context);
+}
+
 /* --- domains and fabrics -------------------------------------------------------------- */
 
 static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
 		       void *context)
 {
-	int ret = BASE(fabric->ops)->domain(fabric, info, out, context);
-	struct fid_domain *domain = *out;
+	int ret = no_resources(true);
+	struct fid_domain *domain;
 
+	if (!ret)
+		ret = BASE(fabric->ops)->domain(fabric, info, out, context);
 	if (ret)
 		return ret;
+	domain = *out;
 	WRAP(domain, ops);
 	domain->ops->endpoint = ep_open;
 	domain->ops->cq_open = cq_open;
-	fid_wrap(&domain->fid, (void *[4]){ domain->ops });
+	domain->ops->av_open = av_open;
+	if (WRAP(domain, mr)) {
+		domain->mr->reg = mr_reg;
+		domain->mr->regv = mr_regv;
+		domain->mr->regattr = mr_regattr;
+	}
+	fid_wrap(&domain->fid, (void *[4]){ domain->ops, domain->mr });
 	return 0;
+}
+
+static int passive_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+			void *context)
+{
+	const int ret = no_resources(true);
+
+	return ret ? ret : BASE(fabric->ops)->passive_ep(fabric, info, pep, context);
 }
 
 static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
@@ -519,14 +595,18 @@ static fabric_open *base_fabric(void)
 
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out, void *context)
 {
-	int ret = base_fabric()(attr, out, context);
-	struct fid_fabric *fabric = *out;
+	int ret = no_resources(false);
+	struct fid_fabric *fabric;
 
+	if (!ret)
+		ret = base_fabric()(attr, out, context);
 	if (ret)
 		return ret;
+	fabric = *out;
 	WRAP(fabric, ops);
 	fabric->ops->domain = domain_open;
 	fabric->ops->eq_open = eq_open;
+	fabric->ops->passive_ep = passive_open;
 	fabric->ops->trywait = fabric_trywait;
 	fid_wrap(&fabric->fid, (void *[4]){ fabric->ops });
 	return 0;

@@ -19,19 +19,20 @@ counts=$(mktemp) || exit 99
 trap 'rm -f "$counts" "$tap_out"' EXIT
 head -c 64 /dev/zero >"$counts"
 CHAOS_SEED=${CHAOS_SEED:-1}
-DAT_CHAOS=seed=$CHAOS_SEED DAT_CHAOS_COUNTS=$counts
-export CHAOS_SEED DAT_CHAOS DAT_CHAOS_COUNTS DAT_TEST_WARM=1
+DAT_CHAOS_COUNTS=$counts
+export CHAOS_SEED DAT_CHAOS_COUNTS DAT_TEST_WARM=1
 
+# with_faults IA PROGRAM [RATES]
 with_faults()
 {
-	DAT_TEST_IA=$1 LD_PRELOAD=$library "$top_builddir/test/$2"
+	DAT_TEST_IA=$1 DAT_CHAOS=seed=$CHAOS_SEED${3:-} LD_PRELOAD=$library "$top_builddir/test/$2"
 }
 
 # Prints the number of faults of each kind. Fails if a kind has none.
 injected()
 {
-	od -A n -t u8 -w8 -v "$counts" | head -n 5 |
-		awk 'BEGIN { split("again batch hold events trywait", kind) }
+	od -A n -t u8 -w8 -v "$counts" | head -n 6 |
+		awk 'BEGIN { split("again batch hold events trywait open", kind) }
 			{ print kind[NR], $1 } $1 == 0 { bad = 1 } END { exit bad }'
 }
 
@@ -42,7 +43,7 @@ for program in connect1 passive1 disconnect2 linger1 data2 rdma1 events1 mixed2 
 done
 for ia in ${CHAOS_IAS:-ofi ofi-tcp ofi-rxm ofi-shm-rdm ofi-tcp-rdm}; do
 	for version in 1 2; do
-		try "random operations $version, $ia" with_faults "$ia" "chaos/random$version"
+		try "random operations $version, $ia" with_faults "$ia" "chaos/random$version" ,open=32
 	done
 done
 try "faults of all kinds were injected" injected

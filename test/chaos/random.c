@@ -78,6 +78,10 @@ struct conn {
 	unsigned posted, done, received;
 	bool requests_failed, receives_failed;
 	bool connected, closed, ended;
+	/* before it is connected: an attempt failed, receives that it flushed, a request */
+	bool lost;
+	unsigned withdrawn;
+	DAT_CR_HANDLE cr;
 };
 
 static struct plan {
@@ -88,6 +92,7 @@ static struct plan {
 	DAT_EVD_HANDLE requests, receives, connections;
 	DAT_CNO_HANDLE cno;
 	unsigned left; /* connections that have not ended */
+	bool scarce;   /* attempts to connect may fail for lack of resources */
 	int64_t deadline;
 } plan;
 
@@ -356,6 +361,11 @@ static void connection_changed(const DAT_EVENT *event)
 		c->connected = true;
 		return;
 	}
+	if (!c->connected) {
+		CHECK(plan.scarce, "connection %u: %s", c->number, event_name(event->event_number));
+		c->lost = true;
+		return;
+	}
 	CHECK(event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 		      (event->event_number == DAT_CONNECTION_EVENT_BROKEN && c->end != GRACEFUL),
 	      "connection %u: %s", c->number, event_name(event->event_number));
@@ -363,6 +373,8 @@ static void connection_changed(const DAT_EVENT *event)
 	c->ended = true;
 	plan.left--;
 }
+
+static bool queue_take(DAT_EVD_HANDLE evd, unsigned most);
 
 /* A freed EP's completions may come, but need not. */
 static void event_take(const DAT_EVENT *event)
@@ -378,6 +390,14 @@ static void event_take(const DAT_EVENT *event)
 	}
 	CHECK(cookie >> 16 < plan.n, "cookie %llx", (unsigned long long)cookie);
 	c = &plan.conns[cookie >> 16];
+	if (!c->connected)
+		queue_take(plan.connections, plan.n);
+	if (!c->connected) {
+		CHECK(plan.scarce && e->status == DAT_DTO_ERR_FLUSHED && cookie & 1 << 15,
+		      "connection %u: a completion before it is established", c->number);
+		c->withdrawn++;
+		return;
+	}
 	if (c->end == FREED && c->closed)
 		return;
 	if (cookie & 1 << 15)
@@ -429,10 +449,10 @@ static void evds_get(struct node *n)
 {
 	const DAT_COUNT most = (DAT_COUNT)(plan.n * (MOST_OPS + 4));
 
-	OK(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &plan.cno));
-	OK(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_DTO_FLAG, &plan.requests));
-	OK(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_DTO_FLAG, &plan.receives));
-	OK(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_CONNECTION_FLAG, &plan.connections));
+	OPENS(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &plan.cno));
+	OPENS(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_DTO_FLAG, &plan.requests));
+	OPENS(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_DTO_FLAG, &plan.receives));
+	OPENS(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_CONNECTION_FLAG, &plan.connections));
 }
 
 static void conns_get(struct pair *p, struct node *n)
@@ -447,24 +467,55 @@ static void conns_get(struct pair *p, struct node *n)
 
 		memory_get(c, n);
 		pair_grant(p, &c->m);
-		OK(dat_ep_create(n->ia, n->pz, plan.receives, plan.requests, plan.connections,
-				 &attr, &c->ep));
+		OPENS(dat_ep_create(n->ia, n->pz, plan.receives, plan.requests, plan.connections,
+				    &attr, &c->ep));
 		receives_post(c);
 	}
 	for (i = 0; i < plan.n; i++)
 		pair_granted(p, &plan.conns[i].grant);
 }
 
-static void accept_one(DAT_CR_HANDLE cr)
+/* The last request for a connection counts: the peer repeats attempts that fail. */
+static void requests_take(struct node *n)
 {
+	DAT_EVENT event;
 	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
 	uint32_t number;
 
-	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
-	CHECK(param.private_data_size >= (DAT_COUNT)sizeof(number), "no number");
-	memcpy(&number, param.private_data, sizeof(number));
-	CHECK(number < plan.n, "connection %u", number);
-	OK(dat_cr_accept(cr, plan.conns[number].ep, 0, NULL));
+	while (!dat_evd_dequeue(n->cr, &event)) {
+		cr = event.event_data.cr_arrival_event_data.cr_handle;
+		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+		CHECK(param.private_data_size >= (DAT_COUNT)sizeof(number), "no number");
+		memcpy(&number, param.private_data, sizeof(number));
+		CHECK(number < plan.n, "connection %u", number);
+		if (plan.conns[number].cr)
+			OK(cr_reject(plan.conns[number].cr, 0, NULL));
+		plan.conns[number].cr = cr;
+	}
+}
+
+static void conn_start(struct conn *c, const struct listener *listener)
+{
+	if (!plan.server)
+		connect_with(c->ep, listener, pair_scaled(PAIR_LIMIT), sizeof(c->number),
+			     &c->number);
+}
+
+/* Begins anew when all receives of an attempt that failed are flushed; accepts a request. */
+static void conn_retry(struct conn *c, const struct listener *listener)
+{
+	if (c->lost && c->withdrawn == c->theirs->sends) {
+		OK(dat_ep_reset(c->ep));
+		c->lost = false;
+		c->withdrawn = 0;
+		receives_post(c);
+		conn_start(c, listener);
+	}
+	if (c->cr && !c->lost && !c->connected) {
+		OPENS(dat_cr_accept(c->cr, c->ep, 0, NULL));
+		c->cr = DAT_HANDLE_NULL;
+	}
 }
 
 static void connect_all(struct pair *p, struct node *n)
@@ -479,16 +530,14 @@ static void connect_all(struct pair *p, struct node *n)
 	} else {
 		pair_recv_listener(p, &listener);
 	}
-	for (i = 0; i < plan.n; i++) {
-		if (p->server)
-			accept_one(node_request(n));
-		else
-			connect_with(plan.conns[i].ep, &listener, pair_scaled(PAIR_LIMIT),
-				     sizeof(i), &i);
-	}
+	for (i = 0; i < plan.n; i++)
+		conn_start(&plan.conns[i], &listener);
 	plan.deadline = pair_deadline(PAIR_LIMIT);
 	do {
 		CHECK(pair_now() < plan.deadline, "not all connections are established");
+		requests_take(n);
+		for (i = 0; i < plan.n; i++)
+			conn_retry(&plan.conns[i], &listener);
 		events_take();
 		for (i = established = 0; i < plan.n; i++)
 			established += plan.conns[i].connected;
@@ -505,10 +554,9 @@ static void stalled(void)
 		const struct conn *c = &plan.conns[i];
 
 		if (!c->ended)
-			pair_note(
-				"connection %u: end %d%s, %u/%u posted, %u done, %u/%u received",
-				i, c->end, c->closes ? " here" : "", c->posted, c->mine->n, c->done,
-				c->received, c->theirs->sends);
+			pair_note("connection %u: end %d%s, %u/%u posted, %u done, %u/%u received",
+				  i, c->end, c->closes ? " here" : "", c->posted, c->mine->n,
+				  c->done, c->received, c->theirs->sends);
 	}
 	pair_fail(__FILE__, __LINE__, "no event for %u s, %u connections left", PAIR_LIMIT / 1000,
 		  plan.left);
@@ -595,6 +643,7 @@ static void random_run(struct pair *p)
 
 	plan.seed = number_of("CHAOS_SEED", 1, UINT32_MAX);
 	plan.server = p->server;
+	plan.scarce = getenv("DAT_CHAOS") && strstr(getenv("DAT_CHAOS"), "open=");
 	for (round = 0; round < ROUNDS; round++) {
 		round_run(p, round);
 		if (round) {

@@ -13,6 +13,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+bool pair_may_repeat(DAT_RETURN ret)
+{
+	return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && getenv("DAT_CHAOS");
+}
+
 void pair_ret(const char *file, int line, const char *call, DAT_RETURN ret, DAT_RETURN type)
 {
 	const char *major = "?", *minor = "?";
@@ -37,7 +42,7 @@ DAT_EVD_HANDLE node_evd(struct node *n, DAT_COUNT qlen, DAT_EVD_FLAGS flags)
 {
 	DAT_EVD_HANDLE evd;
 
-	OK(dat_evd_create(n->ia, qlen, DAT_HANDLE_NULL, flags, &evd));
+	OPENS(dat_evd_create(n->ia, qlen, DAT_HANDLE_NULL, flags, &evd));
 	return evd;
 }
 
@@ -47,12 +52,12 @@ void node_open(struct node *n)
 
 	memset(n, 0, sizeof(*n));
 	n->async = DAT_HANDLE_NULL;
-	OK(dat_ia_open((DAT_NAME_PTR)pair_ia_name(), 8, &n->async, &n->ia));
+	OPENS(dat_ia_open((DAT_NAME_PTR)pair_ia_name(), 8, &n->async, &n->ia));
 	OK(dat_ia_query(n->ia, &async, DAT_IA_FIELD_ALL, &n->attr, DAT_PROVIDER_FIELD_ALL,
 			&n->prov));
 	CHECK(async == n->async, "wrong asynchronous EVD");
 	copy_address(&n->address, n->attr.ia_address_ptr);
-	OK(dat_pz_create(n->ia, &n->pz));
+	OPENS(dat_pz_create(n->ia, &n->pz));
 	n->cr = node_evd(n, NODE_QLEN, DAT_EVD_CR_FLAG);
 	n->conn = node_evd(n, NODE_QLEN, DAT_EVD_CONNECTION_FLAG);
 	n->req = node_evd(n, NODE_QLEN, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
@@ -77,7 +82,7 @@ DAT_EP_HANDLE node_ep(struct node *n, const DAT_EP_ATTR *attr)
 {
 	DAT_EP_HANDLE ep;
 
-	OK(dat_ep_create(n->ia, n->pz, n->recv, n->req, n->conn, attr, &ep));
+	OPENS(dat_ep_create(n->ia, n->pz, n->recv, n->req, n->conn, attr, &ep));
 	return ep;
 }
 
@@ -145,7 +150,7 @@ DAT_PSP_HANDLE node_listen(struct node *n, DAT_CONN_QUAL *qual)
 {
 	DAT_PSP_HANDLE psp;
 
-	OK(dat_psp_create_any(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	OPENS(dat_psp_create_any(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	return psp;
 }
 
@@ -231,9 +236,9 @@ DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data)
 void connect_with(DAT_EP_HANDLE ep, const struct listener *listener, unsigned timeout_ms,
 		  DAT_COUNT size, const void *data)
 {
-	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener->address, listener->qual,
-			  timeout_ms * 1000, size, (const DAT_PVOID)data, DAT_QOS_BEST_EFFORT,
-			  DAT_CONNECT_DEFAULT_FLAG));
+	OPENS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener->address, listener->qual,
+			     timeout_ms * 1000, size, (const DAT_PVOID)data, DAT_QOS_BEST_EFFORT,
+			     DAT_CONNECT_DEFAULT_FLAG));
 }
 
 void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener,
@@ -473,8 +478,8 @@ void mem_get_with(struct node *n, DAT_PZ_HANDLE pz, struct mem *m, size_t size,
 		  DAT_MEM_PRIV_FLAGS privileges)
 {
 	mem_map(m, size);
-	OK(lmr_create(n->ia, m->base, size, pz, privileges, &m->lmr, &m->lmr_context,
-		      &m->rmr_context));
+	OPENS(lmr_create(n->ia, m->base, size, pz, privileges, &m->lmr, &m->lmr_context,
+			 &m->rmr_context));
 }
 
 void mem_get(struct node *n, struct mem *m, size_t size)

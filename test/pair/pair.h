@@ -113,6 +113,17 @@ void pair_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define FAILS(call, type) pair_ret(__FILE__, __LINE__, #call, (call), (type))
 void pair_ret(const char *file, int line, const char *call, DAT_RETURN ret, DAT_RETURN type);
 
+/* Like OK(). While test/chaos/faults.c refuses resources (DAT_CHAOS), the call is repeated. */
+#define OPENS(call)                                                                  \
+	do {                                                                         \
+		DAT_RETURN ret_;                                                     \
+		do                                                                   \
+			ret_ = (call);                                               \
+		while (pair_may_repeat(ret_));                                       \
+		pair_ret(__FILE__, __LINE__, #call, ret_, DAT_SUCCESS);              \
+	} while (0)
+bool pair_may_repeat(DAT_RETURN ret);
+
 /*
  * Waits until no other test of this host, also in a chroot, uses the qualifiers that are the same
  * in every run: they would take each other's requests. Returns a descriptor: closing it, or the end
