@@ -73,7 +73,7 @@ LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 alternate = $(SHELL) $(top_srcdir)/test/alternate
 
 # The tests of the libraries, each with one API version, as are the programs that are compiled; the
-# conformance suite has both. ALTERNATE=2 chooses the other versions.
+# conformance suite and the examples have both. ALTERNATE=2 chooses the other versions.
 ALTERNATE = 1
 ALTERNATE_MORE =
 
@@ -81,7 +81,7 @@ check-alternate:
 	tests=`$(alternate) $(ALTERNATE) $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(PAIR_TESTS) $(ROBUST_TESTS) \
 		$(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` $(CONFORM_TESTS)" \
-		check_PROGRAMS="`echo $$programs $(conform_programs)`"
+		check_PROGRAMS="`echo $$programs $(conform_programs) $(examples_programs) $(hello_programs)`"
 
 # The tests for which a sanitizer build is worth its time: those that run our code in programs of our
 # own. Debian's programs would have to load a sanitizer first. Of the two-process tests,
