@@ -148,6 +148,7 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 	if (ret)
 		return ret;
 	next->open = q->open;
+	next->failed = q->failed;
 	next->lmr = q->lmr;
 	next->unread = q->unread;
 	dofi_queue_widen(next);
@@ -179,7 +180,6 @@ void dofi_queue_fini(struct dofi_queue *q)
 	for (i = 1; i <= q->steps; i++)
 		dofi_block_put(q->memory[i], ((size_t)q->first << (i - 1)) * q->stride);
 	q->slots = NULL;
-	q->steps = 0;
 }
 
 void dofi_queue_recall(struct dofi_queue *q)

@@ -169,6 +169,26 @@ Test(ep_srq, a_message_takes_the_oldest_buffer)
 	cr_expect(event_none(evd));
 }
 
+Test(ep_srq, a_buffer_whose_event_finds_no_room_in_its_evd_is_free_again)
+{
+	DAT_EVD_HANDLE small = evd_make(1, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE other;
+	unsigned i;
+
+	succeed(dofi_ep_create_with_srq(ia, pz, small, evd, evd, srq, &attr, &other));
+	waiting[1].ep = other;
+	make_connected(other);
+	for (i = 0; i < DEPTH; i++)
+		post(i);
+	for (i = 0; i < DEPTH; i++)
+		message_at(other);
+	for (i = 0; i < DEPTH - 1; i++)
+		post(i);
+	expect_type(srq_post_at(srq, 0, 256, 0), DAT_INSUFFICIENT_RESOURCES);
+	event_take(small, DAT_DTO_COMPLETION_EVENT);
+	post(i);
+}
+
 Test(ep_srq, what_the_transport_has_is_not_given_to_it)
 {
 	struct dofi_dto *dto;
