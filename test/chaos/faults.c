@@ -575,8 +575,27 @@ static int passive_open(struct fid_fabric *fabric, struct fi_info *info, struct 
 	return ret ? ret : BASE(fabric->ops)->passive_ep(fabric, info, pep, context);
 }
 
+/* Where fi_trywait() does not read the queue (libfabric 2.x), it would miss a held event. */
+static bool is_holding(const struct fid *fid)
+{
+	const struct fid_eq *eq = (const struct fid_eq *)fid;
+	bool is;
+
+	if (fid->fclass != FI_CLASS_EQ)
+		return false;
+	pthread_mutex_lock(&held_lock);
+	is = HEAD(eq->ops)->held->is;
+	pthread_mutex_unlock(&held_lock);
+	return is;
+}
+
 static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
+	int i;
+
+	for (i = 0; i < count; i++)
+		if (is_holding(fids[i]))
+			return -FI_EAGAIN;
 	return strikes(TRYWAIT) ? -FI_EAGAIN : BASE(fabric->ops)->trywait(fabric, fids, count);
 }
 

@@ -22,10 +22,12 @@ CHAOS_SEED=${CHAOS_SEED:-1}
 DAT_CHAOS_COUNTS=$counts
 export CHAOS_SEED DAT_CHAOS_COUNTS DAT_TEST_WARM=1
 
-# with_faults IA PROGRAM [RATES]
+# with_faults IA RATES PROGRAM [CASE...]
 with_faults()
 {
-	DAT_TEST_IA=$1 DAT_CHAOS=seed=$CHAOS_SEED${3:-} LD_PRELOAD=$library "$top_builddir/test/$2"
+	ia=$1 rates=$2 program=$top_builddir/test/$3
+	shift 3
+	DAT_TEST_IA=$ia DAT_CHAOS=seed=$CHAOS_SEED$rates LD_PRELOAD=$library "$program" "$@"
 }
 
 # Prints the number of faults of each kind. Fails if a kind has none.
@@ -36,14 +38,16 @@ injected()
 			{ print kind[NR], $1 } $1 == 0 { bad = 1 } END { exit bad }'
 }
 
-# errors needs its receives at the fabric when it frees their memory; the first receives of datagram
-# are refused, and dat_ep_create() with them.
-for program in connect1 passive1 disconnect2 linger1 data2 rdma1 events1 mixed2 cno1 modify2 srq1 rmr2; do
-	try "$program, ofi-tcp" with_faults ofi-tcp "pair/$program"
+# errors needs its receives at the fabric when it frees their memory, disconnect and linger theirs before
+# the linger time is over. The first receives of datagram are refused, and dat_ep_create() with them.
+for program in connect1 passive1 data2 rdma1 events1 mixed2 cno1 modify2 srq1 rmr2; do
+	try "$program, ofi-tcp" with_faults ofi-tcp "" "pair/$program"
 done
+try "a disconnect while the peer sends, ofi-tcp" \
+	with_faults ofi-tcp "" pair/disconnect2 "disconnect while the peer sends"
 for ia in ${CHAOS_IAS:-ofi ofi-tcp ofi-rxm ofi-shm-rdm ofi-tcp-rdm}; do
 	for version in 1 2; do
-		try "random operations $version, $ia" with_faults "$ia" "chaos/random$version" ,open=32
+		try "random operations $version, $ia" with_faults "$ia" ,open=32 "chaos/random$version"
 	done
 done
 try "faults of all kinds were injected" injected

@@ -78,8 +78,8 @@ struct conn {
 	unsigned posted, done, received;
 	bool requests_failed, receives_failed;
 	bool connected, closed, ended;
-	/* before it is connected: an attempt failed, receives that it flushed, a request */
-	bool lost;
+	/* before it is connected: an attempt failed, or is accepted; receives flushed; a request */
+	bool lost, accepting;
 	unsigned withdrawn;
 	DAT_CR_HANDLE cr;
 };
@@ -364,6 +364,7 @@ static void connection_changed(const DAT_EVENT *event)
 	if (!c->connected) {
 		CHECK(plan.scarce, "connection %u: %s", c->number, event_name(event->event_number));
 		c->lost = true;
+		c->accepting = false;
 		return;
 	}
 	CHECK(event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
@@ -512,8 +513,9 @@ static void conn_retry(struct conn *c, const struct listener *listener)
 		receives_post(c);
 		conn_start(c, listener);
 	}
-	if (c->cr && !c->lost && !c->connected) {
+	if (c->cr && !c->accepting && !c->lost && !c->connected) {
 		OPENS(dat_cr_accept(c->cr, c->ep, 0, NULL));
+		c->accepting = true;
 		c->cr = DAT_HANDLE_NULL;
 	}
 }
