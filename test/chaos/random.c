@@ -620,7 +620,7 @@ static void round_run(struct pair *p, unsigned round)
 		if (pair_now() > plan.deadline)
 			stalled();
 	}
-	while (queue_take(plan.requests, 1) | queue_take(plan.receives, 1))
+	while (queue_take(plan.requests, 1) || queue_take(plan.receives, 1))
 		;
 	conns_put();
 	pair_sync(p);
