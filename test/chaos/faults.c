@@ -391,6 +391,7 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 struct held_event {
 	struct held_event *next;
 	bool is;
+	bool armed; /* fi_trywait() found nothing: its caller may read once more, and then sleep */
 	uint32_t number;
 	ssize_t size;
 	char data[1024];
@@ -436,8 +437,10 @@ static ssize_t eq_fetch(struct fid_eq *eq, struct held_event *h, uint32_t *event
 
 	if (n == -FI_EAVAIL || (n >= 0 && *event == FI_SHUTDOWN))
 		atomic_fetch_add(&ends, 1);
-	if (n < 0 || n > (ssize_t)sizeof(h->data) || !strikes(EVENTS))
+	if (n < 0 || n > (ssize_t)sizeof(h->data) || h->armed || !strikes(EVENTS)) {
+		h->armed = false;
 		return n;
+	}
 	memcpy(h->data, buf, (size_t)n);
 	h->number = *event;
 	h->size = n;
@@ -585,6 +588,7 @@ static bool is_holding(const struct fid *fid)
 		return false;
 	pthread_mutex_lock(&held_lock);
 	is = HEAD(eq->ops)->held->is;
+	HEAD(eq->ops)->held->armed = !is;
 	pthread_mutex_unlock(&held_lock);
 	return is;
 }
