@@ -395,7 +395,7 @@ static void event_take(const DAT_EVENT *event)
 		queue_take(plan.connections, plan.n);
 	if (!c->connected) {
 		CHECK(plan.scarce && e->status == DAT_DTO_ERR_FLUSHED && cookie & 1 << 15,
-		      "connection %u: cookie %llx completes with status %d before it is established",
+		      "connection %u: cookie %llx, status %d, before it is established",
 		      c->number, (unsigned long long)cookie, e->status);
 		c->withdrawn++;
 		return;

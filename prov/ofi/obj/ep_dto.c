@@ -135,15 +135,6 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
 	dofi_dto_pump(ep);
 }
 
-/*
- * Whether the connection was reported to this EP. Hardware reports it by another queue, which may
- * be read after the CQ.
- */
-static bool connected_yet(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	return dofi_ep_may_deliver(ep) || !ep->obj.ia->fabric.quirk->late_receives_cost;
-}
-
 /* A receive that was recalled, and got no message. */
 static bool is_given_back(const struct dofi_dto *dto, int err)
 {
@@ -181,7 +172,8 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			dto->at_fabric = false;
 			goto unlock;
 		}
-		if (__builtin_expect(err && !connected_yet(ep), 0)) {
+		/* the fabric reports the connection by another queue, which may be read later */
+		if (__builtin_expect(err && !dofi_ep_may_deliver(ep), 0)) {
 			fail_early(ep, dto, err);
 			goto unlock;
 		}

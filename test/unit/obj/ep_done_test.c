@@ -406,6 +406,28 @@ Test(ep_done, requests_of_the_next_connection_succeed_after_a_failure)
 	take(2, DAT_DTO_SUCCESS);
 }
 
+/* The fabric's queue of completions may be read before its queue of connection events. */
+Test(ep_done, a_flush_before_the_event_of_the_connection_does_not_end_the_attempt)
+{
+	DAT_PSP_HANDLE psp;
+	int first;
+
+	ep = ep_make();
+	succeed(dofi_psp_create(ia, 4711, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	succeed(dofi_cr_accept(request_at(psp), ep, 0, NULL));
+	settle();
+	first = transport.n;
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	complete_with(first, 0, 8);
+	complete_with(first + 1, FI_ECANCELED, 0);
+	settle();
+	cr_expect(event_none(evd));
+	establish(ep, NULL, 0);
+	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	take(1, DAT_DTO_SUCCESS);
+}
+
 /*
  * After the connection has ended, an error that the fabric cannot name is no failure of the
  * operation.
