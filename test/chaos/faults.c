@@ -122,12 +122,12 @@ static bool strikes_again(enum kind kind, _Atomic int *left, unsigned most)
 
 /* --- tables of operations ------------------------------------------------------ */
 
+struct held_event;
+
 /*
  * An object's tables are replaced by copies, each behind such a head. The copy with fi_close()
  * knows the others. A library newer than the headers here has longer tables.
  */
-struct held_event;
-
 struct head {
 	const void *base;
 	void *also[4];
@@ -387,7 +387,7 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	return 0;
 }
 
-/* An event that was read and is held back. held_lock is its lock and that of the list. */
+/* An event read from the provider and not yet delivered. held_lock protects it and the list. */
 struct held_event {
 	struct held_event *next;
 	bool is;

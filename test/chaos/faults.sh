@@ -38,13 +38,15 @@ injected()
 			{ print kind[NR], $1 } $1 == 0 { bad = 1 } END { exit bad }'
 }
 
-# errors needs its receives at the fabric when it frees their memory, disconnect and linger theirs before
-# the linger time is over. The first receives of datagram are refused, and dat_ep_create() with them.
+# Left out: errors needs its receives at the fabric before it frees their memory, disconnect and linger
+# need theirs within the linger time, and dat_ep_create() fails if a datagram EP's first receive is refused.
 for program in connect1 passive1 data2 rdma1 events1 mixed2 cno1 modify2 srq1 rmr2; do
 	try "$program, ofi-tcp" with_faults ofi-tcp "" "pair/$program"
 done
 try "a disconnect while the peer sends, ofi-tcp" \
 	with_faults ofi-tcp "" pair/disconnect2 "disconnect while the peer sends"
+# Without late events: with libfabric 2.6 one run in 600 stopped before all connections were established,
+# for a reason that is not known yet.
 for ia in ${CHAOS_IAS:-ofi ofi-tcp ofi-rxm ofi-shm-rdm ofi-tcp-rdm}; do
 	for version in 1 2; do
 		try "random operations $version, $ia" with_faults "$ia" ,open=32,events=0 "chaos/random$version"
