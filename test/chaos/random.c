@@ -20,6 +20,7 @@
 #include "../pair/pair.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,8 +92,9 @@ static struct plan {
 	bool server;
 	DAT_EVD_HANDLE requests, receives, connections;
 	DAT_CNO_HANDLE cno;
-	unsigned left; /* connections that have not ended */
-	bool scarce;   /* attempts to connect may fail for lack of resources */
+	DAT_PSP_HANDLE psp; /* of the server */
+	unsigned left;	    /* connections that have not ended */
+	bool scarce;	    /* attempts to connect may fail for lack of resources */
 	int64_t deadline;
 } plan;
 
@@ -395,8 +397,8 @@ static void event_take(const DAT_EVENT *event)
 		queue_take(plan.connections, plan.n);
 	if (!c->connected) {
 		CHECK(plan.scarce && e->status == DAT_DTO_ERR_FLUSHED && cookie & 1 << 15,
-		      "connection %u: cookie %llx, status %d, before it is established",
-		      c->number, (unsigned long long)cookie, e->status);
+		      "connection %u: cookie %llx, status %d, before it is established", c->number,
+		      (unsigned long long)cookie, e->status);
 		c->withdrawn++;
 		return;
 	}
@@ -491,6 +493,9 @@ static void requests_take(struct node *n)
 		CHECK(param.private_data_size >= (DAT_COUNT)sizeof(number), "no number");
 		memcpy(&number, param.private_data, sizeof(number));
 		CHECK(number < plan.n, "connection %u", number);
+		CHECK(!plan.conns[number].connected,
+		      "connection %u: the attempt of the client failed, that of the server did not",
+		      number);
 		if (plan.conns[number].cr)
 			OK(cr_reject(plan.conns[number].cr, 0, NULL));
 		plan.conns[number].cr = cr;
@@ -524,11 +529,10 @@ static void conn_retry(struct conn *c, const struct listener *listener)
 static void connect_all(struct pair *p, struct node *n)
 {
 	struct listener listener;
-	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
 	unsigned i, established;
 
 	if (p->server) {
-		psp = node_listen(n, &listener.qual);
+		plan.psp = node_listen(n, &listener.qual);
 		pair_send_listener(p, n, listener.qual);
 	} else {
 		pair_recv_listener(p, &listener);
@@ -545,8 +549,6 @@ static void connect_all(struct pair *p, struct node *n)
 		for (i = established = 0; i < plan.n; i++)
 			established += plan.conns[i].connected;
 	} while (established < plan.n);
-	if (p->server)
-		OK(dat_psp_free(psp));
 }
 
 static void stalled(void)
@@ -617,6 +619,7 @@ static void round_run(struct pair *p, unsigned round)
 			if (!c->ended && !c->closed)
 				conn_advance(c);
 		}
+		requests_take(&n);
 		events_take();
 		if (pair_now() > plan.deadline)
 			stalled();
@@ -624,6 +627,8 @@ static void round_run(struct pair *p, unsigned round)
 	while (queue_take(plan.requests, 1) || queue_take(plan.receives, 1))
 		;
 	conns_put();
+	if (p->server)
+		OK(dat_psp_free(plan.psp));
 	pair_sync(p);
 	node_close(&n);
 }
@@ -643,6 +648,7 @@ static unsigned entries(const char *directory)
 static void random_run(struct pair *p)
 {
 	unsigned round, threads = 0, descriptors = 0;
+	int64_t deadline;
 
 	plan.seed = number_of("CHAOS_SEED", 1, UINT32_MAX);
 	plan.server = p->server;
@@ -650,7 +656,10 @@ static void random_run(struct pair *p)
 	for (round = 0; round < ROUNDS; round++) {
 		round_run(p, round);
 		if (round) {
-			CHECK(entries("/proc/self/task") <= threads, "a thread is left");
+			/* a thread that was joined may not have left the list yet */
+			for (deadline = pair_deadline(PAIR_LIMIT);
+			     entries("/proc/self/task") > threads; sched_yield())
+				CHECK(pair_now() < deadline, "a thread is left");
 			CHECK(entries("/proc/self/fd") <= descriptors, "a descriptor is left");
 		}
 		threads = entries("/proc/self/task");

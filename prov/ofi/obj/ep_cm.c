@@ -64,6 +64,8 @@ static void ep_timeout(struct dofi_timer *timer)
 	struct dofi_ep *ep = DOFI_CONTAINER_OF(timer, struct dofi_ep, timer);
 	bool connecting, receiving;
 
+	/* the thread may have had no processor since the last messages arrived */
+	dofi_cq_drain(ep->cq);
 	dofi_ep_lock(ep);
 	connecting = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	receiving = ep->received != ep->rq.head;

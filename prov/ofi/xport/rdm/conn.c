@@ -355,8 +355,11 @@ void rdm_conn_close(struct dofi_ep *ep)
  */
 #define HELLO_S 120
 
-/* How long the frames that a peer sent before it left may take to establish the connection. */
-#define LAST_FRAMES_NS (SECOND_NS / 2)
+/*
+ * How long the frames that a peer sent before it left may take to establish the connection. The
+ * fabric has taken them, so only a loaded host or a lossy network delays them.
+ */
+#define LAST_FRAMES_NS (5 * SECOND_NS)
 
 #define ACCEPTOR_LEFT "the acceptor ended the connection at once"
 

@@ -223,6 +223,25 @@ Test(rdm_conn_active, an_acceptor_that_left_is_connected_until_its_messages_are_
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+/* On a network that loses packets, the frames of an acceptor may be slower than its BYE. */
+Test(rdm_conn_active, a_frame_one_second_behind_the_bye_of_the_acceptor_still_connects)
+{
+	struct rdm_frame back;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	is_asked();
+	reply(DOFI_CM_ACCEPT, 0);
+	peer_take(&peer, RDM_FRAME_HELLO);
+	say_bye(peer.sent + 1, 0);
+	cr_assert_eq(DAT_GET_TYPE(dofi_evd_wait(evd, 1000000, 1, &event, &more)),
+		     DAT_TIMEOUT_EXPIRED);
+	back = peer_frame(&peer, RDM_FRAME_HELLO_BACK);
+	peer_send(&peer, &back, NULL, 0);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 /*
  * libfabric's shm looks up the sender of a HELLO, and the receiver crashes if the sender is gone.
  */
@@ -274,6 +293,25 @@ Test(rdm_conn, what_never_comes_is_not_waited_for_long)
 	receive(0, 100, 1);
 	say_bye(peer.sent + 1000, 0);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
+	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* For longer than the last messages of a peer that left may take. */
+static void say_and_hold_up_the_progress_thread(void *arg)
+{
+	const struct timespec time = { .tv_nsec = 600 * 1000000 };
+
+	say("meanwhile", 9);
+	nanosleep(&time, arg);
+}
+
+Test(rdm_conn, a_message_that_arrived_while_the_progress_thread_was_held_up_is_received)
+{
+	receive(0, 100, 1);
+	say_bye(peer.sent + 2, 0);
+	settle();
+	dofi_progress_call(&ia->progress, say_and_hold_up_the_progress_thread, NULL);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 1);
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
