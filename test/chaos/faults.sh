@@ -17,7 +17,7 @@ esac
 [ -e "$library" ] || { echo "1..0 # SKIP $library is not built"; exit 77; }
 counts=$(mktemp) || exit 99
 trap 'rm -f "$counts" "$tap_out"' EXIT
-head -c 64 /dev/zero >"$counts"
+head -c 128 /dev/zero >"$counts"
 CHAOS_SEED=${CHAOS_SEED:-1}
 DAT_CHAOS_COUNTS=$counts
 export CHAOS_SEED DAT_CHAOS_COUNTS DAT_TEST_WARM=1
@@ -33,22 +33,33 @@ with_faults()
 # Prints the number of faults of each kind. Fails if a kind has none.
 injected()
 {
-	od -A n -t u8 -w8 -v "$counts" | head -n 6 |
-		awk 'BEGIN { split("again batch hold events trywait open", kind) }
-			{ print kind[NR], $1 } $1 == 0 { bad = 1 } END { exit bad }'
+	od -A n -t u8 -w8 -v "$counts" |
+		awk -v kinds="again stall batch hold late order error events trywait wake open accept connect" '
+			BEGIN { n = split(kinds, kind) }
+			NR <= n { print kind[NR], $1; if (!$1) bad = 1 }
+			END { exit bad }'
 }
 
 # Left out: errors needs its receives at the fabric before it frees their memory, disconnect and linger
 # need theirs within the linger time, and dat_ep_create() fails if a datagram EP's first receive is refused.
-for program in connect1 passive1 data2 rdma1 events1 mixed2 cno1 modify2 srq1 rmr2; do
+for program in connect1 passive1 data2 rdma1 mixed2 cno1 modify2 srq1 rmr2; do
 	try "$program, ofi-tcp" with_faults ofi-tcp "" "pair/$program"
 done
+# Takes events from a full EVD, which would have room for completions that come 50 ms later.
+try "events1, ofi-tcp" with_faults ofi-tcp ,stall=0,late=0 pair/events1
 try "a disconnect while the peer sends, ofi-tcp" \
 	with_faults ofi-tcp "" pair/disconnect2 "disconnect while the peer sends"
 for ia in ${CHAOS_IAS:-ofi ofi-tcp ofi-rxm ofi-shm-rdm ofi-tcp-rdm}; do
 	for version in 1 2; do
 		try "random operations $version, $ia" with_faults "$ia" ,open=32 "chaos/random$version"
 	done
+done
+for ia in ${CHAOS_IAS:-ofi-tcp ofi-rxm ofi-shm-rdm}; do
+	try "random operations, some of which fail, $ia" with_faults "$ia" ,open=32,error=8,stall=1000 chaos/random2
+done
+for version in 1 2; do
+	try "random operations $version, connecting and accepting fail, ofi-tcp" \
+		with_faults ofi-tcp ,accept=4,connect=8 "chaos/random$version"
 done
 try "faults of all kinds were injected" injected
 finish

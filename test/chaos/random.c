@@ -94,7 +94,9 @@ static struct plan {
 	DAT_CNO_HANDLE cno;
 	DAT_PSP_HANDLE psp; /* of the server */
 	unsigned left;	    /* connections that have not ended */
-	bool scarce;	    /* attempts to connect may fail for lack of resources */
+	bool fails;	    /* attempts to connect may fail */
+	bool breaks;	    /* operations may fail, and connections break */
+	unsigned limit;  /* ms, of an attempt to connect */
 	int64_t deadline;
 } plan;
 
@@ -163,6 +165,24 @@ static void plan_draw(unsigned round)
 	for (i = 0; i < plan.n; i++)
 		conn_draw(&plan.conns[i], i, &state);
 	plan.state = state + plan.server; /* of choices that need not agree */
+}
+
+/* Whether DAT_CHAOS has a rate for the faults of a kind; the last one counts. */
+static bool has_faults(const char *kind)
+{
+	const char *at = getenv("DAT_CHAOS");
+	bool has = false;
+
+	while (at && (at = strstr(at, kind))) {
+		at += strlen(kind);
+		has = strtoul(at, NULL, 0);
+	}
+	return has;
+}
+
+static bool may_break(const struct conn *c)
+{
+	return c->end != GRACEFUL || plan.breaks;
 }
 
 static bool has_all(const struct conn *c)
@@ -259,7 +279,7 @@ static DAT_RETURN op_post(struct conn *c, unsigned i)
 /* The peer may end the connection between any two calls, if it closes in the middle. */
 static void posted(struct conn *c, DAT_RETURN ret)
 {
-	if (c->end != GRACEFUL && DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
+	if (may_break(c) && DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
 		return;
 	CHECK(!ret, "connection %u: posting operation %u: 0x%x", c->number, c->posted,
 	      (unsigned)ret);
@@ -268,6 +288,8 @@ static void posted(struct conn *c, DAT_RETURN ret)
 
 static void conn_close(struct conn *c)
 {
+	DAT_RETURN ret;
+
 	c->closed = true;
 	if (c->end == FREED) {
 		OK(dat_ep_free(c->ep));
@@ -275,8 +297,10 @@ static void conn_close(struct conn *c)
 		c->ended = true;
 		plan.left--;
 	} else {
-		OK(dat_ep_disconnect(c->ep, c->end == GRACEFUL ? DAT_CLOSE_GRACEFUL_FLAG :
-								 DAT_CLOSE_ABRUPT_FLAG));
+		ret = dat_ep_disconnect(c->ep, c->end == GRACEFUL ? DAT_CLOSE_GRACEFUL_FLAG :
+								    DAT_CLOSE_ABRUPT_FLAG);
+		CHECK(!ret || (plan.breaks && DAT_GET_TYPE(ret) == DAT_INVALID_STATE),
+		      "connection %u: disconnecting: 0x%x", c->number, (unsigned)ret);
 	}
 }
 
@@ -317,8 +341,7 @@ static void request_completed(struct conn *c, unsigned i, const DAT_DTO_COMPLETI
 			verify_slot(c, SINK, i, op->size, i);
 		return;
 	}
-	CHECK(c->end != GRACEFUL, "connection %u: request %u has status %d", c->number, i,
-	      e->status);
+	CHECK(may_break(c), "connection %u: request %u has status %d", c->number, i, e->status);
 	c->requests_failed = true;
 }
 
@@ -337,8 +360,7 @@ static void receive_completed(struct conn *c, unsigned i, const DAT_DTO_COMPLETI
 			writes_verify(c);
 		return;
 	}
-	CHECK(c->end != GRACEFUL, "connection %u: receive %u has status %d", c->number, i,
-	      e->status);
+	CHECK(may_break(c), "connection %u: receive %u has status %d", c->number, i, e->status);
 	CHECK(e->status == DAT_DTO_ERR_FLUSHED, "connection %u: receive %u has status %d",
 	      c->number, i, e->status);
 	c->receives_failed = true;
@@ -364,13 +386,13 @@ static void connection_changed(const DAT_EVENT *event)
 		return;
 	}
 	if (!c->connected) {
-		CHECK(plan.scarce, "connection %u: %s", c->number, event_name(event->event_number));
+		CHECK(plan.fails, "connection %u: %s", c->number, event_name(event->event_number));
 		c->lost = true;
 		c->accepting = false;
 		return;
 	}
 	CHECK(event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-		      (event->event_number == DAT_CONNECTION_EVENT_BROKEN && c->end != GRACEFUL),
+		      (event->event_number == DAT_CONNECTION_EVENT_BROKEN && may_break(c)),
 	      "connection %u: %s", c->number, event_name(event->event_number));
 	CHECK(c->connected && !c->ended, "connection %u ends twice", c->number);
 	c->ended = true;
@@ -396,7 +418,7 @@ static void event_take(const DAT_EVENT *event)
 	if (!c->connected)
 		queue_take(plan.connections, plan.n);
 	if (!c->connected) {
-		CHECK(plan.scarce && e->status == DAT_DTO_ERR_FLUSHED && cookie & 1 << 15,
+		CHECK(plan.fails && e->status == DAT_DTO_ERR_FLUSHED && cookie & 1 << 15,
 		      "connection %u: cookie %llx, status %d, before it is established", c->number,
 		      (unsigned long long)cookie, e->status);
 		c->withdrawn++;
@@ -505,8 +527,7 @@ static void requests_take(struct node *n)
 static void conn_start(struct conn *c, const struct listener *listener)
 {
 	if (!plan.server)
-		connect_with(c->ep, listener, pair_scaled(PAIR_LIMIT), sizeof(c->number),
-			     &c->number);
+		connect_with(c->ep, listener, plan.limit, sizeof(c->number), &c->number);
 }
 
 /* Begins anew when all receives of an attempt that failed are flushed; accepts a request. */
@@ -579,7 +600,7 @@ static void conn_check(const struct conn *c)
 	for (i = c->done; i < c->posted; i++)
 		CHECK(c->mine->ops[i].suppressed && !c->requests_failed,
 		      "connection %u: no completion of request %u", c->number, i);
-	if (c->end == GRACEFUL)
+	if (!may_break(c))
 		SAME(c->posted, c->mine->n);
 }
 
@@ -652,7 +673,9 @@ static void random_run(struct pair *p)
 
 	plan.seed = number_of("CHAOS_SEED", 1, UINT32_MAX);
 	plan.server = p->server;
-	plan.scarce = getenv("DAT_CHAOS") && strstr(getenv("DAT_CHAOS"), "open=");
+	plan.breaks = has_faults("error=");
+	plan.fails = has_faults("open=") || has_faults("accept=") || has_faults("connect=");
+	plan.limit = pair_scaled(has_faults("connect=") ? PAIR_LIMIT / 10 : PAIR_LIMIT);
 	for (round = 0; round < ROUNDS; round++) {
 		round_run(p, round);
 		if (round) {
