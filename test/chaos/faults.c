@@ -17,11 +17,15 @@
  *	trywait	fi_trywait returns -FI_EAGAIN although nothing has come: fi_poll(3) allows it.
  *	wake	a descriptor wakes the thread for nothing. tcp: the sockets of all connections.
  *	open	a call that creates an object returns -FI_ENOMEM, or -FI_EMFILE if it has a
- *		descriptor. All: calloc(), socket(), epoll_create(). Only with a rate, too.
+ *		descriptor; fi_enable() -FI_ENOSPC. All: calloc(), socket(), epoll_create(). shm:
+ *		smr_create(), in a full /dev/shm. Only with a rate, too.
  *	accept	fi_accept() fails: the requester is gone. tcp: xnet_send_cm_msg(), after an error of
  *		the socket. Only with a rate, too.
- *	connect	fi_connect() fails, or the peer never answers. tcp: connect(2). verbs: packets that
- *		are lost. Only with a rate, too.
+ *	connect	fi_connect() fails, or the peer never answers. tcp: connect(2). verbs: lost packets.
+ *		Only with a rate, too.
+ *
+ * Not injected: -FI_EBUSY of fi_close(), which every provider returns while objects of the closed
+ * one are open, and none for a time. An end that overtakes completions, see fid_close().
  *
  * DAT_CHAOS: the seed, and one in how many calls has a fault, 0 for none: "seed=1,again=16". What
  * it does not name has the rate below. DAT_CHAOS_COUNTS: a file of 8 bytes for each kind, in this
@@ -379,6 +383,13 @@ CALL(is_refused, tagged, inject, NULL,
 CALL(is_refused, atomic, writemsg, m->context,
      PARAMS(const struct fi_msg_atomic *m, uint64_t flags), m, flags)
 
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	if (command == FI_ENABLE && strikes(OPEN))
+		return -FI_ENOSPC;
+	return BASE(fid->ops)->control(fid, command, arg);
+}
+
 static int cm_accept(struct fid_ep *ep, const void *param, size_t len)
 {
 	return strikes(ACCEPT) ? -FI_ECONNRESET : BASE(ep->cm)->accept(ep, param, len);
@@ -437,6 +448,7 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 		ep->cm->connect = cm_connect;
 	}
 	fid_wrap(&ep->fid, (void *[5]){ ep->msg, ep->rma, ep->tagged, ep->atomic, ep->cm });
+	ep->fid.ops->control = ep_control;
 	return 0;
 }
 
