@@ -10,6 +10,9 @@
  *	There is one event for the end of the connection, and no further one.
  *	If the connection ends gracefully, all DTOs of both roles succeed.
  *
+ * Some connections receive into the buffers of an SRQ, and some name the peer's memory by an RMR,
+ * bound once all are established. Another thread waits for the CNO, ends, and is started anew.
+ *
  * At the end no event is left, the IA closes gracefully, and the process has as many threads and
  * descriptors as after the round before.
  *
@@ -20,13 +23,16 @@
 #include "../pair/pair.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_CONNECTIONS 64u
 #define MOST_OPS 64u
 #define ROUNDS 2u
+#define BUFFER 8192u /* of the SRQ */
 
 enum kind {
 	SEND,
@@ -68,12 +74,15 @@ struct conn {
 	uint32_t slot;	      /* bytes */
 	struct part parts[2]; /* of the client, of the server */
 	enum end end;
+	bool on_srq[2]; /* the client's receives, the server's */
+	bool by_rmr;
 	bool server_closes;
 	unsigned close_after; /* operations that the closer posts */
 	/* of this role */
 	struct part *mine, *theirs;
 	bool closes;
 	DAT_EP_HANDLE ep;
+	DAT_RMR_HANDLE rmr;
 	struct mem m;
 	struct grant grant;
 	unsigned posted, done, received;
@@ -93,10 +102,15 @@ static struct plan {
 	DAT_EVD_HANDLE requests, receives, connections;
 	DAT_CNO_HANDLE cno;
 	DAT_PSP_HANDLE psp; /* of the server */
-	unsigned left;	    /* connections that have not ended */
-	bool fails;	    /* attempts to connect may fail */
-	bool breaks;	    /* operations may fail, and connections break */
-	unsigned limit;  /* ms, of an attempt to connect */
+	DAT_SRQ_HANDLE srq; /* null: no connection of this role has it */
+	struct mem buffers; /* of the SRQ */
+	pthread_t bystander;
+	atomic_bool bystander_ended;
+	unsigned binding; /* RMRs without a completion of the bind */
+	unsigned left;	  /* connections that have not ended */
+	bool fails;	  /* attempts to connect may fail */
+	bool breaks;	  /* operations may fail, and connections break */
+	unsigned limit;	  /* ms, of an attempt to connect */
 	int64_t deadline;
 } plan;
 
@@ -141,6 +155,7 @@ static void part_draw(struct part *part, const struct conn *c, uint64_t *state)
 static void conn_draw(struct conn *c, unsigned number, uint64_t *state)
 {
 	static const uint32_t slots[] = { 64, 256, 8192, 65536 };
+	unsigned i;
 
 	memset(c, 0, sizeof(*c));
 	c->number = number;
@@ -148,6 +163,9 @@ static void conn_draw(struct conn *c, unsigned number, uint64_t *state)
 	part_draw(&c->parts[0], c, state);
 	part_draw(&c->parts[1], c, state);
 	c->end = (enum end)draw(state, 3);
+	for (i = 0; i < 2; i++)
+		c->on_srq[i] = !draw(state, 3) && c->slot <= BUFFER;
+	c->by_rmr = !draw(state, 3);
 	c->server_closes = draw(state, 2);
 	c->mine = &c->parts[plan.server];
 	c->theirs = &c->parts[!plan.server];
@@ -183,6 +201,11 @@ static bool has_faults(const char *kind)
 static bool may_break(const struct conn *c)
 {
 	return c->end != GRACEFUL || plan.breaks;
+}
+
+static bool has_srq(const struct conn *c)
+{
+	return c->on_srq[plan.server];
 }
 
 static bool has_all(const struct conn *c)
@@ -238,17 +261,32 @@ static void writes_verify(const struct conn *c)
 			verify_slot(c, TARGET, i, c->theirs->ops[i].size, i);
 }
 
-/* Operations. A cookie has the connection, the queue and the index. */
+/*
+ * Operations. A cookie has the connection, the queue and the index; or that a buffer of the SRQ was
+ * filled, and its number; or that an RMR was bound.
+ */
+#define SRQ_COOKIE (UINT64_C(1) << 32)
+#define BIND_COOKIE (UINT64_C(1) << 33)
 
 static uint64_t cookie_of(const struct conn *c, bool receive, unsigned i)
 {
 	return (uint64_t)c->number << 16 | (unsigned)receive << 15 | i;
 }
 
+static void buffer_post(unsigned i)
+{
+	DAT_LMR_TRIPLET segment = mem_segment(&plan.buffers, (size_t)i * BUFFER, BUFFER);
+	const DAT_DTO_COOKIE cookie = { .as_64 = SRQ_COOKIE | i };
+
+	OK(dat_srq_post_recv(plan.srq, 1, &segment, cookie));
+}
+
 static void receives_post(struct conn *c)
 {
 	unsigned i;
 
+	if (has_srq(c))
+		return;
 	for (i = 0; i < c->theirs->sends; i++)
 		post_recv(c->ep, &c->m, slot_at(c, RECEIVED, i), c->slot, cookie_of(c, true, i));
 }
@@ -345,7 +383,8 @@ static void request_completed(struct conn *c, unsigned i, const DAT_DTO_COMPLETI
 	c->requests_failed = true;
 }
 
-static void receive_completed(struct conn *c, unsigned i, const DAT_DTO_COMPLETION_EVENT_DATA *e)
+static void receive_completed(struct conn *c, unsigned i, const unsigned char *at,
+			      const DAT_DTO_COMPLETION_EVENT_DATA *e)
 {
 	CHECK(i == c->received, "connection %u: receive %u, not %u", c->number, i, c->received);
 	c->received++;
@@ -355,7 +394,7 @@ static void receive_completed(struct conn *c, unsigned i, const DAT_DTO_COMPLETI
 		CHECK(!c->receives_failed, "connection %u: receive %u succeeds after an error",
 		      c->number, i);
 		SAME(e->transfered_length, c->theirs->ops[op].size);
-		verify_slot(c, RECEIVED, i, c->theirs->ops[op].size, op);
+		verify(at, c->theirs->ops[op].size, pattern(c, !plan.server, op));
 		if (c->received == c->theirs->sends)
 			writes_verify(c);
 		return;
@@ -366,6 +405,7 @@ static void receive_completed(struct conn *c, unsigned i, const DAT_DTO_COMPLETI
 	c->receives_failed = true;
 }
 
+/* NULL: the EP was freed. */
 static struct conn *conn_of(DAT_EP_HANDLE ep)
 {
 	unsigned i;
@@ -373,13 +413,14 @@ static struct conn *conn_of(DAT_EP_HANDLE ep)
 	for (i = 0; i < plan.n; i++)
 		if (plan.conns[i].ep == ep)
 			return &plan.conns[i];
-	pair_fail(__FILE__, __LINE__, "an event of an unknown EP");
+	return NULL;
 }
 
 static void connection_changed(const DAT_EVENT *event)
 {
 	struct conn *c = conn_of(event->event_data.connect_event_data.ep_handle);
 
+	CHECK(c, "%s of an unknown EP", event_name(event->event_number));
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
 		CHECK(!c->connected, "connection %u: established twice", c->number);
 		c->connected = true;
@@ -401,23 +442,40 @@ static void connection_changed(const DAT_EVENT *event)
 
 static bool queue_take(DAT_EVD_HANDLE evd, unsigned most);
 
-/* A freed EP's completions may come, but need not. */
-static void event_take(const DAT_EVENT *event)
+/* Takes connection events first, as a completion may precede them in the other EVD. */
+static bool is_connected(const struct conn *c)
 {
-	const DAT_DTO_COMPLETION_EVENT_DATA *e = &event->event_data.dto_completion_event_data;
-	const uint64_t cookie = e->user_cookie.as_64;
-	struct conn *c;
-
-	plan.deadline = pair_deadline(PAIR_LIMIT);
-	if (event->event_number != DAT_DTO_COMPLETION_EVENT) {
-		connection_changed(event);
-		return;
-	}
-	CHECK(cookie >> 16 < plan.n, "cookie %llx", (unsigned long long)cookie);
-	c = &plan.conns[cookie >> 16];
 	if (!c->connected)
 		queue_take(plan.connections, plan.n);
-	if (!c->connected) {
+	return c->connected;
+}
+
+/* A buffer that was flushed is posted again, as the other connections count on it. */
+static void srq_completed(const DAT_DTO_COMPLETION_EVENT_DATA *e)
+{
+	const unsigned i = e->user_cookie.as_64 & (SRQ_COOKIE - 1);
+	struct conn *c = conn_of(e->ep_handle);
+
+	if (e->status != DAT_DTO_SUCCESS) {
+		CHECK(e->status == DAT_DTO_ERR_FLUSHED, "buffer %u has status %d", i, e->status);
+		buffer_post(i);
+	} else if (c) {
+		CHECK(is_connected(c), "connection %u: a message before it is established",
+		      c->number);
+		receive_completed(c, c->received, plan.buffers.base + (size_t)i * BUFFER, e);
+	}
+}
+
+/* A freed EP's completions may come, but need not. */
+static void dto_completed(const DAT_DTO_COMPLETION_EVENT_DATA *e)
+{
+	const uint64_t cookie = e->user_cookie.as_64;
+	const unsigned i = cookie & (MOST_OPS - 1);
+	struct conn *c;
+
+	CHECK(cookie >> 16 < plan.n, "cookie %llx", (unsigned long long)cookie);
+	c = &plan.conns[cookie >> 16];
+	if (!is_connected(c)) {
 		CHECK(plan.fails && e->status == DAT_DTO_ERR_FLUSHED && cookie & 1 << 15,
 		      "connection %u: cookie %llx, status %d, before it is established", c->number,
 		      (unsigned long long)cookie, e->status);
@@ -427,9 +485,24 @@ static void event_take(const DAT_EVENT *event)
 	if (c->end == FREED && c->closed)
 		return;
 	if (cookie & 1 << 15)
-		receive_completed(c, cookie & (MOST_OPS - 1), e);
+		receive_completed(c, i, c->m.base + slot_at(c, RECEIVED, i), e);
 	else
-		request_completed(c, cookie & (MOST_OPS - 1), e);
+		request_completed(c, i, e);
+}
+
+static void event_take(const DAT_EVENT *event)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *e = &event->event_data.dto_completion_event_data;
+
+	plan.deadline = pair_deadline(PAIR_LIMIT);
+	if (event->event_number == DAT_RMR_BIND_COMPLETION_EVENT)
+		plan.binding--;
+	else if (event->event_number != DAT_DTO_COMPLETION_EVENT)
+		connection_changed(event);
+	else if (e->user_cookie.as_64 & SRQ_COOKIE)
+		srq_completed(e);
+	else
+		dto_completed(e);
 }
 
 static bool queue_take(DAT_EVD_HANDLE evd, unsigned most)
@@ -476,29 +549,132 @@ static void evds_get(struct node *n)
 	const DAT_COUNT most = (DAT_COUNT)(plan.n * (MOST_OPS + 4));
 
 	OPENS(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &plan.cno));
-	OPENS(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_DTO_FLAG, &plan.requests));
+	OPENS(dat_evd_create(n->ia, most, plan.cno,
+			     (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG),
+			     &plan.requests));
 	OPENS(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_DTO_FLAG, &plan.receives));
 	OPENS(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_CONNECTION_FLAG, &plan.connections));
 }
 
-static void conns_get(struct pair *p, struct node *n)
+/* An SRQ with as many buffers as its connections receive messages. */
+static void srq_get(struct node *n)
 {
-	DAT_EP_ATTR attr;
+	DAT_SRQ_ATTR attr = { .max_recv_iov = 1, .low_watermark = DAT_SRQ_LW_DEFAULT };
+	DAT_COUNT i;
+
+	plan.srq = DAT_HANDLE_NULL;
+	for (i = 0; i < (DAT_COUNT)plan.n; i++)
+		attr.max_recv_dtos += has_srq(&plan.conns[i]) ? plan.conns[i].theirs->sends : 0;
+	if (!attr.max_recv_dtos)
+		return;
+	mem_get(n, &plan.buffers, (size_t)attr.max_recv_dtos * BUFFER);
+	OPENS(dat_srq_create(n->ia, n->pz, &attr, &plan.srq));
+	for (i = 0; i < attr.max_recv_dtos; i++)
+		buffer_post((unsigned)i);
+}
+
+/* Each EP has reported once that it takes no more buffers. */
+static void srq_put(struct node *n)
+{
+	DAT_EVENT event;
 	unsigned i;
 
+	if (!plan.srq)
+		return;
+	for (i = 0; i < plan.n; i++) {
+		if (!has_srq(&plan.conns[i]) || dat_evd_dequeue(n->async, &event))
+			continue;
+		SAME(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
+		SAME(event.event_data.asynch_error_event_data.reason, DAT_EP_TRANSFER_TO_ERROR);
+	}
+	OK(dat_srq_free(plan.srq));
+	mem_put(&plan.buffers);
+}
+
+static void ep_get(struct node *n, struct conn *c)
+{
+	DAT_EP_ATTR attr;
+
 	node_ep_attr(n, &attr);
-	attr.max_recv_dtos = attr.max_request_dtos = MOST_OPS;
+	attr.max_recv_dtos = attr.max_request_dtos = MOST_OPS + 1; /* one to bind an RMR */
+	if (has_srq(c)) {
+		attr.srq_soft_hw = DAT_HW_DEFAULT;
+		OPENS(dat_ep_create_with_srq(n->ia, n->pz, plan.receives, plan.requests,
+					     plan.connections, plan.srq, &attr, &c->ep));
+	} else {
+		OPENS(dat_ep_create(n->ia, n->pz, plan.receives, plan.requests, plan.connections,
+				    &attr, &c->ep));
+	}
+}
+
+static void conns_get(struct pair *p, struct node *n)
+{
+	unsigned i;
+
 	for (i = 0; i < plan.n; i++) {
 		struct conn *c = &plan.conns[i];
 
 		memory_get(c, n);
 		pair_grant(p, &c->m);
-		OPENS(dat_ep_create(n->ia, n->pz, plan.receives, plan.requests, plan.connections,
-				    &attr, &c->ep));
+		ep_get(n, c);
 		receives_post(c);
+		if (c->by_rmr)
+			OPENS(dat_rmr_create(n->pz, &c->rmr));
 	}
 	for (i = 0; i < plan.n; i++)
 		pair_granted(p, &plan.conns[i].grant);
+}
+
+/* Replaces the granted LMRs of some connections by RMRs. */
+static void rmrs_bind(struct pair *p)
+{
+	unsigned i;
+
+	for (i = 0; i < plan.n; i++) {
+		struct conn *c = &plan.conns[i];
+
+		if (!c->by_rmr)
+			continue;
+		plan.binding++;
+		OPENS(bind_part(c->rmr, &c->m, 0, c->m.size, PRIV_BOTH, c->ep, BIND_COOKIE,
+				&c->m.rmr_context));
+	}
+	while (plan.binding) {
+		CHECK(pair_now() < plan.deadline, "no completion of %u binds", plan.binding);
+		events_take();
+	}
+	for (i = 0; i < plan.n; i++)
+		if (plan.conns[i].by_rmr)
+			pair_grant(p, &plan.conns[i].m);
+	for (i = 0; i < plan.n; i++)
+		if (plan.conns[i].by_rmr)
+			pair_granted(p, &plan.conns[i].grant);
+}
+
+/* Waits for the CNO some times, and ends. */
+static void *bystand(void *arg)
+{
+	DAT_EVD_HANDLE evd;
+	unsigned i;
+
+	for (i = 0; i < 16; i++)
+		dat_cno_wait(plan.cno, 200, &evd);
+	atomic_store(&plan.bystander_ended, true);
+	return arg;
+}
+
+static void bystander_start(void)
+{
+	plan.bystander_ended = false;
+	CHECK(!pthread_create(&plan.bystander, NULL, bystand, NULL), "no thread");
+}
+
+static void bystander_renew(void)
+{
+	if (!atomic_load(&plan.bystander_ended))
+		return;
+	pthread_join(plan.bystander, NULL);
+	bystander_start();
 }
 
 /* The last request for a connection counts: the peer repeats attempts that fail. */
@@ -533,7 +709,7 @@ static void conn_start(struct conn *c, const struct listener *listener)
 /* Begins anew when all receives of an attempt that failed are flushed; accepts a request. */
 static void conn_retry(struct conn *c, const struct listener *listener)
 {
-	if (c->lost && c->withdrawn == c->theirs->sends) {
+	if (c->lost && (has_srq(c) || c->withdrawn == c->theirs->sends)) {
 		OK(dat_ep_reset(c->ep));
 		c->lost = false;
 		c->withdrawn = 0;
@@ -595,8 +771,9 @@ static void conn_check(const struct conn *c)
 
 	if (c->end == FREED && c->closes)
 		return;
-	CHECK(c->received == c->theirs->sends, "connection %u: %u of %u receives completed",
-	      c->number, c->received, c->theirs->sends);
+	CHECK(c->received == c->theirs->sends || (has_srq(c) && may_break(c)),
+	      "connection %u: %u of %u receives completed", c->number, c->received,
+	      c->theirs->sends);
 	for (i = c->done; i < c->posted; i++)
 		CHECK(c->mine->ops[i].suppressed && !c->requests_failed,
 		      "connection %u: no completion of request %u", c->number, i);
@@ -604,7 +781,7 @@ static void conn_check(const struct conn *c)
 		SAME(c->posted, c->mine->n);
 }
 
-static void conns_put(void)
+static void conns_put(struct node *n)
 {
 	unsigned i;
 
@@ -614,8 +791,12 @@ static void conns_put(void)
 		conn_check(c);
 		if (c->ep)
 			OK(dat_ep_free(c->ep));
+		if (c->by_rmr)
+			OK(dat_rmr_free(c->rmr));
 		mem_put(&c->m);
 	}
+	srq_put(n);
+	pthread_join(plan.bystander, NULL);
 	expect_quiet(plan.connections);
 	OK(dat_evd_free(plan.requests));
 	OK(dat_evd_free(plan.receives));
@@ -631,8 +812,11 @@ static void round_run(struct pair *p, unsigned round)
 	plan_draw(round);
 	node_open(&n);
 	evds_get(&n);
+	srq_get(&n);
 	conns_get(p, &n);
+	bystander_start();
 	connect_all(p, &n);
+	rmrs_bind(p);
 	while (plan.left) {
 		for (i = 0; i < 4; i++) {
 			struct conn *c = &plan.conns[draw(&plan.state, plan.n)];
@@ -642,12 +826,13 @@ static void round_run(struct pair *p, unsigned round)
 		}
 		requests_take(&n);
 		events_take();
+		bystander_renew();
 		if (pair_now() > plan.deadline)
 			stalled();
 	}
 	while (queue_take(plan.requests, 1) || queue_take(plan.receives, 1))
 		;
-	conns_put();
+	conns_put(&n);
 	if (p->server)
 		OK(dat_psp_free(plan.psp));
 	pair_sync(p);
