@@ -556,7 +556,10 @@ static void evds_get(struct node *n)
 	OPENS(dat_evd_create(n->ia, most, plan.cno, DAT_EVD_CONNECTION_FLAG, &plan.connections));
 }
 
-/* An SRQ with as many buffers as its connections receive messages. */
+/*
+ * An SRQ with as many buffers as its connections receive messages, and a reserve: a connection that
+ * breaks flushes the buffer of a message that has begun, which is missing until it is posted again.
+ */
 static void srq_get(struct node *n)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_iov = 1, .low_watermark = DAT_SRQ_LW_DEFAULT };
@@ -564,7 +567,7 @@ static void srq_get(struct node *n)
 
 	plan.srq = DAT_HANDLE_NULL;
 	for (i = 0; i < (DAT_COUNT)plan.n; i++)
-		attr.max_recv_dtos += has_srq(&plan.conns[i]) ? plan.conns[i].theirs->sends : 0;
+		attr.max_recv_dtos += has_srq(&plan.conns[i]) ? plan.conns[i].theirs->sends + 2 : 0;
 	if (!attr.max_recv_dtos)
 		return;
 	mem_get(n, &plan.buffers, (size_t)attr.max_recv_dtos * BUFFER);
