@@ -17,12 +17,13 @@ die()
 	exit 1
 }
 
-# run PATTERN [TOOL...] - runs the tests that match
+# run PATTERN [TOOL...] - runs the tests that match, with the options in $options
+options=
 run()
 {
 	pattern=$1
 	shift
-	"$@" "$program" --filter "$pattern" >"$out" 2>&1
+	"$@" "$program" --filter "$pattern" $options >"$out" 2>&1
 }
 
 tests=$(sed -n 's|^Test(\([a-z_]*\), \([a-z_]*\).*|\1/\2|p' "$source")
@@ -49,6 +50,12 @@ grep -qx "$good tests, 0 failed" "$out" || die "of all good ones, some were not 
 run '*[do]/*' && die "a bad one among good ones did not fail the run"
 run 'bad*' && die "all bad ones together passed"
 grep -qx "$bad tests, $bad failed" "$out" || die "of all bad ones, some were not counted"
+options=--fail-fast
+run 'bad*' && die "all bad ones together passed with --fail-fast"
+grep -qx '1 tests, 1 failed' "$out" || die "a test ran after one that failed, despite --fail-fast"
+run 'good/*' || die "all good ones together failed with --fail-fast"
+grep -qx "$good tests, 0 failed" "$out" || die "--fail-fast stopped without a failure"
+options=
 run 'no/such' && die "a run of no test passed"
 
 # leaks_found [TOOL...]

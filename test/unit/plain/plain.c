@@ -125,24 +125,28 @@ static bool excepted(const struct plain_test *test)
 	return found;
 }
 
-/* Finds --filter PATTERN, as in Criterion. Criterion's other options have no effect. */
-static const char *filter_of(int argc, char **argv)
+/*
+ * Returns the argument after option @name, or "" if the option comes last. Of Criterion's options
+ * only --filter PATTERN and --fail-fast have an effect.
+ */
+static const char *option(int argc, char **argv, const char *name)
 {
 	int i;
 
-	for (i = 1; i + 1 < argc; i++)
-		if (!strcmp(argv[i], "--filter"))
-			return argv[i + 1];
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return i + 1 < argc ? argv[i + 1] : "";
 	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	const char *filter = filter_of(argc, argv);
+	const char *filter = option(argc, argv, "--filter");
+	const bool fail_fast = option(argc, argv, "--fail-fast");
 	const struct plain_test *t;
 	int ran = 0, bad = 0, left_out = 0;
 
-	for (t = tests; t; t = t->next) {
+	for (t = tests; t && !(bad && fail_fast); t = t->next) {
 		if (!wanted(t, filter))
 			continue;
 		if (excepted(t)) {
