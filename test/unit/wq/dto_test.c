@@ -137,7 +137,7 @@ Test(wq_dto, a_kind_is_a_send_or_a_receive_or_rdma_or_none)
 Test(wq_dto, a_copy_keeps_its_own_slot)
 {
 	struct dofi_dto *from, *to = dofi_queue_at(&ring.q, 1);
-	const uint8_t tag = to->tag;
+	const uint8_t tag = DOFI_DTO_GENERATIONS - 1;
 	void **desc = to->desc;
 	struct dofi_queue other, nothing = { .unread = &dofi_unread_none };
 
@@ -155,6 +155,7 @@ Test(wq_dto, a_copy_keeps_its_own_slot)
 	dofi_dto_lmr(from)[0] = 100;
 	dofi_dto_lmr(from)[1] = 101;
 	to->number = 3;
+	to->tag = tag;
 	dofi_dto_copy(to, from, 2);
 	cr_expect_eq(to->ep, &ring);
 	cr_expect_eq(to->tag & (DOFI_DTO_GENERATIONS - 1), tag);

@@ -170,6 +170,7 @@ Test(wq_state, another_limit_needs_no_other_slots)
 	cr_expect_eq(ring.q.max_iov, 2, "slots never get smaller");
 	cr_expect(!ring_post(99));
 	renew(20, 2);
+	cr_expect_eq(ring_blocks_got(), 0);
 	post(3, 20);
 	cr_expect(!ring_post(99));
 }
@@ -250,8 +251,9 @@ Test(wq_state, without_memory_the_old_ring_stays)
 Test(wq_state, a_new_ring_keeps_its_events_and_its_state)
 {
 	dofi_unread_add(&ring.unread);
+	ring.q.failed = true;
 	renew(3, 4);
-	cr_expect(ring.q.open);
+	cr_expect(ring.q.open && ring.q.failed);
 	cr_expect_eq(ring.q.unread, &ring.unread);
 	cr_expect_eq(ring.q.depth, 2);
 	post(0, 2);

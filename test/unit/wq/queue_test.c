@@ -63,6 +63,33 @@ Test(wq_queue, begins_with_few_slots)
 	cr_expect_eq(ring.q.steps, 0);
 }
 
+/* Operation i has the slot at i & mask. */
+Test(wq_queue_made, the_number_of_slots_is_a_power_of_two)
+{
+	uint32_t depth;
+
+	for (depth = 0; depth < 10; depth++) {
+		ring_make(depth, 1);
+		cr_expect_eq(ring.q.mask & (ring.q.mask + 1), 0, "depth %u", depth);
+		ring_fini();
+	}
+}
+
+Test(wq_queue_made, a_slot_holds_its_segments_and_only_the_alignment_more)
+{
+	const size_t segment = sizeof(struct iovec) + sizeof(void *) + sizeof(uint32_t);
+	uint32_t iovs;
+	size_t needed;
+
+	for (iovs = 0; iovs < 40; iovs++) {
+		ring_make(1, iovs);
+		needed = sizeof(struct dofi_dto) + iovs * segment;
+		cr_expect(ring.q.stride >= needed, "%u segments", iovs);
+		cr_expect(ring.q.stride < needed + DOFI_DTO_GENERATIONS, "%u segments", iovs);
+		ring_fini();
+	}
+}
+
 Test(wq_queue, a_reserved_slot_that_is_not_pushed_stays_free)
 {
 	struct dofi_dto *dto = dofi_queue_reserve(&ring.q);
@@ -400,6 +427,20 @@ Test(wq_queue, the_slots_of_another_ring_begin_with_another_generation)
 	dofi_queue_fini(&ring.q);
 	ring_make(DEPTH, 1);
 	cr_expect(dofi_queue_at(&ring.q, 0)->tag != tag);
+}
+
+Test(wq_queue_made, new_rings_begin_with_every_generation_before_they_repeat_one)
+{
+	uint64_t seen = 0;
+	unsigned i;
+
+	for (i = 0; i < DOFI_DTO_GENERATIONS; i++) {
+		ring_make(1, 1);
+		cr_assert(dofi_queue_at(&ring.q, 0)->tag < DOFI_DTO_GENERATIONS);
+		seen |= 1ull << dofi_queue_at(&ring.q, 0)->tag;
+		ring_fini();
+	}
+	cr_expect_eq(seen, UINT64_MAX);
 }
 
 Test(wq_queue, a_number_is_in_flight_from_the_fabric_to_its_end)
