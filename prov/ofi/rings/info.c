@@ -81,7 +81,6 @@ static int choice_make(struct dofi_fabric_choice *choice)
 {
 	struct fi_info *info = describe();
 
-	choice->info = NULL;
 	if (!info)
 		return -FI_ENOMEM;
 	*choice = (struct dofi_fabric_choice){

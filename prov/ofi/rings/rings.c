@@ -319,7 +319,6 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 		.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops,
 	};
 	rings->cq.ops = &cq_ops;
-	rings->ep.fid.fclass = FI_CLASS_EP;
 	*cq = &rings->cq;
 	return 0;
 }

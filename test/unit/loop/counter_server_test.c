@@ -165,7 +165,9 @@ Test(counter_server, nothing_is_left_when_it_is_closed)
 
 Test(counter_server, no_descriptor_is_left_for_it)
 {
-	struct dofi_progress none = { .epfd = -1 };
+	struct dofi_progress none = {
+		.epfd = -1, .owner = getpid(), .thread = pthread_self(),
+	};
 
 	dofi_counter_server_open(&server, &none, render, NULL);
 	cr_expect_eq(server.fd, -1);

@@ -89,6 +89,16 @@ Test(link, the_descriptor_is_closed_when_the_peer_has_it)
 	cr_expect_eq(asker->fd, -1);
 }
 
+Test(link, the_end_of_a_link_that_no_peer_met_closes_its_descriptor)
+{
+	const int fd = asker->fd;
+	struct stat st;
+
+	dofi_link_free(asker);
+	asker = NULL;
+	cr_expect(fstat(fd, &st));
+}
+
 Test(link, a_peer_that_wants_nothing_is_not_woken)
 {
 	couple();

@@ -8,6 +8,7 @@
 #include "nomem.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -49,6 +50,7 @@ static void remove_one(int i)
 
 static void fini(void)
 {
+	const int fd = dofi_rings_doorbell(rings);
 	int i;
 
 	for (i = 0; i < MANY; i++)
@@ -56,6 +58,7 @@ static void fini(void)
 			remove_one(i);
 	munmap(doorbell, sizeof(*doorbell));
 	cr_expect_eq(fi_close(&cq.fid->fid), 0);
+	cr_expect_eq(fcntl(fd, F_GETFD), -1, "the doorbell is closed");
 	cr_expect_eq(fi_close(&domain->fid), 0);
 }
 
@@ -106,6 +109,7 @@ static void expect_nothing(void)
 static unsigned char byte_of(const struct fi_cq_data_entry *e)
 {
 	cr_assert(e->buf);
+	cr_expect_eq(e->flags, FI_RECV);
 	cr_expect_eq(e->len, 1);
 	return *(const unsigned char *)e->buf;
 }
@@ -267,8 +271,10 @@ Test(rings, a_search_finds_each_marked_ring_in_turn)
 	cr_expect_eq(found(), -1);
 	send_by(200, 1);
 	send_by(200, 2);
+	send_by(201, 5);
 	send_by(290, 3);
 	expect_found(200, 1);
+	expect_found(201, 5);
 	expect_found(290, 3);
 	expect_found(200, 2);
 	cr_expect_eq(found(), -1);
@@ -350,6 +356,7 @@ Test(rings, before_a_sleep_all_rings_are_read)
 	atomic_store(&doorbell->mark[200 / 64], 0);
 	dofi_rings_sleep_begin(rings);
 	expect_one(200, 5);
+	cr_expect(!atomic_load(dofi_rings_lead(rings)->search), "later reads follow the marks");
 }
 
 Test(rings, a_sleeper_is_woken_until_it_rises)
@@ -430,6 +437,18 @@ Test(rings, a_removed_link_is_not_read)
 	add_one(1);
 	send_by(1, 2);
 	expect_one(1, 2);
+}
+
+Test(rings, the_others_are_read_when_the_last_one_is_removed)
+{
+	int i;
+
+	add(5);
+	for (i = 4; i >= 3; i--) {
+		remove_one(i);
+		send_by(2, (unsigned char)i);
+		expect_one(2, (unsigned char)i);
+	}
 }
 
 Test(rings, memory_may_run_out)
