@@ -3,10 +3,13 @@
 
 #include "loop/eq.h"
 
+#include "base/log.h"
+#include "capture.h"
 #include "loop/one.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 TestSuite(eq, .init = init, .fini = fini);
 
@@ -87,6 +90,112 @@ Test(eq, events_are_read_without_an_old_error)
 	dofi_progress_post(&progress, &work);
 	settle();
 	cr_expect_eq(fake.eq_errno, 0);
+}
+
+/* Event queues that are readable without an event */
+
+/* Wakeups without an event after which the progress thread checks for free descriptors. */
+#define CHECKED_AFTER 16
+
+static _Atomic unsigned arrivals, wakeups_left;
+
+/* Follows a wakeup without an event. The queue stays readable until the last one. */
+static void arrived(struct dofi_progress *p, bool lack)
+{
+	uint64_t n;
+
+	cr_expect(dofi_progress_on_thread(p));
+	arrivals++;
+	if (lack)
+		trace_add('L');
+	if (wakeups_left && !--wakeups_left) {
+		cr_expect_eq(read(fake.eq_fd, &n, sizeof(n)), sizeof(n));
+		trace_add('E');
+	}
+}
+
+static void listen_call(void *arg)
+{
+	(void)arg;
+	progress.listeners.arrived = arrived;
+	progress.listeners.n = 1;
+}
+
+/* Causes about @n wakeups: E in the trace is the last one, L is a lack of descriptors. */
+static void wake_without_events(unsigned n)
+{
+	const uint64_t one = 1;
+
+	dofi_progress_call(&progress, listen_call, NULL);
+	wakeups_left = n;
+	cr_expect_eq(write(fake.eq_fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* No descriptor is free. Returns the old limit. */
+static struct rlimit descriptors_end(void)
+{
+	struct rlimit limit, none;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 3;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	return limit;
+}
+
+static bool rests;
+
+static void rests_call(void *arg)
+{
+	(void)arg;
+	rests = progress.eq.rests_until && !progress.eq.watched;
+}
+
+/* A passive endpoint that cannot accept leaves its queue readable. */
+Test(eq, a_readable_queue_without_events_rests_if_no_descriptor_is_free, .timeout = 20)
+{
+	struct capture capture;
+	const char *log, *first;
+	struct rlimit limit;
+
+	dofi_log_max = DOFI_WARN;
+	capture_begin(&capture);
+	limit = descriptors_end();
+	wake_without_events(UINT32_MAX);
+	await(1);
+	cr_expect_eq(arrivals, CHECKED_AFTER);
+	dofi_progress_call(&progress, rests_call, NULL);
+	cr_expect(rests);
+	await(1);
+	cr_expect_str_eq(trace, "LL", "it rests again");
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	log = capture_end(&capture);
+	first = strstr(log, "no descriptors");
+	cr_expect(first && !strstr(first + 1, "no descriptors"), "once: %s", log);
+}
+
+Test(eq, a_readable_queue_without_events_stays_watched_if_descriptors_are_free)
+{
+	wake_without_events(2 * CHECKED_AFTER);
+	await(1);
+	cr_expect_str_eq(trace, "E");
+	dofi_progress_call(&progress, rests_call, NULL);
+	cr_expect(!rests);
+}
+
+Test(eq, an_event_ends_the_count_of_wakeups_without_events)
+{
+	struct rlimit limit;
+
+	limit = descriptors_end();
+	wake_without_events(CHECKED_AFTER * 2 / 3);
+	await(1);
+	event_add(2, 0);
+	await(1);
+	wake_without_events(CHECKED_AFTER * 2 / 3);
+	await(1);
+	cr_expect_str_eq(trace, "EcE", "%s", trace);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 /* Event queues that are readable while data arrives for their endpoints */
@@ -322,6 +431,27 @@ Test(shared_eq, the_pause_of_a_cq_stays_while_another_thread_polls)
 	}
 	/* without a processor the polling thread may seem to have stopped */
 	until_watched(false, false);
+	end_polling(thread);
+}
+
+Test(shared_eq, a_request_to_read_it_wakes_the_thread)
+{
+	pthread_t thread = begin_to_poll();
+
+	/* repeated if the polling thread was delayed, and the queue is watched again */
+	for (;;) {
+		until_watched(false, false);
+		hold_thread();
+		if (progress.eq_away)
+			break;
+		sem_post(&release);
+	}
+	rung();
+	dofi_progress_expect(&progress);
+	cr_expect_eq(rung(), 1);
+	dofi_progress_expect(&progress);
+	cr_expect_eq(rung(), 0, "the thread has been woken");
+	sem_post(&release);
 	end_polling(thread);
 }
 
