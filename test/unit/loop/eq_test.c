@@ -61,6 +61,37 @@ Test(eq, events_are_read_between_two_works)
 	cr_expect_str_eq(trace, "1b2");
 }
 
+static struct dofi_timer timer[2];
+
+static void event_fire(struct dofi_timer *fired)
+{
+	(void)fired;
+	trace_add('1');
+	event_add(1, 0);
+}
+
+static void plain_fire(struct dofi_timer *fired)
+{
+	(void)fired;
+	trace_add('2');
+}
+
+static void timers_start(void *arg)
+{
+	(void)arg;
+	timer[0].fire = event_fire;
+	timer[1].fire = plain_fire;
+	dofi_timer_start(&progress, &timer[0], 1);
+	dofi_timer_start(&progress, &timer[1], 2);
+}
+
+Test(eq, events_are_read_between_two_timers)
+{
+	dofi_progress_call(&progress, timers_start, NULL);
+	await(3);
+	cr_expect_str_eq(trace, "1b2");
+}
+
 static void events_run(struct dofi_work *work)
 {
 	event_add(1, 0);

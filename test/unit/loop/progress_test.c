@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 TestSuite(progress, .init = init, .fini = fini);
@@ -330,6 +331,19 @@ Test(progress, the_thread_has_a_name_and_no_signals)
 	cr_expect(!sigismember(&set, SIGUSR1), "the program's mask is as before");
 }
 
+static void slack_get(void *arg)
+{
+	*(int *)arg = prctl(PR_GET_TIMERSLACK);
+}
+
+Test(progress, the_thread_wakes_without_timer_slack)
+{
+	int slack = -1;
+
+	dofi_progress_call(&progress, slack_get, &slack);
+	cr_expect_eq(slack, 1);
+}
+
 /* Stopping and starting */
 
 static void *stop(void *arg)
@@ -370,6 +384,21 @@ Test(progress, after_a_stop_nothing_runs, .fini = NULL)
 	cr_expect_eq(strlen(trace), ran, "a new thread inherits no work");
 	fini();
 	init();		/* for the suite's fini */
+}
+
+Test(progress, work_that_was_withdrawn_can_be_posted_again)
+{
+	struct letter a = { { .run = letter_run }, 'a' };
+
+	hold_thread();
+	dofi_progress_post(&progress, &a.work);
+	dofi_progress_withdraw(&progress, &a.work);
+	sem_post(&release);
+	settle();
+	cr_expect_str_eq(trace, "");
+	dofi_progress_post(&progress, &a.work);
+	settle();
+	cr_expect_str_eq(trace, "a");
 }
 
 /* The fabric fails */

@@ -7,8 +7,13 @@
 #include "loop/one.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 TestSuite(source, .init = init, .fini = fini);
 
@@ -233,4 +238,42 @@ Test(source, a_time_in_the_past_fires_at_once)
 	dofi_progress_call(&progress, start_past, NULL);
 	await(1);
 	cr_expect_str_eq(trace, "a");
+}
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+/* Where a sandbox refuses the filter, the thread has the call. */
+static void epoll_pwait2_end(void *arg)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = 4, .filter = filter };
+
+	(void)arg;
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+static void start_soon(void *arg)
+{
+	(void)arg;
+	base = dofi_now();
+	ticker_set(0, base + 300000);
+	ticker_set(1, base + 3000000);
+}
+
+/* Linux before 5.11 waits for milliseconds. */
+Test(source, timers_fire_in_time_without_epoll_pwait2)
+{
+	dofi_progress_call(&progress, epoll_pwait2_end, NULL);
+	dofi_progress_call(&progress, start_soon, NULL);
+	await(2);
+	cr_expect_str_eq(trace, "ab");
+	cr_expect(dofi_now() >= base + 3000000);
 }
