@@ -84,6 +84,13 @@ Test(cq_shards, an_endpoint_too_many_makes_another_shard)
 	cr_expect(dofi_cq_enter_shard(&cq) == second);
 }
 
+Test(cq_shards, a_thread_that_read_the_first_one_directly_reads_all)
+{
+	atomic_store(&cq.programs_fid, cq.fid);
+	cr_expect(dofi_cq_enter_shard(&cq) != &cq.first);
+	cr_expect_eq(cq.programs_fid, NULL);
+}
+
 Test(cq_shards, without_reads_each_there_is_one)
 {
 	cq.reads_each = false;

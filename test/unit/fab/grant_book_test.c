@@ -189,6 +189,9 @@ Test(grant_book, what_finds_no_page_stays_with_its_owner)
 			n += all_found(k[i]);
 		}
 		cr_expect_eq(n, 8191, "%d", n);
+		for (i = n = 0; i < MANY; i++)
+			n += all_found(k[i]);
+		cr_expect_eq(n, 8191, "behind newer grants: %d", n);
 		use.key = k[MANY - 1];
 		cr_assert_eq(dofi_grant_enter(&grants, &use, &at), 0);
 		dofi_grant_leave(&grants);
@@ -205,6 +208,8 @@ Test(grant_book, what_finds_no_page_stays_with_its_owner)
 
 static void free_in_child(int fd)
 {
+	cr_assert(found(key, (uintptr_t)memory, 1, FI_REMOTE_READ));
+	cr_assert(!dofi_grant_book_remove(grants.book, permit.page));
 	dofi_grant_close(grant);
 	dofi_grants_fini(&grants);
 	say(fd, "", 1);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static char root[64];
 
@@ -166,11 +167,25 @@ Test(reach, bond_vlan_and_bridge_of_cards)
 	EXPECT_ORDER("bond0.7", "10.0.0.1", "virbr0", "192.168.122.1");
 }
 
+/* The next descriptor is the one that is free now. */
+static void expect_no_open_directory(void)
+{
+	const int free_now = dup(STDIN_FILENO);
+	int after;
+
+	close(free_now);
+	rank("a", "10.0.0.1");
+	after = dup(STDIN_FILENO);
+	cr_expect_eq(after, free_now);
+	close(after);
+}
+
 Test(reach, interfaces_that_are_made_of_each_other_have_no_device)
 {
 	interface("a", "up\n", "lower_b/ifindex");
 	interface("b", "up\n", "lower_a/ifindex");
 	cr_expect_eq(rank("a", "10.0.0.1"), rank("none", "10.0.0.1"));
+	expect_no_open_directory();
 }
 
 Test(reach, interface_without_carrier)

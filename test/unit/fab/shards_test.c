@@ -173,10 +173,14 @@ Test(shards, what_is_read_may_rest_again)
 
 Test(shards, a_shard_that_may_not_rest_is_read_each_time)
 {
+	unsigned before;
+
 	queue[1].refusals = 3;
 	come(&queue[1], 1);
 	cr_expect_eq(look(), 1);
+	before = reads();
 	cr_expect_eq(look(), -FI_EAGAIN);
+	cr_expect_eq(reads(), before + 1);
 	come_unseen(&queue[1]);
 	cr_expect_eq(look(), 1);
 }
