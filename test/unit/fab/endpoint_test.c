@@ -396,6 +396,16 @@ Test(rdm, any_number_of_buffers_is_posted)
 	dofi_rdm_close(&rdm);
 }
 
+Test(rdm, twice_as_many_as_are_posted_together_wait_for_each_other)
+{
+	options.n_buffers = 2 * DOFI_RDM_TOGETHER;
+	open_rdm();
+	fake_complete(context[0], 0);
+	dofi_cq_drain(&domain.cq);
+	cr_expect_eq(posted, 2 * DOFI_RDM_TOGETHER);
+	dofi_rdm_close(&rdm);
+}
+
 /* Otherwise all would be unposted before enough of them are. */
 Test(rdm, few_buffers_are_posted_again_at_once)
 {

@@ -368,6 +368,23 @@ Test(query, the_address_is_asked_for_as_source)
 	cr_expect_eq(asked_flags, FI_SOURCE);
 }
 
+static unsigned without_node;
+
+static int getinfo_counted(const char *node, uint64_t flags, const struct fi_info *hints,
+			   struct fi_info **info)
+{
+	without_node += !node;
+	return getinfo(node, flags, hints, info);
+}
+
+Test(query, all_addresses_are_asked_for_only_if_the_address_is_not_found)
+{
+	offer("tcp", "127.0.0.1");
+	fake.getinfo = getinfo_counted;
+	cr_assert_eq(choose("address=127.0.0.1"), 0);
+	cr_expect_eq(without_node, 0);
+}
+
 Test(query, what_a_connection_needs_is_asked_for)
 {
 	offer("tcp", "10.0.0.1");
