@@ -311,6 +311,29 @@ Test(ep_connect, an_idle_endpoint_disconnects_gracefully_at_once)
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+static bool finishes_later(struct dofi_ep *e)
+{
+	(void)e;
+	return true;
+}
+
+Test(ep_connect, a_graceful_disconnect_that_the_transport_finishes_closes_nothing_yet)
+{
+	struct dofi_xport xport = transport_ops;
+
+	xport.finish = finishes_later;
+	make_connected(ep);
+	inside()->xport = &xport;
+	succeed(disconnect(DAT_CLOSE_GRACEFUL_FLAG));
+	settle();
+	cr_expect_eq(transport.closes, 0);
+	cr_expect_eq(state(), DAT_EP_STATE_DISCONNECT_PENDING);
+	succeed(disconnect(DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	cr_expect_eq(transport.closes, 1);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 Test(ep_connect, a_disconnected_endpoint_may_be_disconnected)
 {
 	make_connected(ep);

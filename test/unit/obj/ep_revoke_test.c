@@ -303,6 +303,14 @@ Test(ep_revoke, a_read_into_an_rmr_fails_when_that_is_freed)
 	succeed(dofi_lmr_free(gone));
 }
 
+/* Whether no request waits in the queue. Events of those behind the oldest come later. */
+static bool all_begun(void)
+{
+	const struct dofi_queue *q = &((struct dofi_ep *)ep)->sq;
+
+	return q->next == q->tail;
+}
+
 Test(ep_revoke, a_bind_waits_for_the_reads_into_what_it_replaces)
 {
 	DAT_RMR_CONTEXT next;
@@ -310,12 +318,33 @@ Test(ep_revoke, a_bind_waits_for_the_reads_into_what_it_replaces)
 	read_into_grant(1);
 	bind_to(lmr, segment(0, 64), 2, &next);
 	cr_expect(event_none(dto));
+	cr_expect(!all_begun());
 	complete(0);
 	expect_end_of(1, DAT_DTO_SUCCESS);
 	event_take(dto, DAT_RMR_BIND_COMPLETION_EVENT);
 	succeed(dofi_lmr_free(gone));
 	expect_connected();
 	succeed(dofi_rmr_free(rmr));
+}
+
+Test(ep_revoke, a_bind_does_not_wait_for_a_read_into_another_rmr)
+{
+	DAT_RMR_CONTEXT first, next;
+	DAT_RMR_HANDLE read_into;
+
+	read_into_grant(1);
+	read_into = rmr;
+	succeed(dofi_rmr_create(pz, &rmr));
+	bind_to(lmr, segment(0, 64), 2, &first);
+	bind_to(lmr, segment(0, 32), 3, &next);
+	cr_expect(all_begun());
+	complete(0);
+	expect_end_of(1, DAT_DTO_SUCCESS);
+	event_take(dto, DAT_RMR_BIND_COMPLETION_EVENT);
+	event_take(dto, DAT_RMR_BIND_COMPLETION_EVENT);
+	succeed(dofi_rmr_free(rmr));
+	succeed(dofi_rmr_free(read_into));
+	succeed(dofi_lmr_free(gone));
 }
 
 /*
