@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "thread.h"
 
+#include <semaphore.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -120,6 +121,49 @@ Test(evd_wait, a_threshold_not_reached_takes_nothing)
 	expect_type(wait_for(QUICK, 2), DAT_TIMEOUT_EXPIRED);
 	cr_expect_eq(more, 1);
 	event_take(evd, DAT_SOFTWARE_EVENT);
+}
+
+static sem_t held, release;
+
+static void hold_run(struct dofi_work *work)
+{
+	(void)work;
+	sem_post(&held);
+	sem_wait(&release);
+}
+
+/* Whether a wait asks the progress thread, which works, to read the queues that it has left. */
+static bool wait_has_queues_read(void)
+{
+	struct dofi_progress *p = &((struct dofi_evd *)evd)->obj.ia->progress;
+	struct dofi_work work = { .run = hold_run };
+	bool wanted;
+
+	sem_init(&held, 0, 0);
+	sem_init(&release, 0, 0);
+	dofi_progress_post(p, &work);
+	sem_wait(&held);
+	atomic_store(&p->cq_away, true);
+	expect_type(wait_for(QUICK, 1), DAT_TIMEOUT_EXPIRED);
+	wanted = atomic_load(&p->probe_wanted);
+	sem_post(&release);
+	dofi_progress_withdraw(p, &work);
+	return wanted;
+}
+
+Test(evd_wait, a_wait_for_connection_events_has_all_queues_read)
+{
+	cr_expect(wait_has_queues_read());
+}
+
+Test(evd_wait, a_wait_for_completions_has_only_their_queue_read)
+{
+	struct dofi_evd *e = (struct dofi_evd *)evd;
+	struct dofi_cq cq = { .progress = &e->obj.ia->progress, .fd = -1 };
+
+	dofi_evd_feed_get(e, &cq);
+	cr_expect(!wait_has_queues_read());
+	dofi_evd_feed_put(e, &cq);
 }
 
 Test(evd_wait, sleeps_until_an_event)
