@@ -117,11 +117,16 @@ Test(msg_endpoint, a_failed_endpoint_can_be_used_again)
 
 Test(msg_endpoint, a_disconnect_shuts_the_endpoint_down)
 {
+	const struct dofi_shard *shard;
+
 	make_established();
+	shard = &inside()->cq->first;
+	cr_expect_eq(shard->endpoints, 1);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	quiesce();
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(fake_eps.shutdowns, 1);
+	cr_expect_eq(shard->endpoints, 0);
 }
 
 Test(msg_endpoint, no_shutdown_where_that_closes_a_descriptor_twice, .init = init_sockets)

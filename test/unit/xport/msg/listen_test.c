@@ -585,6 +585,20 @@ Test(msg_request, names_an_ipv4_peer_by_its_own_address)
 	peer_is(cr_take(), &own, sizeof(own));
 }
 
+Test(msg_request, an_address_that_no_socket_has_is_left_out)
+{
+	static const struct sockaddr_storage none;
+	char address[sizeof(none) + 8];
+	DAT_CR_PARAM param;
+
+	memset(address, 0xff, sizeof(address));
+	cm_request_from(fake_eps.last_pep, address, sizeof(address),
+			wire(DOFI_WIRE_REQUEST, 0, "", 0));
+	succeed(dofi_cr_query(cr_take(), DAT_CR_FIELD_ALL, &param));
+	cr_expect(!memcmp(param.remote_ia_address_ptr, &none, sizeof(none)));
+	cr_expect_eq(param.remote_port_qual, 0);
+}
+
 Test(msg_request, names_an_ipv6_peer_by_its_own_address)
 {
 	const struct sockaddr_in6 own = {

@@ -379,6 +379,17 @@ Test(msg_mail, a_reply_that_finds_no_room_waits)
 	cr_expect_eq(be64toh(last_reply().old), 2);
 }
 
+Test(msg_mail, a_request_for_whose_reply_there_is_no_place_is_not_carried_out)
+{
+	uint32_t number;
+
+	fake_eps.fault.letter = -FI_EAGAIN;
+	for (number = 1; number <= MSG_MAIL_SLOTS + 1; number++)
+		ask(number, target_key, &target[1], 2);
+	cr_expect_eq(target[1], 2 * MSG_MAIL_SLOTS);
+	fake_eps.fault.letter = 0;
+}
+
 /*
  * The peer may be connected before our end knows it, and an endpoint that is not connected cannot
  * send.
