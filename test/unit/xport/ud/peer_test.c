@@ -3,9 +3,11 @@
 
 #include "xport/ud/parts.h"
 
+#include "base/sealed.h"
 #include "nomem.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 TestSuite(xport_ud_peer, .init = ud_init, .fini = ud_fini, .timeout = 60);
 
@@ -73,6 +75,72 @@ Test(xport_ud_peer, needs_a_number_a_key_and_an_address)
 	cr_expect(is_taken(&msg));
 	msg.addr_len++;
 	cr_expect(!is_taken(&msg));
+}
+
+/* Takes the introduction of a peer on this host, with one of its members changed. */
+static bool is_taken_near(const struct dofi_link *link, int doorbell,
+			  void (*change)(struct dofi_cm_msg *msg))
+{
+	struct ud_intro intro = { .link = NULL };
+	struct dofi_cm_msg msg = introduction();
+	bool taken;
+
+	msg.bell[0] = 'b';
+	msg.addr = UD_LAYOUT;
+	msg.addr_len = sizeof(UD_LAYOUT);
+	msg.fd[0] = link->fd;
+	msg.fd[1] = doorbell;
+	msg.n_fds = 2;
+	if (change)
+		change(&msg);
+	taken = ud_intro_take_near(&intro, &msg);
+	cr_expect_eq(taken, intro.link != NULL);
+	ud_intro_drop(&intro);
+	return taken;
+}
+
+static void lacks_descriptor(struct dofi_cm_msg *msg)
+{
+	msg->n_fds--;
+}
+
+static void lacks_bell(struct dofi_cm_msg *msg)
+{
+	msg->bell[0] = 0;
+}
+
+static void has_short_layout(struct dofi_cm_msg *msg)
+{
+	msg->addr_len--;
+}
+
+static void has_other_layout(struct dofi_cm_msg *msg)
+{
+	msg->addr = "datagrams/0";
+}
+
+static void lacks_number(struct dofi_cm_msg *msg)
+{
+	msg->number = 0;
+}
+
+Test(xport_ud_peer, on_this_host_needs_an_inbox_a_doorbell_a_bell_and_the_layout)
+{
+	struct dofi_link *link;
+	int doorbell;
+	void *at;
+
+	cr_assert_eq(dofi_link_make(&link), 0);
+	doorbell = dofi_sealed_make(sizeof(struct dofi_doorbell), &at);
+	cr_expect(is_taken_near(link, doorbell, NULL));
+	cr_expect(!is_taken_near(link, doorbell, lacks_descriptor));
+	cr_expect(!is_taken_near(link, doorbell, lacks_bell));
+	cr_expect(!is_taken_near(link, doorbell, has_short_layout));
+	cr_expect(!is_taken_near(link, doorbell, has_other_layout));
+	cr_expect(!is_taken_near(link, doorbell, lacks_number));
+	dofi_sealed_unmap(at, sizeof(struct dofi_doorbell));
+	close(doorbell);
+	dofi_link_free(link);
 }
 
 /* Uses */
