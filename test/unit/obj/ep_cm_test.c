@@ -43,6 +43,27 @@ Test(ep_cm, receives_from_before_go_to_the_fabric_then)
 	cr_expect_eq(transport.dto[0]->cookie, 1);
 }
 
+static void establish_counted(void *arg)
+{
+	const unsigned before = fake.cq_reads;
+
+	dofi_ep_established(ep, NULL, 0);
+	*(unsigned *)arg = fake.cq_reads - before;
+}
+
+/* No signal follows for what the fabric completed before. */
+Test(ep_cm, what_completed_before_establishment_is_read_with_it)
+{
+	unsigned reads = 0;
+
+	start_connecting(ep);
+	while (inside()->cq->mode != DOFI_CQ_ARMED)
+		settle();
+	dofi_progress_call(&ia->progress, establish_counted, &reads);
+	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	cr_expect(reads > 0);
+}
+
 Test(ep_cm, an_attempt_times_out)
 {
 	DAT_EVENT event;
