@@ -206,6 +206,8 @@ Test(rmr, an_unbind_looks_at_neither_memory_nor_privileges)
 /* The fabric does not close the old registration, so its context would stay valid. */
 Test(rmr, a_grant_that_cannot_be_ended_fails_the_bind)
 {
+	struct dofi_rmr_memory m;
+
 	bind_first();
 	fake.fault.mr_close = -FI_EBUSY;
 	succeed(bind_n(1, &new));
@@ -214,6 +216,7 @@ Test(rmr, a_grant_that_cannot_be_ended_fails_the_bind)
 	take_bind(1, DAT_RMR_OPERATION_FAILED);
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect_eq(in_force(), old);
+	expect_type(dofi_rmr_find(pz, ep, new, (uintptr_t)memory, 1, &m), DAT_PROTECTION_VIOLATION);
 	/* the fabric leaks a registration that even freeing does not close */
 	cr_expect(fake_mr_live(new));
 	fake.open--;
