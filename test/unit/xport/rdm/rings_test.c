@@ -52,6 +52,15 @@ Test(rdm_link, a_request_without_a_doorbell_is_sent_the_other_way)
 	expect_refused(&m);
 }
 
+Test(rdm_link, the_grants_of_a_request_with_other_memory_are_not_learnt)
+{
+	struct dofi_cm_msg m = request();
+
+	m.fd[0] = m.fd[2] = bell_fd;
+	m.n_fds = 3;
+	expect_refused(&m);
+}
+
 Test(rdm_link, a_request_with_other_memory_is_sent_the_other_way)
 {
 	struct dofi_cm_msg m = request();
