@@ -231,6 +231,7 @@ check-verbs: all
 include test/pair/local.mk
 include test/robust/local.mk
 include test/chaos/local.mk
+include test/model/local.mk
 include test/conform/local.mk
 include test/examples/local.mk
 include test/interop/local.mk

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The model of DAT (model.c) against each IA of this machine, with both API versions.
+#
+# Environment: MODEL_IAS        the IAs (those below)
+#              MODEL_SEED, MODEL_SEQUENCES, MODEL_CALLS: see drive.c
+
+. "${top_srcdir:-.}/test/robust/tap.sh"
+: "${MODEL_SEQUENCES:=10}"
+export MODEL_SEQUENCES
+
+# Without DAT_TEST_IA's fabric the program exits with 77.
+on()
+{
+	DAT_TEST_IA=$1 "${top_builddir:-.}/test/model/$2"
+}
+
+usual='ofi ofi-tcp ofi-shm ofi-rxm ofi-shm-rdm ofi-tcp-rdm'
+for ia in ${MODEL_IAS:-$usual}; do
+	for version in 1 2; do
+		try "model$version, $ia" on "$ia" "model$version"
+	done
+done
+finish
