@@ -25,6 +25,8 @@ static void fails(struct outcome *o, bool violated, unsigned type, unsigned subt
 
 static const unsigned state_subtypes[] = {
 	[DAT_EP_STATE_UNCONNECTED] = DAT_INVALID_STATE_EP_UNCONNECTED,
+	[DAT_EP_STATE_RESERVED] = DAT_INVALID_STATE_EP_RESERVED,
+	[DAT_EP_STATE_PASSIVE_CONNECTION_PENDING] = DAT_INVALID_STATE_EP_PASSCONNPENDING,
 	[DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING] = DAT_INVALID_STATE_EP_TENTCONNPENDING,
 	[DAT_EP_STATE_ACTIVE_CONNECTION_PENDING] = DAT_INVALID_STATE_EP_ACTCONNPENDING,
 	[DAT_EP_STATE_CONNECTED] = DAT_INVALID_STATE_EP_CONNECTED,
@@ -41,6 +43,14 @@ static bool valid(struct outcome *o, const struct ref *ref, unsigned subtype)
 {
 	fails(o, !ref->object, DAT_INVALID_HANDLE, subtype);
 	return ref->object;
+}
+
+/* Whether a service point has the EP, which has not been connected yet. */
+static bool is_passive(const struct object *ep)
+{
+	return ep->state == DAT_EP_STATE_RESERVED ||
+	       ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+	       ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 }
 
 static bool is_lost(const struct ref *ref)
@@ -134,7 +144,6 @@ static struct event *event_add(struct object *evd, unsigned what, struct object 
 void event_remove(struct object *evd, unsigned i)
 {
 	const struct event event = evd->q[i];
-	struct object *other;
 
 	memmove(&evd->q[i], &evd->q[i + 1], (--evd->n - i) * sizeof(event));
 	if (event.object && is_of(&event, event.object)) {
@@ -142,9 +151,7 @@ void event_remove(struct object *evd, unsigned i)
 			*(event.receive ? &event.object->held_recvs :
 					  &event.object->held_requests) -= 1;
 	}
-	FOR_EACH(other, EVD)
-		if (other->n && other->cno == evd->cno)
-			triggers(evd->cno, MAYBE);
+	triggers(evd->cno, MAYBE);
 }
 
 bool model_may_overflow(void)
@@ -153,12 +160,15 @@ bool model_may_overflow(void)
 
 	FOR_EACH(evd, EVD) {
 		int n = (int)evd->n;
+		unsigned i;
 
+		for (i = 0; i < evd->n; i++)	/* the driver finds out whether the queue is full */
+			n += evd->q[i].optional;
 		FOR_EACH(ep, EP) {
 			if (ep->recv_evd == evd)
 				n += (int)ep->recvs;
-			if (ep->connect_evd == evd && ep->state != DAT_EP_STATE_UNCONNECTED &&
-			    ep->state != DAT_EP_STATE_DISCONNECTED)
+			if (ep->connect_evd == evd && (ep->state == DAT_EP_STATE_CONNECTED ||
+			    ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING))
 				n += 2;
 		}
 		if (n > evd->qlen)
@@ -304,8 +314,6 @@ static void ep_create(const struct call *c, struct outcome *o)
 static void ep_modify(const struct call *c, struct outcome *o)
 {
 	struct object *ep = c->object.object;
-	const bool fresh = ep && (ep->state == DAT_EP_STATE_UNCONNECTED ||
-				  ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
 	const int64_t mask = c->mask;
 	DAT_EP_ATTR attr;
 	bool bad;
@@ -314,7 +322,10 @@ static void ep_modify(const struct call *c, struct outcome *o)
 		return;
 	fails(o, mask & ~(int64_t)(DAT_EP_FIELD_PZ_HANDLE | EP_EVDS | EP_ATTRS),
 	      DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	fails_in_state(o, mask && !fresh, ep);
+	fails_in_state(o, mask && ep->state != DAT_EP_STATE_UNCONNECTED && !is_passive(ep), ep);
+	fails_in_state(o, mask & DAT_EP_FIELD_PZ_HANDLE &&
+			  (ep->state == DAT_EP_STATE_RESERVED ||
+			   ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING), ep);
 	fails(o, mask && c->no_data, DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	bad = mask & DAT_EP_FIELD_PZ_HANDLE && !c->pz.object;
 	bad |= mask & DAT_EP_FIELD_RECV_EVD_HANDLE && lacks(&c->recv_evd, DAT_EVD_DTO_FLAG);
@@ -353,48 +364,75 @@ static void ep_modify(const struct call *c, struct outcome *o)
 
 static void cr_vanish(struct object *cr)
 {
+	if (cr->local)
+		cr->local->cr = NULL;
 	if (cr->requester)
 		cr->requester->cr = NULL;
 	cr->live = false;
+}
+
+/* A request is rejected. An EP that the provider made for it vanishes. */
+static void cr_decline(struct object *cr)
+{
+	struct object *local = cr->local;
+
+	cr_vanish(cr);
+	if (local && local->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING)
+		local->state = DAT_EP_STATE_UNCONNECTED;
+	else if (local)
+		ep_vanish(local);
+}
+
+static struct object *listening(DAT_CONN_QUAL qual)
+{
+	struct object *sp;
+
+	FOR_EACH(sp, PSP)
+		if (sp->qual == qual)
+			return sp;
+	FOR_EACH(sp, RSP)
+		if (sp->qual == qual)
+			return sp;
+	return NULL;
 }
 
 /* Sends a request. A service point with a full EVD rejects it as if none listened. */
 static void ep_request(struct object *ep, DAT_CONN_QUAL qual, const struct private *private,
 		       struct outcome *o)
 {
-	struct object *psp = NULL, *each, *cr;
+	struct object *sp = listening(qual), *cr;
 
 	ep->qual = qual;
-	FOR_EACH(each, PSP)
-		if (each->qual == qual)
-			psp = each;
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-	if (!psp || psp->evd->n >= (unsigned)psp->evd->qlen) {
+	if (!sp || sp->spent || sp->evd->n >= (unsigned)sp->evd->qlen) {
 		ep_end(ep, NON_PEER_REJECTED);
 		return;
 	}
 	cr = object_make(CR);
-	if (!cr) {
-		o->untimely = true;
+	o->untimely = !cr;
+	if (!cr)
 		return;
-	}
 	cr->known = false;
 	cr->qual = qual;
 	cr->private = *private;
 	cr->requester = ep;
+	cr->sp = sp;
 	ep->cr = cr;
-	event_add(psp->evd, REQUEST, cr)->handle = psp->handle;
-	if (psp->flags != DAT_PSP_PROVIDER_FLAG)
-		return;
-	cr->local = object_make(EP);
-	if (!cr->local) {
-		o->untimely = true;
-		return;
+	event_add(sp->evd, REQUEST, cr)->handle = sp->handle;
+	sp->spent = sp->kind == RSP;
+	if (sp->kind == RSP && sp->local) {
+		cr->local = sp->local;
+		cr->local->state = DAT_EP_STATE_PASSIVE_CONNECTION_PENDING;
+		sp->local = NULL;
+	} else if (sp->kind == RSP || sp->flags == DAT_PSP_PROVIDER_FLAG) {
+		cr->local = object_make(EP);
+		o->untimely = !cr->local;
+		if (!cr->local)
+			return;
+		cr->local->known = false;
+		cr->local->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+		cr->local->attr = attr_effective(NULL);
 	}
-	cr->local->known = false;
-	cr->local->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
-	cr->local->attr = attr_effective(NULL);
-	cr->local->cr = cr;
 }
 
 static void ep_ready(const struct object *ep, struct outcome *o)
@@ -498,9 +536,7 @@ static void cr_reject(const struct call *c, struct outcome *o)
 		if (DAT_VERSION_MAJOR >= 2)
 			event->private = c->private;
 	}
-	if (cr->local)
-		ep_vanish(cr->local);
-	cr_vanish(cr);
+	cr_decline(cr);
 }
 
 static void ep_disconnect(const struct call *c, struct outcome *o)
@@ -510,8 +546,7 @@ static void ep_disconnect(const struct call *c, struct outcome *o)
 	if (!valid(o, &c->object, DAT_INVALID_HANDLE_EP))
 		return;
 	fails(o, c->flags & ~1, DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	fails_in_state(o, ep->state == DAT_EP_STATE_UNCONNECTED ||
-			  ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, ep);
+	fails_in_state(o, ep->state == DAT_EP_STATE_UNCONNECTED || is_passive(ep), ep);
 	if (o->n || ep->state == DAT_EP_STATE_DISCONNECTED)
 		return;
 
@@ -541,29 +576,47 @@ static void ep_reset(const struct call *c, struct outcome *o)
 			evd->q[i].private.lost |= is_of(&evd->q[i], ep);
 }
 
-static void psp_create(const struct call *c, struct outcome *o)
+static void sp_create(const struct call *c, struct outcome *o)
 {
-	struct object *each;
+	const bool reserved = c->op == RSP_CREATE;
+	struct object *ep = c->ep.object;
 
 	fails(o, c->bad_ia, DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	fails(o, !c->object.object || lacks(&c->object, DAT_EVD_CR_FLAG), DAT_INVALID_HANDLE,
 	      DAT_INVALID_HANDLE_EVD_CR);
-	fails(o, c->flags & ~1, DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	fails(o, !reserved && c->flags & ~1, DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	fails(o, c->no_out, DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	if (c->op == PSP_CREATE) {
-		fails(o, !c->qual, DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-		FOR_EACH(each, PSP)
-			fails(o, each->qual == (DAT_CONN_QUAL)c->qual, DAT_CONN_QUAL_IN_USE,
-			      ANY_SUBTYPE);
-	} else {
+	if (c->op == PSP_CREATE_ANY) {
 		fails(o, c->no_data, DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else {
+		fails(o, !c->qual, DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		fails(o, listening((DAT_CONN_QUAL)c->qual), DAT_CONN_QUAL_IN_USE, ANY_SUBTYPE);
 	}
-	if (o->n || !made(o, PSP))
+	fails(o, reserved && is_lost(&c->ep), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (reserved && ep)
+		fails_in_state(o, ep->state != DAT_EP_STATE_UNCONNECTED, ep);
+	if (o->n || !made(o, reserved ? RSP : PSP))
 		return;
 
 	o->made->qual = (DAT_CONN_QUAL)c->qual;
 	o->made->flags = (int)c->flags;
 	use(&o->made->evd, c->object.object);
+	if (reserved && ep) {
+		o->made->local = ep;
+		ep->state = DAT_EP_STATE_RESERVED;
+	}
+}
+
+/* Requests that have arrived stay valid. */
+static void sp_forget(struct object *sp)
+{
+	struct object *cr;
+
+	FOR_EACH(cr, CR)
+		if (cr->sp == sp)
+			cr->sp = NULL;
+	if (sp->local)
+		sp->local->state = DAT_EP_STATE_UNCONNECTED;
 }
 
 /* Memory */
@@ -1028,13 +1081,16 @@ static void cno_create(const struct call *c, struct outcome *o)
 		made(o, CNO);
 }
 
-/* If EVDs still have events, the next event that the program takes may trigger the CNO again. */
+/* While an EVD has events, calls on the EVD may trigger the CNO again. */
 static void cno_wait(const struct call *c, struct outcome *o)
 {
-	struct object *cno = c->object.object;
+	struct object *cno = c->object.object, *evd;
 
 	if (!valid(o, &c->object, DAT_INVALID_HANDLE_CNO))
 		return;
+	FOR_EACH(evd, EVD)
+		if (evd->cno == cno && evd->n)
+			triggers(cno, MAYBE);
 	fails(o, c->no_out, DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (o->n)
 		return;
@@ -1050,7 +1106,8 @@ static const unsigned handle_subtypes[KINDS] = {
 	[PZ] = DAT_INVALID_HANDLE_PZ,	[CNO] = DAT_INVALID_HANDLE_CNO,
 	[EVD] = DAT_INVALID_HANDLE_EVD_REQUEST, [LMR] = DAT_INVALID_HANDLE_LMR,
 	[RMR] = DAT_INVALID_HANDLE_RMR, [EP] = DAT_INVALID_HANDLE_EP,
-	[PSP] = DAT_INVALID_HANDLE_PSP, [CR] = DAT_INVALID_HANDLE_CR,
+	[PSP] = DAT_INVALID_HANDLE_PSP, [RSP] = DAT_INVALID_HANDLE_RSP,
+	[CR] = DAT_INVALID_HANDLE_CR,
 };
 
 /* Requests that the program has not seen are rejected as if no service point listened. */
@@ -1064,9 +1121,7 @@ static void evd_empty(struct object *evd)
 			continue;
 		if (cr->requester)
 			ep_end(cr->requester, NON_PEER_REJECTED);
-		if (cr->local)
-			ep_vanish(cr->local);
-		cr_vanish(cr);
+		cr_decline(cr);
 	}
 	if (evd->cno)
 		triggers(evd->cno, MAYBE);
@@ -1119,8 +1174,7 @@ static void object_free(const struct call *c, struct outcome *o)
 		return;
 	fails(o, object->users, DAT_INVALID_STATE, in_use[c->kind]);
 	if (c->kind == EP)
-		fails_in_state(o, object->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
-			       object);
+		fails_in_state(o, is_passive(object), object);
 	if (o->n)
 		return;
 
@@ -1129,6 +1183,8 @@ static void object_free(const struct call *c, struct outcome *o)
 		return;
 	if (c->kind == EVD)
 		evd_empty(object);
+	if (c->kind == PSP || c->kind == RSP)
+		sp_forget(object);
 	if (c->kind == EP) {
 		ep_free(object);
 	} else {
@@ -1144,7 +1200,8 @@ static void object_query(const struct call *c, struct outcome *o)
 	static const int64_t all[KINDS] = {
 		[PZ] = DAT_PZ_FIELD_ALL, [CNO] = 7, [EVD] = DAT_EVD_FIELD_ALL,
 		[LMR] = DAT_LMR_FIELD_ALL, [RMR] = DAT_RMR_FIELD_ALL, [EP] = DAT_EP_FIELD_ALL,
-		[PSP] = DAT_PSP_FIELD_ALL, [CR] = DAT_CR_FIELD_ALL,
+		[PSP] = DAT_PSP_FIELD_ALL, [RSP] = DAT_RSP_FIELD_ALL,
+		[CR] = DAT_CR_FIELD_ALL,
 	};
 
 	if (!valid(o, &c->object, handle_subtypes[c->kind]))
@@ -1164,8 +1221,9 @@ void model_call(const struct call *c, struct outcome *o)
 		[EVD_RESIZE] = evd_resize, [EVD_ENABLE] = evd_switch, [EVD_DISABLE] = evd_switch,
 		[EVD_SET_UNWAITABLE] = evd_switch, [EVD_CLEAR_UNWAITABLE] = evd_switch,
 		[EVD_MODIFY_CNO] = evd_modify_cno, [LMR_CREATE] = lmr_create,
-		[RMR_CREATE] = rmr_create, [RMR_BIND] = rmr_bind, [PSP_CREATE] = psp_create,
-		[PSP_CREATE_ANY] = psp_create, [EP_CREATE] = ep_create, [EP_MODIFY] = ep_modify,
+		[RMR_CREATE] = rmr_create, [RMR_BIND] = rmr_bind, [PSP_CREATE] = sp_create,
+		[PSP_CREATE_ANY] = sp_create, [RSP_CREATE] = sp_create,
+		[EP_CREATE] = ep_create, [EP_MODIFY] = ep_modify,
 		[EP_CONNECT] = ep_connect, [EP_DUP_CONNECT] = ep_dup_connect,
 		[EP_DISCONNECT] = ep_disconnect, [EP_RESET] = ep_reset, [POST_RECV] = post_recv,
 		[POST_SEND] = post_send, [POST_WRITE] = post_rdma, [POST_READ] = post_rdma,

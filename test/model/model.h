@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum kind { PZ, CNO, EVD, LMR, RMR, EP, PSP, CR, KINDS };
+enum kind { PZ, CNO, EVD, LMR, RMR, EP, PSP, RSP, CR, KINDS };
 
 #define MOST_OBJECTS 12u	/* of a kind */
 #define MOST_EVENTS 80u		/* of an EVD */
@@ -91,8 +91,9 @@ struct object {
 	DAT_HANDLE handle;
 	unsigned users;		/* objects that need this one */
 	struct object *pz;	/* LMR, RMR, EP */
-	struct object *evd;	/* PSP */
-	DAT_CONN_QUAL qual;	/* PSP, CR; EP: of its attempt or connection, 0 if it accepted */
+	struct object *evd;	/* PSP, RSP */
+	bool spent;		/* RSP: has had its request */
+	DAT_CONN_QUAL qual;	/* PSP, RSP, CR; EP: of its own request, 0 if it accepted */
 	/* CNO */
 	enum trigger trigger;
 	DAT_OS_WAIT_PROXY_AGENT agent;
@@ -119,7 +120,8 @@ struct object {
 	struct object *cr;		/* the request that it sent, or came with */
 	/* CR */
 	struct object *requester;	/* NULL: it has given up */
-	struct object *local;		/* the EP that came with the request */
+	struct object *sp;		/* the service point, until it is freed */
+	struct object *local;		/* the EP that came with it; RSP: the reserved EP */
 	struct private private;
 };
 
@@ -131,9 +133,10 @@ struct ref {
 
 enum op {
 	PZ_CREATE, CNO_CREATE, CNO_WAIT, CNO_MODIFY_AGENT, EVD_CREATE, EVD_DEQUEUE, EVD_WAIT,
-	EVD_POST_SE, EVD_RESIZE, EVD_ENABLE, EVD_DISABLE, EVD_SET_UNWAITABLE, EVD_CLEAR_UNWAITABLE,
-	EVD_MODIFY_CNO, LMR_CREATE, RMR_CREATE, RMR_BIND, PSP_CREATE, PSP_CREATE_ANY, EP_CREATE,
-	EP_MODIFY, EP_CONNECT, EP_DUP_CONNECT, EP_DISCONNECT, EP_RESET, POST_RECV, POST_SEND,
+	EVD_POST_SE, EVD_RESIZE, EVD_ENABLE, EVD_DISABLE, EVD_SET_UNWAITABLE,
+	EVD_CLEAR_UNWAITABLE, EVD_MODIFY_CNO, LMR_CREATE, RMR_CREATE, RMR_BIND, PSP_CREATE,
+	PSP_CREATE_ANY, RSP_CREATE, EP_CREATE, EP_MODIFY, EP_CONNECT, EP_DUP_CONNECT,
+	EP_DISCONNECT, EP_RESET, POST_RECV, POST_SEND,
 	POST_WRITE, POST_READ, CR_ACCEPT, CR_REJECT, FREE, QUERY, OPS
 };
 

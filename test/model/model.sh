@@ -3,6 +3,8 @@
 #
 # The model of DAT (model.c) against each IA of this machine, with both API versions.
 #
+# Without sockets: on a busy machine it loses a connection now and then (CAVEATS of dat_ofi(7)).
+#
 # Environment: MODEL_IAS        the IAs (those below)
 #              MODEL_SEED, MODEL_SEQUENCES, MODEL_CALLS: see drive.c
 
