@@ -7,6 +7,7 @@
  *              MODEL_SEQUENCES  sequences (20); each takes the next seed
  *              MODEL_CALLS      calls in a sequence (200)
  *              MODEL_TRACE      prints each call
+ *              MODEL_WRONG      the model has a wrong limit, so a difference must be found
  */
 #include "model.h"
 
@@ -410,6 +411,7 @@ static const struct {
 	[POST_READ] = { "ep_post_rdma_read", 10, .rare = true, .state = DAT_EP_STATE_CONNECTED },
 	[CR_ACCEPT] = { "cr_accept", 16, .rare = true },
 	[CR_REJECT] = { "cr_reject", 2, .rare = true },
+	[CR_HANDOFF] = { "cr_handoff", 2, .rare = true },
 	[FREE] = { "free", 8 },
 	[QUERY] = { "query", 8 },
 };
@@ -556,6 +558,10 @@ static void call_draw(struct call *c)
 	case POST_READ:
 		draw_request(c);
 		draw_target(c);
+		break;
+	case CR_HANDOFF:
+		c->object = ref_of(CR);
+		c->qual = (int64_t)draw_qual();
 		break;
 	case CR_ACCEPT:
 	case CR_REJECT:
@@ -936,6 +942,7 @@ static DAT_RETURN call_perform(const struct call *c, struct result *r)
 		return dat_cr_accept(h, c->ep.handle, (DAT_COUNT)c->private.size,
 				     (DAT_PVOID)data);
 	case CR_REJECT: return cr_reject(h, (DAT_COUNT)c->private.size, data);
+	case CR_HANDOFF: return dat_cr_handoff(h, (DAT_CONN_QUAL)c->qual);
 	case FREE: return perform_free(c);
 	default: return perform_query(c);
 	}
@@ -1171,7 +1178,7 @@ static bool rejects_orphan(const struct call *c)
 	const struct object *cr = c->object.object, *evd = cr;
 	unsigned i;
 
-	if (c->op == CR_REJECT)
+	if (c->op == CR_REJECT || c->op == CR_HANDOFF)
 		return cr && !cr->sp && cr->requester;
 	for (i = 0; c->op == FREE && c->kind == EVD && evd && i < evd->n; i++)
 		if (evd->q[i].what == REQUEST && !evd->q[i].object->sp &&
@@ -1407,7 +1414,7 @@ int main(void)
 		.max_iov = d.n.attr.max_iov_segments_per_dto,
 		.max_read_iov = d.n.attr.max_iov_segments_per_rdma_read,
 		.max_write_iov = d.n.attr.max_iov_segments_per_rdma_write,
-		.max_message = d.n.attr.max_message_size,
+		.max_message = d.n.attr.max_message_size - !!getenv("MODEL_WRONG"),
 	};
 	for (i = 0; i < sequences; i++) {
 		d.seed = number_of("MODEL_SEED", 1) + i;

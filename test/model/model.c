@@ -396,14 +396,12 @@ static struct object *listening(DAT_CONN_QUAL qual)
 	return NULL;
 }
 
-/* Sends a request. A service point with a full EVD rejects it as if none listened. */
-static void ep_request(struct object *ep, DAT_CONN_QUAL qual, const struct private *private,
-		       struct outcome *o)
+/* A request arrives. A service point with a full EVD rejects it as if none listened. */
+static void request_arrive(struct object *sp, struct object *ep, DAT_CONN_QUAL qual,
+			   const struct private *private, struct outcome *o)
 {
-	struct object *sp = listening(qual), *cr;
+	struct object *cr;
 
-	ep->qual = qual;
-	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	if (!sp || sp->spent || sp->evd->n >= (unsigned)sp->evd->qlen) {
 		ep_end(ep, NON_PEER_REJECTED);
 		return;
@@ -433,6 +431,14 @@ static void ep_request(struct object *ep, DAT_CONN_QUAL qual, const struct priva
 		cr->local->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 		cr->local->attr = attr_effective(NULL);
 	}
+}
+
+static void ep_request(struct object *ep, DAT_CONN_QUAL qual, const struct private *private,
+		       struct outcome *o)
+{
+	ep->qual = qual;
+	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	request_arrive(listening(qual), ep, qual, private, o);
 }
 
 static void ep_ready(const struct object *ep, struct outcome *o)
@@ -537,6 +543,28 @@ static void cr_reject(const struct call *c, struct outcome *o)
 			event->private = c->private;
 	}
 	cr_decline(cr);
+}
+
+/* Whether a request is still passed on after the requester has gone is up to the fabric. */
+static void cr_handoff(const struct call *c, struct outcome *o)
+{
+	const DAT_CONN_QUAL qual = (DAT_CONN_QUAL)c->qual;
+	struct object *cr = c->object.object, *sp = listening(qual), *requester;
+	struct private private;
+
+	if (!valid(o, &c->object, DAT_INVALID_HANDLE_CR))
+		return;
+	fails(o, !sp || sp->spent, DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (o->n)
+		return;
+
+	requester = cr->requester;
+	o->untimely = !requester;
+	if (o->untimely)
+		return;
+	private = cr->private;
+	cr_decline(cr);
+	request_arrive(sp, requester, qual, &private, o);
 }
 
 static void ep_disconnect(const struct call *c, struct outcome *o)
@@ -1227,7 +1255,8 @@ void model_call(const struct call *c, struct outcome *o)
 		[EP_CONNECT] = ep_connect, [EP_DUP_CONNECT] = ep_dup_connect,
 		[EP_DISCONNECT] = ep_disconnect, [EP_RESET] = ep_reset, [POST_RECV] = post_recv,
 		[POST_SEND] = post_send, [POST_WRITE] = post_rdma, [POST_READ] = post_rdma,
-		[CR_ACCEPT] = cr_accept, [CR_REJECT] = cr_reject, [FREE] = object_free,
+		[CR_ACCEPT] = cr_accept, [CR_REJECT] = cr_reject, [CR_HANDOFF] = cr_handoff,
+		[FREE] = object_free,
 		[QUERY] = object_query,
 	};
 

@@ -18,10 +18,24 @@ on()
 	DAT_TEST_IA=$1 "${top_builddir:-.}/test/model/$2"
 }
 
+# A model with a wrong limit: the program must find a difference.
+wrong_on()
+{
+	found=$(MODEL_WRONG=1 on "$@")
+	case $? in
+	1) echo "$found" | grep '^seed .*max_message_size' ;;
+	77) return 77 ;;
+	*) return 1 ;;
+	esac
+}
+
 usual='ofi ofi-tcp ofi-shm ofi-rxm ofi-shm-rdm ofi-tcp-rdm'
 for ia in ${MODEL_IAS:-$usual}; do
 	for version in 1 2; do
 		try "model$version, $ia" on "$ia" "model$version"
 	done
 done
+case " ${MODEL_IAS:-$usual} " in
+*' ofi '*) try "a wrong model, ofi" wrong_on ofi model2 ;;
+esac
 finish
