@@ -110,11 +110,12 @@ static struct object *pick(enum kind kind)
 
 static bool is_alive(DAT_HANDLE handle)
 {
-	unsigned i;
+	unsigned kind, i;
 
-	for (i = 0; i < KINDS * MOST_OBJECTS; i++)
-		if (model.objects[0][i].live && model.objects[0][i].handle == handle)
-			return true;
+	for (kind = 0; kind < KINDS; kind++)
+		for (i = 0; i < MOST_OBJECTS; i++)
+			if (model.objects[kind][i].live && model.objects[kind][i].handle == handle)
+				return true;
 	return false;
 }
 
@@ -379,41 +380,41 @@ static const struct {
 	bool rare;		/* without a CR, or an EP in this state */
 	DAT_EP_STATE state;	/* or UNCONNECTED for a CR */
 } ops[OPS] = {
-	[PZ_CREATE] = { "pz_create", 1, PZ, 2, 3 },
-	[CNO_CREATE] = { "cno_create", 1, CNO, 1, 3 },
-	[CNO_WAIT] = { "cno_wait", 8 },
-	[CNO_MODIFY_AGENT] = { "cno_modify_agent", 1 },
-	[EVD_CREATE] = { "evd_create", 2, EVD, 4, 6 },
-	[EVD_DEQUEUE] = { "evd_dequeue", 60 },
-	[EVD_WAIT] = { "evd_wait", 30 },
-	[EVD_POST_SE] = { "evd_post_se", 3 },
-	[EVD_RESIZE] = { "evd_resize", 1 },
-	[EVD_ENABLE] = { "evd_enable", 1 },
-	[EVD_DISABLE] = { "evd_disable", 1 },
-	[EVD_SET_UNWAITABLE] = { "evd_set_unwaitable", 1 },
-	[EVD_CLEAR_UNWAITABLE] = { "evd_clear_unwaitable", 1 },
-	[EVD_MODIFY_CNO] = { "evd_modify_cno", 2 },
-	[LMR_CREATE] = { "lmr_create", 2, LMR, 4, 7 },
-	[RMR_CREATE] = { "rmr_create", 1, RMR, 2, 4 },
+	[PZ_CREATE] = { "pz_create", 1, .makes = PZ, .few = 2, .most = 3 },
+	[CNO_CREATE] = { "cno_create", 1, .makes = CNO, .few = 1, .most = 3 },
+	[CNO_WAIT] = { "cno_wait", .weight = 8 },
+	[CNO_MODIFY_AGENT] = { "cno_modify_agent", .weight = 1 },
+	[EVD_CREATE] = { "evd_create", 2, .makes = EVD, .few = 4, .most = 6 },
+	[EVD_DEQUEUE] = { "evd_dequeue", .weight = 60 },
+	[EVD_WAIT] = { "evd_wait", .weight = 30 },
+	[EVD_POST_SE] = { "evd_post_se", .weight = 3 },
+	[EVD_RESIZE] = { "evd_resize", .weight = 1 },
+	[EVD_ENABLE] = { "evd_enable", .weight = 1 },
+	[EVD_DISABLE] = { "evd_disable", .weight = 1 },
+	[EVD_SET_UNWAITABLE] = { "evd_set_unwaitable", .weight = 1 },
+	[EVD_CLEAR_UNWAITABLE] = { "evd_clear_unwaitable", .weight = 1 },
+	[EVD_MODIFY_CNO] = { "evd_modify_cno", .weight = 2 },
+	[LMR_CREATE] = { "lmr_create", 2, .makes = LMR, .few = 4, .most = 7 },
+	[RMR_CREATE] = { "rmr_create", 1, .makes = RMR, .few = 2, .most = 4 },
 	[RMR_BIND] = { "rmr_bind", 5, .rare = true, .state = DAT_EP_STATE_CONNECTED },
-	[PSP_CREATE] = { "psp_create", 1, PSP, 1, 4 },
-	[PSP_CREATE_ANY] = { "psp_create_any", 1, PSP, 2, 4 },
-	[RSP_CREATE] = { "rsp_create", 1, RSP, 1, 3 },
-	[EP_CREATE] = { "ep_create", 3, EP, 4, 7 },
-	[EP_MODIFY] = { "ep_modify", 5 },
-	[EP_CONNECT] = { "ep_connect", 30 },
+	[PSP_CREATE] = { "psp_create", 1, .makes = PSP, .few = 1, .most = 4 },
+	[PSP_CREATE_ANY] = { "psp_create_any", 1, .makes = PSP, .few = 2, .most = 4 },
+	[RSP_CREATE] = { "rsp_create", 1, .makes = RSP, .few = 1, .most = 3 },
+	[EP_CREATE] = { "ep_create", 3, .makes = EP, .few = 4, .most = 7 },
+	[EP_MODIFY] = { "ep_modify", .weight = 5 },
+	[EP_CONNECT] = { "ep_connect", .weight = 30 },
 	[EP_DUP_CONNECT] = { "ep_dup_connect", 2, .rare = true, .state = DAT_EP_STATE_CONNECTED },
 	[EP_DISCONNECT] = { "ep_disconnect", 3, .rare = true, .state = DAT_EP_STATE_CONNECTED },
 	[EP_RESET] = { "ep_reset", 8, .rare = true, .state = DAT_EP_STATE_DISCONNECTED },
-	[POST_RECV] = { "ep_post_recv", 60 },
+	[POST_RECV] = { "ep_post_recv", .weight = 60 },
 	[POST_SEND] = { "ep_post_send", 16, .rare = true, .state = DAT_EP_STATE_CONNECTED },
 	[POST_WRITE] = { "ep_post_rdma_write", 10, .rare = true, .state = DAT_EP_STATE_CONNECTED },
 	[POST_READ] = { "ep_post_rdma_read", 10, .rare = true, .state = DAT_EP_STATE_CONNECTED },
 	[CR_ACCEPT] = { "cr_accept", 16, .rare = true },
 	[CR_REJECT] = { "cr_reject", 2, .rare = true },
 	[CR_HANDOFF] = { "cr_handoff", 2, .rare = true },
-	[FREE] = { "free", 8 },
-	[QUERY] = { "query", 8 },
+	[FREE] = { "free", .weight = 8 },
+	[QUERY] = { "query", .weight = 8 },
 };
 
 static unsigned weight_of(enum op op)
@@ -975,7 +976,8 @@ static bool matches(const struct event *e, const DAT_EVENT *got)
 		if (i == sizeof(whats) / sizeof(whats[0]) - 1)
 			return false;
 	if (e->what == SOFTWARE)
-		return (uintptr_t)got->event_data.software_event_data.pointer == e->cookie;
+		return (uintptr_t)got->event_data.software_event_data.pointer ==
+		       (uintptr_t)e->cookie;
 	if (e->what == DTO)
 		return dto->ep_handle == e->handle && dto->user_cookie.as_64 == e->cookie &&
 		       e->status & 1u << dto->status &&

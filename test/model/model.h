@@ -96,7 +96,6 @@ struct object {
 	DAT_CONN_QUAL qual;	/* PSP, RSP, CR; EP: of its own request, 0 if it accepted */
 	/* CNO */
 	enum trigger trigger;
-	DAT_OS_WAIT_PROXY_AGENT agent;
 	/* EVD */
 	int flags, qlen;	/* PSP: flags */
 	bool disabled, unwaitable;
@@ -172,8 +171,6 @@ struct outcome {
 	unsigned n;
 	bool untimely;		/* the result depends on time: the driver makes no such call */
 	struct object *made;
-	struct object *undone;	/* the EP of a CR that was rejected */
-	struct event taken;
 	bool takes;		/* an event, which the driver compares */
 	bool data_lost;		/* what memory holds is not determined */
 };
@@ -182,9 +179,8 @@ struct limits {
 	bool strict;
 	bool goodbye;		/* the peer learns whether a program ended the connection */
 	bool refusal_unnamed;	/* a refused RDMA operation is flushed */
-	bool solicits;
 	DAT_COUNT max_evd_qlen, max_private, max_dtos, max_iov, max_read_iov, max_write_iov;
-	uint64_t max_message, max_rdma;
+	uint64_t max_message;
 };
 
 struct model {
