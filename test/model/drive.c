@@ -316,7 +316,8 @@ static void draw_lmr(struct call *c)
 	c->privileges = usual[draw(11)];
 	if (rarely())
 		c->privileges = draw(2) ? 0x20 : 0x133;
-	c->type = rarely() ? 99 : DAT_MEM_TYPE_VIRTUAL;
+	c->type = rarely() ? 99 : draw(6) ? DAT_MEM_TYPE_VIRTUAL : DAT_MEM_TYPE_LMR;
+	c->lmr = ref_of(LMR);
 	c->no_address = rarely();
 }
 
@@ -691,6 +692,8 @@ static DAT_RETURN perform_lmr_create(const struct call *c, DAT_IA_HANDLE ia, DAT
 	DAT_VADDR address;
 	DAT_VLEN size;
 
+	if (c->type == DAT_MEM_TYPE_LMR)
+		region.for_lmr_handle = c->lmr.handle;
 	return dat_lmr_create(ia, (DAT_MEM_TYPE)c->type, region, (DAT_VLEN)c->length, c->pz.handle,
 			      (DAT_MEM_PRIV_FLAGS)c->privileges,
 #if DAT_VERSION_MAJOR >= 2

@@ -660,12 +660,15 @@ static void pz_create(const struct call *c, struct outcome *o)
 static void lmr_create(const struct call *c, struct outcome *o)
 {
 	const int known = DAT_MEM_PRIV_ALL_FLAG | (DAT_VERSION_MAJOR >= 2 ? 0x40 : 0);
+	const bool derived = c->type == DAT_MEM_TYPE_LMR;
 
 	fails(o, c->bad_ia, DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	fails(o, !c->pz.object, DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-	fails(o, c->type != DAT_MEM_TYPE_VIRTUAL, DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	fails(o, !c->length, DAT_LENGTH_ERROR, ANY_SUBTYPE);
-	fails(o, c->no_address, DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	fails(o, !derived && c->type != DAT_MEM_TYPE_VIRTUAL, DAT_INVALID_PARAMETER,
+	      DAT_INVALID_ARG2);
+	fails(o, derived && !c->lmr.object, DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	fails(o, !derived && !c->length, DAT_LENGTH_ERROR, ANY_SUBTYPE);
+	fails(o, !derived && c->no_address, DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	fails(o, c->privileges & ~known ||
 	      (c->privileges & (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | 0x40) &&
 	       !(c->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)), DAT_INVALID_PARAMETER,
@@ -675,8 +678,8 @@ static void lmr_create(const struct call *c, struct outcome *o)
 		return;
 
 	use(&o->made->pz, c->pz.object);
-	o->made->at = c->at;
-	o->made->length = c->length;
+	o->made->at = derived ? c->lmr.object->at : c->at;
+	o->made->length = derived ? c->lmr.object->length : c->length;
 	o->made->privileges = (int)c->privileges;
 	if (c->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 		o->made->privileges |= DAT_MEM_PRIV_LOCAL_READ_FLAG;
