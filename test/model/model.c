@@ -549,7 +549,7 @@ static void cr_reject(const struct call *c, struct outcome *o)
 static void cr_handoff(const struct call *c, struct outcome *o)
 {
 	const DAT_CONN_QUAL qual = (DAT_CONN_QUAL)c->qual;
-	struct object *cr = c->object.object, *sp = listening(qual), *requester;
+	struct object *cr = c->object.object, *sp = listening(qual), *requester, *first;
 	struct private private;
 
 	if (!valid(o, &c->object, DAT_INVALID_HANDLE_CR))
@@ -563,8 +563,11 @@ static void cr_handoff(const struct call *c, struct outcome *o)
 	if (o->untimely)
 		return;
 	private = cr->private;
+	first = cr->sp;
 	cr_decline(cr);
 	request_arrive(sp, requester, qual, &private, o);
+	if (requester->cr)
+		requester->cr->sp = first;
 }
 
 static void ep_disconnect(const struct call *c, struct outcome *o)

@@ -119,7 +119,7 @@ struct object {
 	struct object *cr;		/* the request that it sent, or came with */
 	/* CR */
 	struct object *requester;	/* NULL: it has given up */
-	struct object *sp;		/* the service point, until it is freed */
+	struct object *sp;		/* where it came first, until that is freed */
 	struct object *local;		/* the EP that came with it; RSP: the reserved EP */
 	struct private private;
 };
