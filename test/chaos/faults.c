@@ -4,7 +4,7 @@
  *
  *	again	a data call returns -FI_EAGAIN, alone or in a burst. All providers: full queues.
  *	stall	the data calls of an endpoint return -FI_EAGAIN for a second. All: a peer that takes
- *		nothing.
+ *		nothing. Only if DAT_CHAOS has a rate: an end waits 100 ms for what the peer needs.
  *	batch	a read of a completion queue returns fewer completions than there are. sockets reads
  *		one ring entry at a time, tcp stops at an error entry.
  *	hold	completions appear after some reads that return none. verbs, EFA: the device's time.
@@ -77,8 +77,8 @@ enum kind {
 };
 
 static unsigned rate[KINDS] = {
-	[AGAIN] = 16, [STALL] = 20000, [BATCH] = 4,   [HOLD] = 32, [LATE] = 4000,
-	[ORDER] = 4,  [EVENTS] = 16,   [TRYWAIT] = 8, [WAKE] = 16,
+	[AGAIN] = 16, [BATCH] = 4,   [HOLD] = 32,   [LATE] = 4000,
+	[ORDER] = 4,  [EVENTS] = 16, [TRYWAIT] = 8, [WAKE] = 16,
 };
 static uint64_t seed = 1;
 static _Atomic uint64_t *counts;
@@ -157,17 +157,24 @@ static int64_t now(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* As strikes_again(), for the calls within @ns. */
+/*
+ * As strikes_again(), for the calls within @ns. Such times are twice as long apart, as the provider
+ * waits 100 ms for the last completions.
+ */
 static bool strikes_for(enum kind kind, _Atomic int64_t *until, int64_t ns)
 {
-	if (!rate[kind])
+	const int64_t t = rate[kind] ? now() : 0;
+
+	if (!rate[kind] || (t >= *until && t < *until + 2 * ns))
 		return false;
-	if (*until && now() < *until) {
+	if (t < *until) {
 		atomic_fetch_add(&counts[kind], 1);
 		return true;
 	}
-	*until = strikes(kind) ? now() + ns : 0;
-	return *until;
+	if (!strikes(kind))
+		return false;
+	*until = t + ns;
+	return true;
 }
 
 /* --- tables of operations ------------------------------------------------------ */

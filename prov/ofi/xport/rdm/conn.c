@@ -221,21 +221,26 @@ static bool is_acking(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 	return !conn->left && rdm_owes_ack(conn);
 }
 
-/* Progresses the CQ while @busy returns true, for a limited time. */
+/*
+ * Progresses the CQ while @busy returns true, for a limited time. Reads it once more after that, as
+ * the thread may have had no processor meanwhile.
+ */
 static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn))
 {
 	struct dofi_cq *cq = conn->ep->cq;
 	const int64_t until = dofi_now() + LAST_OPS_NS;
 	struct pollfd p = { .fd = cq->fd, .events = POLLIN };
-	bool is;
+	bool is, over, any;
 
 	for (;;) {
+		over = dofi_now() >= until;
+		any = dofi_cq_drain(cq);
 		dofi_ep_lock(conn->ep);
 		is = busy(conn);
 		dofi_ep_unlock(conn->ep);
-		if (!is || dofi_now() >= until)
+		if (!is || over)
 			return;
-		if (!dofi_cq_drain(cq))
+		if (!any)
 			poll(&p, 1, 1);
 	}
 }
