@@ -697,7 +697,7 @@ static void requests_take(struct node *n)
 		memcpy(&number, param.private_data, sizeof(number));
 		CHECK(number < plan.n, "connection %u", number);
 		CHECK(!plan.conns[number].connected,
-		      "connection %u: the attempt of the client failed, that of the server did not",
+		      "connection %u: the client's attempt failed, the server's did not",
 		      number);
 		if (plan.conns[number].cr)
 			OK(cr_reject(plan.conns[number].cr, 0, NULL));

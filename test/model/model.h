@@ -58,7 +58,7 @@ struct event {
 	unsigned batch;		/* the number of the call that caused it */
 	struct object *object;	/* EP, CR or RMR */
 	unsigned generation;	/* of the object: it may have been freed since */
-	DAT_HANDLE handle;	/* of the object, but of a REQUEST that of the service point */
+	DAT_HANDLE handle;	/* of the object; of a REQUEST, the service point */
 	uint64_t cookie;
 	unsigned status;	/* DTO and BIND: one of these */
 	uint64_t length;	/* of a successful DTO */
