@@ -147,6 +147,17 @@ Test(pool, ends_of_a_chunk_are_no_objects)
 	cr_expect(!dofi_pool_owns(&pool, (void *)((uintptr_t)first + span + 64)));
 }
 
+static bool is_thing(const void *p)
+{
+	unsigned i;
+
+	for (i = 0; i < THREE_CHUNKS; i++)
+		if (p == thing[i])
+			return true;
+	return false;
+}
+
+/* A million random addresses of 32 bits hit one of the 448 objects in one run of ten. */
 Test(pool, wild_pointers_are_no_objects)
 {
 	unsigned i;
@@ -155,7 +166,7 @@ Test(pool, wild_pointers_are_no_objects)
 	for (i = 0; i < 1000000; i++) {
 		void *p = (void *)(uintptr_t)random_next();
 
-		cr_assert(!dofi_pool_owns(&pool, p), "%p", p);
+		cr_assert(!dofi_pool_owns(&pool, p) || is_thing(p), "%p", p);
 	}
 }
 
