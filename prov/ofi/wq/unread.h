@@ -16,8 +16,11 @@
  * upper half of the word is the generation of the EP that the count in the lower half belongs to.
  */
 struct dofi_unread {
-	_Atomic uint64_t word;
+	/* GCC aligns a struct of one such field to 4 bytes on i386, also if the field needs 8 */
+	_Alignas(8) _Atomic uint64_t word;
 };
+
+_Static_assert(_Alignof(struct dofi_unread) == 8, "an atomic operation stays in a cache line");
 
 /* The count of a queue without events for its operations. */
 extern struct dofi_unread dofi_unread_none;
