@@ -80,6 +80,7 @@ struct dofi_ep {
 	bool graceful;
 	bool finishing;			/* it waits for the peer: dofi_xport.finish() */
 	bool silent;			/* being freed: no more events */
+	bool moved;			/* an earlier connect_evd may have its events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
 	bool datagrams;			/* a datagram EP, see datagram.h; never changes */

@@ -27,6 +27,22 @@ static void forget_reservation(struct dofi_ep *ep)
 	dofi_mutex_unlock(&ep->obj.ia->lock);
 }
 
+/* Drops the connection events of @ep. After dat_ep_modify() any EVD may have some. */
+static void events_purge(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_obj *obj;
+
+	if (ep->connect_evd)
+		dofi_evd_purge_ep(ep->connect_evd, ep);
+	if (!ep->moved)
+		return;
+	dofi_mutex_lock(&ia->lock);
+	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_EVD)], sibling)
+		dofi_evd_purge_ep((struct dofi_evd *)obj, ep);
+	dofi_mutex_unlock(&ia->lock);
+}
+
 static void ep_destroy(struct dofi_obj *obj)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)obj;
@@ -48,8 +64,7 @@ static void ep_destroy(struct dofi_obj *obj)
 	/* not before: an LMR that is freed meanwhile takes its memory back from operations */
 	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_EP);
 	forget_reservation(ep);
-	if (ep->connect_evd)
-		dofi_evd_purge_ep(ep->connect_evd, ep);
+	events_purge(ep);
 	if (ep->datagrams)
 		dofi_exchanges_drop(ep);
 	if (ep->inbox)
@@ -93,6 +108,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->mail = NULL;
 	ep->owes = false;
 	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->silent = false;
+	ep->moved = false;
 	ep->scoped = ep->framed = false;
 	ep->lost = ep->sends_bye = ep->got_bye = false;
 	ep->reads = ep->atomics = 0;

@@ -559,6 +559,20 @@ Test(ep_attr, events_go_to_the_new_queues)
 	cr_expect(event_none(evd));
 }
 
+Test(ep_attr, a_freed_ep_leaves_no_event_in_an_earlier_queue)
+{
+	DAT_EP_HANDLE freed = ep_make();
+
+	start_connecting(freed);
+	succeed(dofi_ep_disconnect(freed, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	succeed(dofi_ep_reset(freed));
+	param.connect_evd_handle = evd_make(8, DAT_EVD_CONNECTION_FLAG);
+	succeed(dofi_ep_modify(freed, DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	succeed(dofi_ep_free(freed));
+	cr_expect(event_none(evd));
+}
+
 Test(ep_attr, without_a_queue_completions_go_nowhere)
 {
 	param.recv_evd_handle = NULL;
