@@ -11,6 +11,7 @@
 #include "xport/msg/connect.h"
 #include "xport/msg/endpoint.h"
 #include "xport/msg/listen.h"
+#include "xport/msg/srq.h"
 #include "xport/ports.h"
 #include "xport/wire.h"
 
@@ -85,13 +86,25 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 }
 
 /*
- * An endpoint of an SRQ has one receive posted at a time. So messages may still have to arrive that
- * other endpoints would have received by now.
+ * Whether @ep, which has one receive of its SRQ posted at a time, may still get messages that the
+ * peer sent before it left.
  */
+static bool has_last_messages(struct dofi_ep *ep)
+{
+	bool has;
+
+	dofi_cq_ask(ep->cq, ep->shard);
+	dofi_cq_drain(ep->cq);
+	dofi_ep_lock(ep);
+	has = ep->state == DAT_EP_STATE_CONNECTED &&
+	      (ep->obj.ia->fabric.quirk->shutdown_overtakes || msg_srq_waits(ep));
+	dofi_ep_unlock(ep);
+	return has;
+}
+
 static void peer_left(struct dofi_ep *ep)
 {
-	if (ep->srq && ep->obj.ia->fabric.quirk->shutdown_overtakes &&
-	    dofi_ep_state_now(ep) == DAT_EP_STATE_CONNECTED)
+	if (ep->srq && has_last_messages(ep))
 		dofi_ep_last_receives(ep);
 	else
 		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);

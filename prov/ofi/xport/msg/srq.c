@@ -80,6 +80,16 @@ static void receive(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->loc
 	dofi_dto_finish(ep, dto, err);
 }
 
+/*
+ * Whether a message of @frame, which has arrived, is received. When the peer has left, the fabric
+ * may report its end before the frame, but reads no message after the frame any more.
+ */
+static bool is_received(const struct dofi_ep *ep, const struct msg_frame *frame)
+	DOFI_NEEDS(ep->lock)
+{
+	return ep->rq.open || (ep->lost && frame->whole);
+}
+
 /* Takes a buffer for an arrived message, and receives it; @sink may be NULL. */
 static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
@@ -92,7 +102,7 @@ static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock
 	in->arrived = false;
 	dto->cq_data = in->frame.cq_data;
 	/* a hard one ends the connection, and with that flushes the buffer */
-	if (ep->rq.open) {
+	if (is_received(ep, &in->frame)) {
 		receive(ep, dto);
 		dofi_dto_retire(ep, sink);
 		msg_srq_listen(ep);
@@ -113,15 +123,23 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 	dofi_ep_assert_locked(ep);
 	dofi_dto_finish(ep, dto, err);
 	dofi_queue_retire(&in->frames);
-	if (err || !ep->rq.open)
+	if (err || !(ep->rq.open || ep->lost))
 		return;
 	if (msg_frame_unpack(in->buf, len, &in->frame)) {
 		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer sent an invalid frame", (void *)ep);
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 		return;
 	}
-	in->arrived = true;
-	feed(ep, sink);
+	if (is_received(ep, &in->frame)) {
+		in->arrived = true;
+		feed(ep, sink);
+	}
+}
+
+bool msg_srq_waits(const struct dofi_ep *ep)
+{
+	dofi_ep_assert_locked(ep);
+	return inbox_of(ep)->arrived;
 }
 
 /* Beginning and end */

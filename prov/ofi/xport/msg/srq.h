@@ -17,4 +17,7 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 void msg_srq_fed(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 void msg_srq_clear(struct dofi_ep *ep);
 
+/* Whether a message has arrived, and the SRQ has no buffer for it. */
+bool msg_srq_waits(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
+
 #endif

@@ -4,6 +4,8 @@
 #include "xport/msg/one.h"
 
 #include "nomem.h"
+#include "obj/srq.h"
+#include "xport/msg/frame.h"
 
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -238,6 +240,32 @@ Test(msg_endpoint_end, where_an_end_overtakes_what_was_sent_the_last_of_it_is_aw
 	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
 	cr_expect(event_none(evd));
 	cr_expect(inside()->timer.at);
+}
+
+/* The event of the end may be read before the completion of the message. */
+Test(msg_endpoint_end, a_message_that_waits_for_a_buffer_outlives_the_peers_end, .init = init)
+{
+	const struct msg_frame frame = { .length = 8, .whole = true };
+	DAT_SRQ_HANDLE srq = make_shared();
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	make_established();
+	cr_assert_eq(fake_eps.op, FAKE_RECV);
+	thread_hold();
+	msg_frame_pack(fake_eps.iov[0].iov_base, &frame);
+	fake_receive(fake_eps.context, 0, MSG_FRAME_HEADER + 8);
+	fake_event_add(
+		&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
+	thread_release();
+	quiesce();
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect(event_none(evd));
+	succeed(dofi_srq_post_recv(srq, 1, segments(), cookie));
+	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	succeed(dofi_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+	cr_expect_eq(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 Test(msg_endpoint_end, the_end_flushes_what_is_outstanding)

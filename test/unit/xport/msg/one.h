@@ -96,7 +96,7 @@ static inline DAT_LMR_TRIPLET *segments(void)
 }
 
 /* Our endpoint of an SRQ reports that in its request, and posts a receive for frames. */
-static inline void make_shared(void)
+static inline DAT_SRQ_HANDLE make_shared(void)
 {
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
 	DAT_EP_ATTR ep_attr = inside()->attr;
@@ -105,6 +105,7 @@ static inline void make_shared(void)
 	succeed(dofi_srq_create(ia, pz, &srq_attr, &srq));
 	succeed(dofi_ep_free(ep));
 	succeed(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &ep_attr, &ep));
+	return srq;
 }
 
 #endif

@@ -518,6 +518,47 @@ Test(msg_srq, only_what_it_took_is_flushed)
 	cr_expect_eq(counts().outstanding_dto_count, 1);
 }
 
+/* The fabric reports that the peer has left. */
+static void peer_leaves(void)
+{
+	dofi_mutex_lock(&inside()->lock);
+	dofi_ep_lost(ep, false);
+	dofi_mutex_unlock(&inside()->lock);
+}
+
+Test(msg_srq, a_message_whose_frame_the_peers_end_overtook_is_received)
+{
+	succeed(post(0));
+	succeed(post(1));
+	peer_leaves();
+	short_message('l');
+	expect_dto(0, DAT_DTO_SUCCESS, 16);
+	cr_expect_eq(memory[0], 'l');
+	cr_expect(!listens());
+	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(counts().available_dto_count, 1);
+}
+
+Test(msg_srq, a_frame_without_its_message_takes_no_buffer_when_the_peer_has_left)
+{
+	succeed(post(0));
+	peer_leaves();
+	frame_of(LARGE, false, 0);
+	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(counts().available_dto_count, 1);
+}
+
+Test(msg_srq, a_message_that_its_own_end_overtook_is_dropped)
+{
+	succeed(post(0));
+	dofi_mutex_lock(&inside()->lock);
+	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	dofi_mutex_unlock(&inside()->lock);
+	short_message('o');
+	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(counts().available_dto_count, 1);
+}
+
 Test(msg_srq, an_endpoint_that_waited_for_a_buffer_leaves_the_line)
 {
 	short_message('g');
