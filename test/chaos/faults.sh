@@ -49,12 +49,7 @@ for program in connect1 passive1 data2 rdma1 events1 mixed2 cno1 modify2 srq1 rm
 done
 try "a disconnect while the peer sends, ofi-tcp" \
 	with_faults ofi-tcp $brief pair/disconnect2 "disconnect while the peer sends"
-# Over ofi-tcp without SRQs: libfabric's tcp drops the last message of a peer that disconnects while no
-# receive is posted, and an endpoint of an SRQ has one at a time, which the faults refuse.
 for ia in ${CHAOS_IAS:-ofi ofi-tcp ofi-rxm ofi-shm-rdm ofi-tcp-rdm}; do
-	CHAOS_SRQ=1
-	[ "$ia" != ofi-tcp ] || CHAOS_SRQ=0
-	export CHAOS_SRQ
 	for version in 1 2; do
 		try "random operations $version, $ia" with_faults "$ia" ,open=32 "chaos/random$version"
 	done

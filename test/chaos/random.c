@@ -19,7 +19,6 @@
  * Environment: CHAOS_SEED         the plan (1)
  *              CHAOS_CONNECTIONS  connections, at most 64 (16)
  *              CHAOS_OPS          operations of each role on a connection, at most 64 (24)
- *              CHAOS_SRQ          1: with SRQs (0)
  */
 #include "../pair/pair.h"
 
@@ -111,7 +110,6 @@ static struct plan {
 	unsigned left;	  /* connections that have not ended */
 	bool fails;	  /* attempts to connect may fail */
 	bool breaks;	  /* operations may fail, and connections break */
-	bool srqs;	  /* connections may have one */
 	unsigned limit;	  /* ms, of an attempt to connect */
 	int64_t deadline;
 } plan;
@@ -166,7 +164,7 @@ static void conn_draw(struct conn *c, unsigned number, uint64_t *state)
 	part_draw(&c->parts[1], c, state);
 	c->end = (enum end)draw(state, 3);
 	for (i = 0; i < 2; i++)
-		c->on_srq[i] = !draw(state, 3) && c->slot <= BUFFER && plan.srqs;
+		c->on_srq[i] = !draw(state, 3) && c->slot <= BUFFER;
 	c->by_rmr = !draw(state, 3);
 	c->server_closes = draw(state, 2);
 	c->mine = &c->parts[plan.server];
@@ -863,7 +861,6 @@ static void random_run(struct pair *p)
 
 	plan.seed = number_of("CHAOS_SEED", 1, UINT32_MAX);
 	plan.server = p->server;
-	plan.srqs = getenv("CHAOS_SRQ") && strcmp(getenv("CHAOS_SRQ"), "0");
 	plan.breaks = has_faults("error=");
 	plan.fails = has_faults("open=") || has_faults("accept=") || has_faults("connect=");
 	plan.limit = pair_scaled(has_faults("connect=") ? PAIR_LIMIT / 10 : PAIR_LIMIT);
