@@ -37,8 +37,6 @@
 /* EFA_IO_COMP_STATUS_REMOTE_ERROR_BAD_ADDRESS, efa_io_defs.h */
 #define BAD_ADDRESS 7
 
-#define CONTAINER_OF(p, type, member) ((type *)((char *)(p) - offsetof(type, member)))
-
 #define die(...)                                                                        \
 	do {                                                                            \
 		fprintf(stderr, "efa: " __VA_ARGS__);                                   \
@@ -60,6 +58,44 @@ static bool one_in(unsigned n)
 	}
 	state = state * 6364136223846793005u + 1442695040888963407u;
 	return (state >> 33) % n == 0;
+}
+
+/*
+ * The state of an object, found by its address: its tables may be another layer's, such as those of
+ * faults.c. An entry stays, and the next object at the address takes it.
+ */
+static struct {
+	const void *_Atomic fid;
+	void *_Atomic state;
+} states[1 << 16];
+
+static unsigned state_find(const void *fid)
+{
+	const unsigned last = sizeof(states) / sizeof(*states) - 1;
+	unsigned i = (uintptr_t)fid * 0x9e3779b97f4a7c15u >> 48;
+
+	while (states[i].fid && states[i].fid != fid)
+		i = (i + 1) & last;
+	return i;
+}
+
+static void *state_of(const void *fid)
+{
+	return states[state_find(fid)].state;
+}
+
+static void state_set(const void *fid, void *state)
+{
+	static unsigned n;
+	unsigned i;
+
+	pthread_mutex_lock(&lock);
+	i = state_find(fid);
+	if (!states[i].fid && ++n == sizeof(states) / sizeof(*states))
+		die("too many objects");
+	states[i].state = state;
+	states[i].fid = fid;
+	pthread_mutex_unlock(&lock);
 }
 
 typedef int getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -228,7 +264,7 @@ struct mr {
 
 static int mr_close(struct fid *fid)
 {
-	struct mr *mr = CONTAINER_OF(fid->ops, struct mr, ops);
+	struct mr *mr = state_of(fid);
 	int ret;
 
 	fid->ops = mr->base_ops;
@@ -268,6 +304,7 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	mr->ops.close = mr_close;
 	mr->begin = (uintptr_t)buf;
 	mr->end = mr->begin + len;
+	state_set(*out, mr);
 	(*out)->fid.ops = &mr->ops;
 	(*out)->mem_desc = mr;
 	return 0;
@@ -328,7 +365,7 @@ struct ep {
 static ssize_t ep_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from,
 		       void *context)
 {
-	struct ep *ep = CONTAINER_OF(fid->msg, struct ep, msg);
+	struct ep *ep = state_of(fid);
 
 	local_check("fi_recv", buf, len, desc);
 	return ep->base_msg->recv(fid, buf, len, NULL, from, context);
@@ -336,7 +373,7 @@ static ssize_t ep_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi
 
 static ssize_t ep_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
 {
-	struct ep *ep = CONTAINER_OF(fid->msg, struct ep, msg);
+	struct ep *ep = state_of(fid);
 
 	if (len > MSG_INJECT)
 		die("fi_inject of %zu bytes", len);
@@ -345,7 +382,7 @@ static ssize_t ep_inject(struct fid_ep *fid, const void *buf, size_t len, fi_add
 
 static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	struct ep *ep = CONTAINER_OF(fid->msg, struct ep, msg);
+	struct ep *ep = state_of(fid);
 	struct fi_msg m = *msg;
 
 	iov_check("fi_sendmsg", m.msg_iov, m.desc, m.iov_count);
@@ -355,7 +392,7 @@ static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 
 static ssize_t ep_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	struct ep *ep = CONTAINER_OF(fid->tagged, struct ep, tagged);
+	struct ep *ep = state_of(fid);
 	struct fi_msg_tagged m = *msg;
 
 	iov_check("fi_tsendmsg", m.msg_iov, m.desc, m.iov_count);
@@ -365,7 +402,7 @@ static ssize_t ep_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, 
 
 static ssize_t ep_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	struct ep *ep = CONTAINER_OF(fid->tagged, struct ep, tagged);
+	struct ep *ep = state_of(fid);
 	struct fi_msg_tagged m = *msg;
 
 	iov_check("fi_trecvmsg", m.msg_iov, m.desc, m.iov_count);
@@ -375,7 +412,7 @@ static ssize_t ep_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, 
 
 static ssize_t ep_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	struct ep *ep = CONTAINER_OF(fid->rma, struct ep, rma);
+	struct ep *ep = state_of(fid);
 	struct fi_msg_rma m = *msg;
 
 	iov_check("fi_readmsg", m.msg_iov, m.desc, m.iov_count);
@@ -403,7 +440,7 @@ static void write_delay(struct ep *ep, const struct fi_msg_rma *msg, uint64_t fl
 
 static ssize_t ep_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	struct ep *ep = CONTAINER_OF(fid->rma, struct ep, rma);
+	struct ep *ep = state_of(fid);
 	struct fi_msg_rma m = *msg;
 
 	iov_check("fi_writemsg", m.msg_iov, m.desc, m.iov_count);
@@ -439,7 +476,7 @@ static void writes_post(struct domain *domain, const struct ep *ep)
 
 static int ep_getname(fid_t fid, void *addr, size_t *len)
 {
-	struct ep *ep = CONTAINER_OF(((struct fid_ep *)fid)->cm, struct ep, cm);
+	struct ep *ep = state_of(fid);
 	struct sockaddr_in in;
 	size_t size = sizeof(in);
 	int ret = ep->base_cm->getname(fid, &in, &size);
@@ -457,7 +494,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 
 static int ep_close(struct fid *fid)
 {
-	struct ep *ep = CONTAINER_OF(fid->ops, struct ep, fid_ops);
+	struct ep *ep = state_of(fid);
 	struct fid_ep *f = ep->fid;
 	int ret;
 
@@ -480,7 +517,7 @@ static int ep_close(struct fid *fid)
 static int endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid,
 		    void *context)
 {
-	struct domain *d = CONTAINER_OF(domain->ops, struct domain, ops);
+	struct domain *d = state_of(domain);
 	struct ep *ep = calloc(1, sizeof(*ep));
 	int ret = d->base_ops->endpoint(domain, base_of(info), fid, context);
 
@@ -488,6 +525,7 @@ static int endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_
 		free(ep);
 		return ret;
 	}
+	state_set(*fid, ep);
 	ep->fid = *fid;
 	ep->domain = d;
 	WRAP(msg);
@@ -528,7 +566,7 @@ static int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 		   void *context)
 {
 	static struct fi_ops_av ops;
-	struct domain *d = CONTAINER_OF(domain->ops, struct domain, ops);
+	struct domain *d = state_of(domain);
 	int ret = d->base_ops->av_open(domain, attr, av, context);
 
 	if (ret)
@@ -552,7 +590,7 @@ struct cq {
 /* Reads come late, and take half of what is there. */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
-	struct cq *cq = CONTAINER_OF(fid->ops, struct cq, ops);
+	struct cq *cq = state_of(fid);
 
 	writes_post(cq->domain, NULL);
 	return one_in(8) ? -FI_EAGAIN : cq->base_ops->read(fid, buf, (count + 1) / 2);
@@ -561,7 +599,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 /* EFA reports what the peer refused as EINVAL: efa_errno.h, to_fi_errno(). */
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
 {
-	struct cq *cq = CONTAINER_OF(fid->ops, struct cq, ops);
+	struct cq *cq = state_of(fid);
 	ssize_t ret = cq->base_ops->readerr(fid, entry, flags);
 
 	if (ret == 1 && entry->flags & FI_RMA && entry->err != FI_ECANCELED) {
@@ -575,7 +613,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
 static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid,
 		   void *context)
 {
-	struct domain *d = CONTAINER_OF(domain->ops, struct domain, ops);
+	struct domain *d = state_of(domain);
 	struct cq *cq;
 	int ret;
 
@@ -585,6 +623,7 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	if (ret)
 		return ret;
 	cq = calloc(1, sizeof(*cq));	/* never freed: a read may still hold it */
+	state_set(*fid, cq);
 	cq->domain = d;
 	cq->base_ops = (*fid)->ops;
 	cq->ops = *cq->base_ops;
@@ -607,6 +646,7 @@ static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	if (ret)
 		return ret;
 	d = calloc(1, sizeof(*d));	/* never freed, as those of a CQ */
+	state_set(*fid, d);
 	STAILQ_INIT(&d->writes);
 	d->base_ops = (*fid)->ops;
 	d->ops = *d->base_ops;

@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The conformance suite, and the two-process tests that depend on the fabric (PAIR_PROGRAMS), over a
-# fabric with the attributes, limits and manners of EFA. Exits with 77 if libfabric lacks sockets,
-# which it is made of.
+# fabric with the attributes, limits and manners of EFA; and random operations, some of which fail
+# (faults.c). Exits with 77 if libfabric lacks sockets, which the fabric is made of.
 
-export LD_PRELOAD="${top_builddir:=.}/test/chaos/.libs/efa.so"
-case $LD_PRELOAD in
-/*) ;;
-*) LD_PRELOAD=$PWD/$LD_PRELOAD ;;
-esac
-[ -e "$LD_PRELOAD" ] || { echo "1..0 # SKIP $LD_PRELOAD is not built"; exit 77; }
+libraries=$(cd "${top_builddir:=.}/test/chaos/.libs" && pwd) && [ -e "$libraries/efa.so" ] ||
+	{ echo "1..0 # SKIP efa.so is not built"; exit 77; }
+export LD_PRELOAD="$libraries/efa.so"
 export PAIR_PROGRAMS="${PAIR_PROGRAMS:-connect disconnect data rdma errors rmr memory invalidate
 	srq datagram mixed}"
 status=0
 for suite in conform pair; do
 	"${top_srcdir:-.}/test/$suite/fabric.sh" efa || status=$?
+done
+export LD_PRELOAD="$libraries/faults.so:$libraries/efa.so" DAT_TEST_IA=ofi-efa DAT_TEST_WARM=1
+export DAT_CHAOS=seed=1,open=32,error=8,stall=1000
+for version in 1 2; do
+	"$top_builddir/test/chaos/random$version" || status=$?
 done
 exit $status

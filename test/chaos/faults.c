@@ -191,6 +191,7 @@ struct head {
 	_Atomic int left;	      /* calls that are still to have a fault */
 	_Atomic int64_t until;	      /* calls before this time have a fault */
 	_Atomic bool spares_receives; /* of operations of an endpoint */
+	bool of_connection;	      /* of an endpoint's connection management */
 	/* of a completion queue: */
 	bool has_fd;
 	size_t entry_size;
@@ -451,6 +452,7 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	if (WRAP(ep, atomic))
 		ep->atomic->writemsg = atomic_writemsg;
 	if (WRAP(ep, cm)) {
+		HEAD(ep->cm)->of_connection = info->ep_attr->type == FI_EP_MSG;
 		ep->cm->accept = cm_accept;
 		ep->cm->connect = cm_connect;
 	}
@@ -522,7 +524,7 @@ static bool becomes_error(struct fid_cq *cq, const struct fi_cq_msg_entry *entry
 	pthread_mutex_lock(&notes_lock);
 	ep = noted(entry->op_context);
 	head->has_error = ep && strikes(ERROR);
-	if (head->has_error && ep->cm && draw(2))
+	if (head->has_error && ep->cm && HEAD(ep->cm)->of_connection && draw(2))
 		fi_shutdown(ep, 0);
 	pthread_mutex_unlock(&notes_lock);
 	head->error = (struct fi_cq_err_entry){
@@ -852,12 +854,17 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
 
 typedef int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
-/* libfabric's own function: the provider that loads it keeps its symbols to itself. */
+/* That of efa.c, if it is loaded behind this library, or libfabric's own. */
 static fabric_open *base_fabric(void)
 {
-	void *libfabric = dlopen("libfabric.so.1", RTLD_LAZY);
-	fabric_open *open = libfabric ? (fabric_open *)dlsym(libfabric, "fi_fabric") : NULL;
+	fabric_open *open = (fabric_open *)dlsym(RTLD_NEXT, "fi_fabric");
+	void *libfabric;
 
+	if (open)
+		return open;
+	/* the program's own, because the provider keeps the symbols of its libraries to itself */
+	libfabric = dlopen("libfabric.so.1", RTLD_LAZY);
+	open = libfabric ? (fabric_open *)dlsym(libfabric, "fi_fabric") : NULL;
 	if (!open)
 		abort();
 	return open;
