@@ -30,23 +30,24 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
 	struct dreg_handle evd, known, obj;
 	DAT_EP_HANDLE ep;
+	bool made;
 
 	if (!dreg_handle_live(evd_handle, DAT_HANDLE_TYPE_EVD, &evd))
 		return DAT_SUCCESS;
+	ep = cr_ep(evd.provider, cr);
+	made = ep != DAT_HANDLE_NULL && !dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known);
 	obj = evd;
 	obj.kind = DAT_HANDLE_TYPE_CR;
 	obj.flags &= DREG_EXTENSIONS;
+	obj.flags |= made ? DREG_HAS_EP : 0;
 	if (dreg_handle_add(cr, &obj)) {
 		dreg_log(DREG_LOG_ERROR, "out of memory: a connection request is lost");
 		return DAT_SUCCESS;
 	}
 
-	ep = cr_ep(evd.provider, cr);
-	if (ep == DAT_HANDLE_NULL || dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known))
-		return DAT_SUCCESS;
 	obj.kind = DAT_HANDLE_TYPE_EP;
-	obj.flags |= DREG_PROVIDER_MADE;
-	if (dreg_handle_add(ep, &obj))
+	obj.flags &= DREG_EXTENSIONS;
+	if (made && dreg_handle_add(ep, &obj))
 		dreg_log(DREG_LOG_ERROR, "out of memory: an endpoint is lost");
 	return DAT_SUCCESS;
 }
@@ -124,11 +125,13 @@ struct refused {
 static struct refused refuse_prepare(const struct dreg_handle *cr, DAT_CR_HANDLE cr_handle)
 {
 	struct refused r = { .cr = cr_handle, .cr_serial = cr->serial };
-	DAT_EP_HANDLE ep = cr_ep(cr->provider, cr_handle);
+	DAT_EP_HANDLE ep;
 	struct dreg_handle known;
 
-	if (dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known) &&
-	    known.flags & DREG_PROVIDER_MADE) {
+	if (!(cr->flags & DREG_HAS_EP))
+		return r;
+	ep = cr_ep(cr->provider, cr_handle);
+	if (dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known)) {
 		r.ep = ep;
 		r.ep_serial = known.serial;
 	}

@@ -31,7 +31,7 @@ struct dreg_handle {
 
 /* Flags. A child object inherits DREG_EXTENSIONS. */
 #define DREG_EXTENSIONS		0x1u	/* the IA supports dat_extension_op() */
-#define DREG_PROVIDER_MADE	0x2u	/* an EP that the provider created for a CR */
+#define DREG_HAS_EP		0x2u	/* a CR that the provider created an EP for */
 #define DREG_TAKES_REQUESTS	0x4u	/* an EVD that may deliver connection requests */
 
 /*

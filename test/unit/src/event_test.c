@@ -221,7 +221,8 @@ Test(event, ep_of_a_cr_is_the_providers)
 	cr_expect_eq(take(), DAT_SUCCESS);
 	cr_expect_eq(found(EP).kind, DAT_HANDLE_TYPE_EP);
 	cr_expect_eq(found(EP).owner, IA);
-	cr_expect_eq(found(EP).flags, DREG_EXTENSIONS | DREG_PROVIDER_MADE);
+	cr_expect_eq(found(EP).flags, DREG_EXTENSIONS);
+	cr_expect_eq(found(CR).flags, DREG_EXTENSIONS | DREG_HAS_EP);
 }
 
 Test(event, only_the_ep_is_asked_for)
@@ -289,6 +290,16 @@ Test(event, accept_refuses_an_ep_that_is_none)
 	cr_expect_eq(dat_cr_accept(CR, EVD, 0, NULL), DREG_BAD_HANDLE(EP));
 	cr_expect_eq(calls, 0);
 	cr_expect(is_live(CR));
+}
+
+/* An EP that came with a request is the program's from then on, which may reserve it in an RSP. */
+Test(event, an_accepted_ep_stays_when_a_later_request_to_it_is_rejected)
+{
+	arrive(EP);
+	cr_assert_eq(dat_cr_accept(CR, DAT_HANDLE_NULL, 0, NULL), DAT_SUCCESS);
+	arrive(EP);
+	cr_expect_eq(REJECT(CR), DAT_SUCCESS);
+	cr_expect(is_live(EP));
 }
 
 Test(event, accepted_cr_is_refused)

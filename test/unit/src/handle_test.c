@@ -67,7 +67,7 @@ Test(handle, entry_is_returned_as_added)
 		.provider = &other_provider,
 		.owner = nth(7),
 		.kind = DAT_HANDLE_TYPE_SRQ,
-		.flags = DREG_PROVIDER_MADE,
+		.flags = DREG_HAS_EP,
 	};
 	struct dreg_handle out;
 
@@ -75,7 +75,7 @@ Test(handle, entry_is_returned_as_added)
 	cr_assert(dreg_handle_live(nth(1), DAT_HANDLE_TYPE_SRQ, &out));
 	cr_expect_eq(out.provider, &other_provider);
 	cr_expect_eq(out.owner, nth(7));
-	cr_expect_eq(out.flags, DREG_PROVIDER_MADE);
+	cr_expect_eq(out.flags, DREG_HAS_EP);
 	cr_expect_eq(provider_of(nth(1), DAT_HANDLE_TYPE_SRQ), &other_provider);
 }
 

@@ -144,7 +144,7 @@ static void set_up(void)
 	enter(CONN, DAT_HANDLE_TYPE_EVD, &table, IA, 0);
 	enter(SRQ, DAT_HANDLE_TYPE_SRQ, &table, IA, 0);
 	enter(LMR, DAT_HANDLE_TYPE_LMR, &table, IA, 0);
-	enter(EP, DAT_HANDLE_TYPE_EP, &table, IA, DREG_EXTENSIONS | DREG_PROVIDER_MADE);
+	enter(EP, DAT_HANDLE_TYPE_EP, &table, IA, DREG_EXTENSIONS | DREG_HAS_EP);
 }
 
 TestSuite(object, .init = set_up);
@@ -225,7 +225,7 @@ Test(object, child_does_not_inherit_provider_made)
 {
 	DAT_RMR_HANDLE rmr;
 
-	enter(PZ, DAT_HANDLE_TYPE_PZ, &table, IA, DREG_PROVIDER_MADE);
+	enter(PZ, DAT_HANDLE_TYPE_PZ, &table, IA, DREG_HAS_EP);
 	cr_expect_eq(dat_rmr_create(PZ, &rmr), DAT_SUCCESS);
 	cr_expect_eq(found(NEW).flags, 0);
 }
