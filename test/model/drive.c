@@ -1252,7 +1252,7 @@ static void compare(const struct call *c, const struct outcome *o, DAT_RETURN re
 static void call_make(const struct call *c)
 {
 	static struct model before;
-	const bool may_undo = c->op >= EP_MODIFY || c->op == EVD_RESIZE;
+	const bool may_undo = c->op >= RMR_BIND || c->op == EVD_RESIZE;
 	struct result r = { 0 };
 	struct outcome o;
 	DAT_RETURN ret;
