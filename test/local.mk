@@ -3,12 +3,14 @@
 ABI_TESTS += \
 	test/abi/symbols.sh \
 	test/man.sh \
+	contrib/check-docs \
 	contrib/check-layers \
 	contrib/check-words
 
 SLOW_TESTS += test/bench.sh test/install.sh
 
 EXTRA_DIST += \
+	contrib/check-docs \
 	contrib/check-layers \
 	contrib/check-words \
 	test/alternate \
