@@ -303,11 +303,6 @@ static struct dofi_rdm_peer *peer_find(const struct dofi_rdm *rdm, const void *a
 	return NULL;
 }
 
-bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t len)
-{
-	return peer_find(rdm, address, len);
-}
-
 static int tables_add(struct dofi_rdm *rdm, struct dofi_rdm_peer *peer)
 {
 	const uint32_t hash = dofi_hash(peer->address, peer->len);

@@ -130,9 +130,6 @@ int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_
  */
 void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t peer, bool removable);
 
-/* Returns whether the peer has an entry already, so that adding it needs none. */
-bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t len);
-
 /*
  * Returns how many more peers should be added. Half of the fabric's entries stay free for peers
  * that it adds by itself: shm (1.19 and newer) makes an entry for a removed peer if the peer's

@@ -86,7 +86,6 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	struct rdm_conn *conn = rdm_conn_of(ep);
 
 	dofi_ep_assert_locked(conn->ep);
-	dofi_ep_assert_locked(conn->ep);
 	switch (dto->kind) {
 	case DOFI_DTO_RECV:
 		return 0;	/* messages are matched with it as they arrive */

@@ -30,10 +30,8 @@ static struct dofi_dto *buffer_take(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_dto *dto = dofi_srq_receive(ep);
 
-	if (!dto) {
-		ep->srq_user.asked = false;
+	if (!dto)
 		dofi_srq_leave(ep->srq, &ep->srq_user);
-	}
 	return dto;
 }
 
