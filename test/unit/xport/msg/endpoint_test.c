@@ -8,6 +8,7 @@
 #include "xport/msg/frame.h"
 
 #include <arpa/inet.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 TestSuite(msg_endpoint, .init = init, .fini = xport_fini);
@@ -332,4 +333,48 @@ Test(msg_endpoint_end, the_end_finds_what_a_silent_shard_completed)
 	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* Opens a socket, and sets *@peer to the other end, which stays open. */
+static int socket_open(int *peer)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	socklen_t len = sizeof(in);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&in, sizeof(in)), 0);
+	cr_assert_eq(listen(listener, 1), 0);
+	cr_assert_eq(getsockname(listener, (struct sockaddr *)&in, &len), 0);
+	cr_assert_eq(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	*peer = accept(listener, NULL, NULL);
+	cr_assert(*peer >= 0);
+	close(listener);
+	return fd;
+}
+
+static void socket_give(void *fd)
+{
+	inside()->watch.fd = *(int *)fd;
+}
+
+Test(msg_endpoint_end, a_graceful_end_does_not_wait_for_the_socket_of_an_earlier_connection)
+{
+	int peer, fd = socket_open(&peer);
+
+	dofi_progress_call(&ia->progress, socket_give, &fd);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	quiesce();
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECT_PENDING);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(dofi_ep_reset(ep));
+	make_established();
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	close(fd);
+	close(peer);
 }
