@@ -68,26 +68,30 @@ static void set_closing(bool closing)
 	dofi_mutex_unlock(&e->lock);
 }
 
-/* A program that polls its memory may end the connection before the ACK can be sent. */
-Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
+/* While the fabric takes nothing, the peer's endpoint seems to be closed. */
+static void fabric_takes(bool takes)
 {
 	static const _Atomic uint64_t none;
 	struct rdm_conn *conn = rdm_conn_of(ep);
+
+	dofi_ep_lock(conn->ep);
+	conn->peer_here = takes ? NULL : &none;
+	dofi_ep_unlock(conn->ep);
+}
+
+/* A program that polls its memory may end the connection before the ACK can be sent. */
+Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
+{
 	const struct dofi_use use = use_of(big, 100);
 
-	/* the fabric takes nothing: the peer's endpoint seems to be closed */
-	dofi_ep_lock(conn->ep);
-	conn->peer_here = &none;
-	dofi_ep_unlock(conn->ep);
+	fabric_takes(false);
 	ask(RDM_FRAME_WRITE, &use, 0);
 	while (!owes())
 		dofi_progress_wake(&ia->progress);
 	cr_expect(!memcmp(big, theirs, 100));
 	set_closing(true);
-	dofi_ep_lock(conn->ep);
-	conn->peer_here = NULL;
-	dofi_ep_unlock(conn->ep);
-	dofi_cq_drain(conn->ep->cq);
+	fabric_takes(true);
+	dofi_cq_drain(((struct dofi_ep *)ep)->cq);
 	answered(peer.sent, RDM_OK);
 	cr_expect(!owes());
 	set_closing(false);
@@ -388,4 +392,27 @@ Test(rdm_target_sockets, what_the_fabric_does_is_not_done_by_frames)
 	ask(RDM_FRAME_READ, &use, 0);
 	cr_expect_eq(answered(peer.sent, RDM_NO_ACCESS)->frame.data_size, 0);
 	cr_expect(all_zero(big, sizeof(big)));
+}
+
+static void disconnect_and_take(void *arg)
+{
+	(void)arg;
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	fabric_takes(true);
+}
+
+/* This thread reads no CQ before the BYE, so that the end alone can send the answer. */
+Test(rdm_target_sockets, a_disconnect_sends_an_answer_that_the_fabric_did_not_take_before)
+{
+	const struct dofi_use use = use_of(big, 100);
+
+	fabric_takes(false);
+	ask(RDM_FRAME_WRITE, &use, 0);
+	while (!owes())
+		dofi_progress_wake(&ia->progress);
+	dofi_progress_call(&ia->progress, disconnect_and_take, NULL);
+	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+	cr_assert_eq(peer.received.last_frame, peer.seen + 1);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_ACK)->frame.key, RDM_NO_ACCESS);
+	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
