@@ -163,6 +163,18 @@ Test(rdm_op_copy, is_apart_from_the_others)
 	put_all(second_ep, 1);
 }
 
+Test(rdm_op_copy, a_short_frame_that_the_fabric_does_not_inject_is_sent_from_a_copy,
+     .init = rdm_init)
+{
+	ia->fabric.info->tx_attr->inject_size = RDM_FRAME_FULL + 100;
+	cr_assert(ia->fabric.frame_size <= RDM_INJECT_MAX);
+	couple();
+	memset(big, 7, 2000);
+	post_send(ep, 2000, 1);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 1);
+	cr_expect(!memcmp(peer_take(&peer, RDM_FRAME_SEND)->data, big, 2000));
+}
+
 Test(rdm_op_copy, a_copy_that_is_lost_ends_its_connection)
 {
 	take_all(ep, true);
