@@ -134,6 +134,45 @@ Test(rdm_rndv, parts_make_a_message)
 	cr_expect(!memcmp(big, theirs, 5000) && all_zero(big + 5000, 1000));
 }
 
+static void fabric_takes(bool takes)
+{
+	static const _Atomic uint64_t none;
+	struct rdm_conn *conn = rdm_conn_of(ep);
+
+	dofi_ep_lock(conn->ep);
+	conn->peer_here = takes ? NULL : &none;
+	dofi_ep_unlock(conn->ep);
+	dofi_cq_drain(conn->ep->cq);
+}
+
+static bool has_pending(void)
+{
+	struct rdm_conn *conn = rdm_conn_of(ep);
+	bool has;
+
+	dofi_ep_lock(conn->ep);
+	has = conn->n_pending;
+	dofi_ep_unlock(conn->ep);
+	return has;
+}
+
+Test(rdm_rndv, an_announced_message_keeps_its_receive_while_the_answer_is_not_taken)
+{
+	receive(0, 100, 1);
+	receive(100, 100, 2);
+	fabric_takes(false);
+	announce_parts(7, 10);
+	while (!has_pending())
+		dofi_progress_wake(&ia->progress);
+	fabric_takes(false);
+	fabric_takes(true);
+	is_cleared(7);
+	part(0, 10);
+	got(1, 10);
+	say("next", 4);
+	got(2, 4);
+}
+
 /* The DATA at @at with @size bytes does not fit the message of 100 bytes that is in progress. */
 static void no_part(uint64_t at, size_t size)
 {
@@ -325,6 +364,43 @@ Test(rdm_rndv_apart, a_long_message_goes_in_parts)
 	}
 	cr_expect(n == BIG && !memcmp(came, big, BIG));
 	done(1);
+}
+
+static void clear_to_send(uint32_t number)
+{
+	struct rdm_frame f = about(RDM_FRAME_CTS, number);
+
+	f.value[0] = number;
+	peer_send(&peer, &f, NULL, 0);
+}
+
+/* All @length bytes of message @number arrive, and no frame of another message before. */
+static void parts_come(uint32_t number, size_t length)
+{
+	const struct peer_frame *f;
+	size_t n;
+
+	for (n = 0; n < length; n += f->frame.data_size) {
+		f = peer_take(&peer, RDM_FRAME_DATA);
+		cr_assert(f->frame.number == number && f->frame.addr == n && f->frame.data_size);
+	}
+}
+
+Test(rdm_rndv_apart, a_message_without_a_clear_to_send_waits_while_a_later_one_is_sent)
+{
+	uint32_t first, second;
+
+	post_send(0, BIG / 2, 1);
+	post_send(0, BIG / 2, 2);
+	first = peer_take(&peer, RDM_FRAME_RTS)->frame.number;
+	second = peer_take(&peer, RDM_FRAME_RTS)->frame.number;
+	clear_to_send(second);
+	parts_come(second, BIG / 2);
+	cr_expect(peer_has_none(&peer) && event_none(evd));
+	clear_to_send(first);
+	parts_come(first, BIG / 2);
+	done(1);
+	done(2);
 }
 
 Test(rdm_rndv_apart, a_second_clear_to_send_breaks_the_connection)
