@@ -199,8 +199,7 @@ void rdm_pz_remove(struct rdm_conn *conn)
 
 	here_leave(conn);
 	dofi_mutex_lock(&cq->lock);
-	if (slot < rpz->n_conns && rpz->conn[slot] == conn)
-		rpz->conn[slot] = NULL;
+	rpz->conn[slot] = NULL;
 	if (conn->ring)
 		dofi_rings_remove(rpz->rings, conn->ring);
 	rdm_ops_abandon(conn);
