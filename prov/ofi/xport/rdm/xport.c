@@ -61,11 +61,7 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 /* Peers send wakeups while the doorbells mark this process as sleeping. */
 static bool rings_rest(struct dofi_progress *p)
 {
-	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
-
-	if (!ria)
-		return false;
-	rdm_rings_rest(ria);
+	rdm_rings_rest(rdm_ia_of(dofi_ia_of(p)));
 	return true;
 }
 
