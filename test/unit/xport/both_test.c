@@ -191,6 +191,20 @@ Test(both, queues_are_fed_from_where_their_endpoints_are)
 	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, remote_cq());
 }
 
+Test(both, a_freed_pz_closes_its_domain_of_rings)
+{
+	const struct dofi_pz *of = pz;
+
+	pair_connect(active, passive);
+	cr_assert(of->local.fid);
+	disconnect();
+	succeed(dofi_ep_free(active));
+	succeed(dofi_ep_free(passive));
+	succeed(dofi_lmr_free(lmr));
+	succeed(dofi_pz_free(pz));
+	cr_expect(!of->local.fid);
+}
+
 Test(both, a_key_is_for_both)
 {
 	const struct dofi_lmr *inner = lmr;
