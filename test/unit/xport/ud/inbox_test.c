@@ -587,6 +587,31 @@ Test(xport_ud_inbox, is_used_beside_the_net)
 	ud_works(&ud_near, by_net[0], &ud_far, 50);
 }
 
+/* The net takes sends from now on. No other sweep comes before that of the close. */
+static void take_and_close(void *arg)
+{
+	(void)arg;
+	ud_fault.ret = 0;
+	succeed(dofi_pz_free(ud_near.pz));
+}
+
+Test(xport_ud_inbox, a_pz_with_inboxes_sends_what_waits_for_the_net_before_it_is_closed)
+{
+	name_take();
+	meet();
+	both_work();
+	name_return();
+	ud_recv(&ud_far, 0, 64, 1);
+	ud_fault_open();
+	ud_fault.ret = -FI_EAGAIN;
+	ud_send(&ud_near, near_ah, &ud_far, 0, 1, 2);
+	ud_sent_one(&ud_near, 2);
+	succeed(dofi_ep_free(ud_near.ep));
+	succeed(dofi_lmr_free(ud_near.lmr));
+	dofi_progress_call(&ia->progress, take_and_close, NULL);
+	ud_received(&ud_far, 1, 1);
+}
+
 /* The IA has rings alone */
 
 static void remove_net(void *arg)
