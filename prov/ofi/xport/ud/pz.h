@@ -15,7 +15,7 @@ int ud_pz_open_net(struct ud_pz *upz);
 /* dofi_datagrams.pz_close. Waits up to UD_PATIENCE_NS until the fabric has all copies. */
 void ud_pz_close(struct dofi_pz *pz);
 
-/* Gives @uep a number, by which datagrams find it. 0 or -ENOMEM. */
+/* Gives @uep a free number, by which datagrams find it. 0, -ENOMEM or -ENOSPC. */
 int ud_pz_add(struct ud_pz *upz, struct ud_ep *uep);
 /* Hides @uep from datagrams and sweeps. */
 void ud_pz_remove(struct ud_ep *uep);

@@ -6,6 +6,7 @@
 #include "nomem.h"
 #include "xport/rdm/endpoint.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 TestSuite(xport_ud_pz, .init = ud_init, .fini = ud_fini, .timeout = 60);
@@ -144,6 +145,44 @@ Test(xport_ud_pz, gives_each_ep_a_number)
 	ud_works(&ud_near, ah, &many[3], 99);
 	ud_works(&ud_near, ah, &many[N - 1], 99);
 	cr_expect_eq(ud_part(&ud_far)->net.n_eps, 64);
+}
+
+/* Exchanges the table of far for @arg. */
+static void table_exchange(void *arg)
+{
+	struct ud_way *way = ud_first_way(ud_part(&ud_far)), *other = arg;
+	struct ud_ep **ep = way->ep;
+	const uint32_t n = way->n_eps;
+
+	dofi_mutex_lock(&way->domain->cq.lock);
+	way->ep = other->ep;
+	way->n_eps = other->n_eps;
+	dofi_mutex_unlock(&way->domain->cq.lock);
+	other->ep = ep;
+	other->n_eps = n;
+}
+
+static void add_to_full_table(void *arg)
+{
+	struct ud_ep uep = { .upz = ud_part(&ud_far) };
+
+	table_exchange(arg);
+	cr_expect_eq(ud_pz_add(uep.upz, &uep), -ENOSPC);
+}
+
+Test(xport_ud_pz, without_a_free_number_an_ep_lacks_resources)
+{
+	static struct ud_ep *used[UD_EP_SLOTS];
+	struct ud_way full = { .ep = used, .n_eps = UD_EP_SLOTS };
+	DAT_EP_HANDLE ep;
+	unsigned i;
+
+	for (i = 0; i < UD_EP_SLOTS; i++)
+		used[i] = ud_ep_of(ud_far.ep);
+	dofi_progress_call(&ia->progress, add_to_full_table, &full);
+	expect_type(ud_ep_try(ud_far.pz, ud_far.evd, &ep), DAT_INSUFFICIENT_RESOURCES);
+	dofi_progress_call(&ia->progress, table_exchange, &full);
+	succeed(ud_ep_try(ud_far.pz, ud_far.evd, &ep));
 }
 
 /* A late datagram must not find the next EP of the slot. */
