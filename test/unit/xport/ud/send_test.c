@@ -404,6 +404,19 @@ Test(xport_ud_send, a_send_that_fails_while_it_waits_is_dropped)
 	ud_works(&ud_near, far_ah, &ud_far, 10);
 }
 
+Test(xport_ud_send, a_send_that_is_not_injected_and_fails_is_counted)
+{
+	struct ud_pz *upz = ud_part(&ud_near);
+
+	dofi_mutex_lock(&upz->lock);
+	upz->inject = UD_FRAME_HEADER + 10;
+	dofi_mutex_unlock(&upz->lock);
+	refuse(NULL, -FI_EIO);
+	ud_send(&ud_near, far_ah, &ud_far, 0, 11, 1);
+	ud_sent_one(&ud_near, 1);
+	cr_expect_eq(ia->count.dropped_sends, 1);
+}
+
 struct done_call {
 	struct ud_send *copy;
 	int err;
@@ -419,19 +432,27 @@ static void done_on_thread(void *arg)
 	dofi_mutex_unlock(&upz->net.domain->cq.lock);
 }
 
-/* Takes a free copy as if the fabric had it, and completes it. */
+/* Takes a free copy as if the fabric had it. */
+static struct ud_send *copy_take(void)
+{
+	struct ud_pz *upz = ud_part(&ud_near);
+	struct ud_send *copy;
+
+	dofi_mutex_lock(&upz->lock);
+	copy = STAILQ_FIRST(&upz->free);
+	STAILQ_REMOVE_HEAD(&upz->free, link);
+	copy->peer = far_ah;
+	far_ah->in_flight++;
+	dofi_mutex_unlock(&upz->lock);
+	cr_expect(ud_is_copy(upz, &copy->buffer));
+	return copy;
+}
+
 static void complete_copy(int err)
 {
 	struct ud_pz *upz = ud_part(&ud_near);
-	struct done_call call = { .err = err };
+	struct done_call call = { copy_take(), err };
 
-	dofi_mutex_lock(&upz->lock);
-	call.copy = STAILQ_FIRST(&upz->free);
-	STAILQ_REMOVE_HEAD(&upz->free, link);
-	call.copy->peer = far_ah;
-	far_ah->in_flight++;
-	dofi_mutex_unlock(&upz->lock);
-	cr_expect(ud_is_copy(upz, &call.copy->buffer));
 	dofi_progress_call(&ia->progress, done_on_thread, &call);
 	cr_expect_eq(STAILQ_FIRST(&upz->free), call.copy);
 	cr_expect_eq(far_ah->in_flight, 0);
@@ -495,6 +516,16 @@ Test(xport_ud_send, is_dropped_beyond_its_address_handle)
 	ud_make_patience_end(far_ah);
 	ud_counts(&ud_near, &ia->count.dropped_sends, 1);
 	ud_sweep(&ud_near);
+	cr_expect(!in_table(far_ah));
+}
+
+Test(xport_ud_send, an_address_handle_is_removed_when_the_fabric_has_sent_its_last_copy)
+{
+	struct done_call call = { .copy = copy_take() };
+
+	ud_put(far_ah);
+	cr_expect(in_table(far_ah));
+	dofi_progress_call(&ia->progress, done_on_thread, &call);
 	cr_expect(!in_table(far_ah));
 }
 
