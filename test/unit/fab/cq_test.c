@@ -3,7 +3,12 @@
 
 #include "fab/cq_one.h"
 
+#include "base/log.h"
+#include "capture.h"
+#include "nomem.h"
+
 #include <errno.h>
+#include <string.h>
 
 TestSuite(cq, .init = init);
 TestSuite(cq_shards, .init = init_shards);
@@ -114,6 +119,20 @@ Test(cq_shards, without_another_they_share)
 	cr_expect_eq(delivered, 1);
 	fake.fault.cq_open = 0;
 	cr_expect(dofi_cq_enter_shard(&cq) != &cq.first, "now there is one");
+}
+
+Test(cq_shards, without_memory_for_another_they_share_and_the_reason_is_logged)
+{
+	struct capture capture;
+	const char *log;
+
+	dofi_log_max = DOFI_INFO;
+	capture_begin(&capture);
+	nomem_after(0);
+	cr_expect(dofi_cq_enter_shard(&cq) == &cq.first);
+	cr_expect(nomem_failed());
+	log = capture_end(&capture);
+	cr_expect(strstr(log, "share a completion queue: Cannot allocate memory"), "%s", log);
 }
 
 Test(cq_shards, a_shard_without_a_usable_descriptor_is_closed)
