@@ -475,6 +475,17 @@ Test(rdm, frames_begin_at_a_cache_line)
 	dofi_rdm_close(&rdm);
 }
 
+Test(rdm, buffers_of_a_frame_with_one_byte_more_than_lines_do_not_overlap)
+{
+	int i;
+
+	choice.frame_size = 10 * 64 + 1;
+	open_rdm();
+	for (i = 1; i < BUFFERS; i++)
+		cr_expect(rdm.buffer[i - 1].data + choice.frame_size <= rdm.buffer[i].data);
+	dofi_rdm_close(&rdm);
+}
+
 static void fails(int *step)
 {
 	*step = -FI_EIO;
@@ -536,6 +547,30 @@ Test(rdm, a_socket_address_is_one_of_its_own_kind)
 	in.sin_family = AF_UNIX;
 	cr_expect_eq(add(&in, sizeof(in)), -EINVAL);
 	cr_expect_eq(inserted, 1);
+	dofi_rdm_close(&rdm);
+}
+
+Test(rdm, an_ipv6_address_is_one_of_its_own_kind)
+{
+	struct sockaddr_in in = own_address;
+
+	choice.info->addr_format = FI_SOCKADDR_IN6;
+	open_rdm();
+	cr_expect_eq(add(&in, sizeof(in)), 0);
+	in.sin_family = AF_UNIX;
+	cr_expect_eq(add(&in, sizeof(in)), -EINVAL);
+	dofi_rdm_close(&rdm);
+}
+
+Test(rdm, an_address_that_is_no_socket_address_has_any_bytes)
+{
+	struct sockaddr_in in = own_address;
+
+	choice.info->addr_format = FI_ADDR_PSMX2;
+	open_rdm();
+	in.sin_family = AF_UNIX;
+	cr_expect_eq(add(&in, sizeof(in)), 0);
+	cr_expect_eq(add(&in, sizeof(in) - 1), -EINVAL);
 	dofi_rdm_close(&rdm);
 }
 
