@@ -127,6 +127,7 @@ test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \
 	-Wl,--wrap=ioctl -Wl,--wrap=getsockopt -Wl,--wrap=getaddrinfo \
+	-Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs \
 	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=process_vm_readv -Wl,--wrap=process_vm_writev \
 	$(nomem_ldflags)
 test_unit_fab_test_LDADD = test/unit/libplain.la libdofi_core.la

@@ -8,9 +8,12 @@
 
 #include "fab/tree.h"
 
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,26 @@ static char why[160];
 static void put(const char *path, const char *text)
 {
 	tree_put(sysfs, path, text);
+}
+
+/* The interfaces, by the linker's --wrap */
+
+static struct ifaddrs *interfaces;	/* NULL: those of this machine */
+
+int __real_getifaddrs(struct ifaddrs **list);
+int __wrap_getifaddrs(struct ifaddrs **list);
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+	*list = interfaces;
+	return interfaces ? 0 : __real_getifaddrs(list);
+}
+
+void __real_freeifaddrs(struct ifaddrs *list);
+void __wrap_freeifaddrs(struct ifaddrs *list);
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+	if (list != interfaces)
+		__real_freeifaddrs(list);
 }
 
 /* A device with two ports; the second has the address of the loopback interface. */
@@ -69,6 +92,22 @@ Test(named, interface_gives_its_address)
 {
 	cr_expect_eq(find("lo 0"), 0, "%s", why);
 	expect("", "", "127.0.0.1");
+}
+
+Test(named, interface_gives_its_ipv4_address_behind_others)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct ifaddrs last = { .ifa_name = "ib7", .ifa_addr = (struct sockaddr *)&in };
+	struct ifaddrs second = {
+		.ifa_name = "ib7", .ifa_addr = (struct sockaddr *)&in6, .ifa_next = &last,
+	};
+	struct ifaddrs first = { .ifa_name = "ib7", .ifa_next = &second };	/* no address */
+
+	in.sin_addr.s_addr = htonl(0x0a000001);
+	interfaces = &first;
+	cr_expect_eq(find("ib7 0"), 0, "%s", why);
+	expect("", "", "10.0.0.1");
 }
 
 Test(named, address_in_place_of_an_interface)
