@@ -3,6 +3,8 @@
 
 #include "fab/offer.h"
 
+#include "nomem.h"
+
 #include <stdio.h>
 
 TestSuite(query, .fini = done);
@@ -564,6 +566,63 @@ Test(query, the_reason_for_no_fabric_is_logged)
 		cr_expect_eq(!!strstr(capture.text, "error: no usable fabric: "),
 			     reasons[i].is_error, "%s", capture.text);
 	}
+}
+
+Test(query, without_a_requested_kind_of_endpoint_the_kind_is_no_reason)
+{
+	offer_rdm("tcp");
+	cr_expect_eq(choose("domain=ib9"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "domain=ib9: the domains of"), "%s", capture.text);
+}
+
+Test(query, a_kind_of_endpoint_is_no_reason_where_the_other_kind_is_missing_too)
+{
+	offer("tcp", "10.0.0.1")->ep_attr->type = FI_EP_DGRAM;
+	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "no provider of libfabric"), "%s", capture.text);
+}
+
+/* The next allocation after a list of the providers fails. */
+static int getinfo_without_memory(const char *node, uint64_t flags, const struct fi_info *hints,
+				  struct fi_info **info)
+{
+	const int ret = getinfo_of(node, flags, hints, info);
+
+	if (!hints)
+		nomem_after(0);
+	return ret;
+}
+
+Test(query, a_provider_that_memory_is_too_short_to_ask_counts_as_without_a_device)
+{
+	offer("tcp", "10.0.0.1");
+	fake.getinfo = getinfo_without_memory;
+	cr_expect(choose("provider=verbs") < 0);
+	cr_expect(nomem_failed());
+	cr_expect(strstr(capture.text, "provider=verbs finds no device"), "%s", capture.text);
+}
+
+/* Leaves bytes on the stack, as any call may. */
+static __attribute__((noinline)) int getinfo_with_garbage(const char *node, uint64_t flags,
+							  const struct fi_info *hints,
+							  struct fi_info **info)
+{
+	volatile char bytes[4096];
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = 'x';
+	return getinfo_of(node, flags, hints, info);
+}
+
+Test(query, the_reason_names_the_providers_and_nothing_else)
+{
+	offer("tcp", "10.0.0.1");
+	fake.getinfo = getinfo_with_garbage;
+	fake.version = FI_VERSION(1, 17);
+	cr_expect_eq(choose("provider=tpc"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "has no such provider, but verbs tcp\n"), "%s",
+		  capture.text);
 }
 
 /* Returns whether choosing with ia_params @text fails for net, with @setting of the user. */
