@@ -393,6 +393,35 @@ Test(shared_eq, is_not_read_while_it_is_empty)
 	end_polling(thread);
 }
 
+/* Serves the queues at times of the test. Tries again if the queue is watched. */
+static void serve_call(void *arg)
+{
+	const int64_t due = progress.eq.due_at;
+	unsigned trywaits = fake.trywaits;
+
+	*(bool *)arg = !progress.eq.watched;
+	if (progress.eq.watched)
+		return;
+	dofi_eqs_serve(&progress, due - 1);
+	cr_expect_eq(fake.trywaits, trywaits, "before it is due");
+	dofi_eqs_serve(&progress, due);
+	cr_expect_eq(fake.trywaits, trywaits + 1);
+	dofi_eqs_serve(&progress, due);
+	cr_expect_eq(fake.trywaits, trywaits + 1, "it was checked");
+	dofi_eqs_serve(&progress, progress.eq.due_at);
+	cr_expect_eq(fake.trywaits, trywaits + 2);
+}
+
+Test(shared_eq, is_checked_by_the_clock_while_it_is_not_watched)
+{
+	bool served = false;
+
+	while (!served) {
+		until_watched(false, true);
+		dofi_progress_call(&progress, serve_call, &served);
+	}
+}
+
 static void await_call(void *arg)
 {
 	(void)arg;
@@ -491,10 +520,14 @@ Test(shared_eq, requests_to_read_cost_nothing_while_it_is_watched)
 {
 	settle();
 	wait_until_idle();
+	hold_thread();
+	rung();
 	dofi_progress_expect(&progress);
 	dofi_progress_probe(&progress);
+	cr_expect_eq(rung(), 0);
 	cr_expect(!progress.eq_wanted);
 	cr_expect(!progress.probe_wanted);
+	sem_post(&release);
 }
 
 Test(shared_eq, an_idle_thread_makes_no_rounds)
