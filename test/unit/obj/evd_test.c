@@ -148,6 +148,17 @@ Test(evd, is_freed_once)
 	expect_type(dofi_evd_free(evd), DAT_INVALID_HANDLE);
 }
 
+/* The other thread has ended the references of the EVD, and not yet its handle. */
+Test(evd, an_evd_that_another_thread_frees_is_no_valid_handle)
+{
+	struct dofi_obj *obj = evd;
+
+	atomic_store(&obj->users, DOFI_OBJ_ENDED);
+	expect_type(dofi_evd_free(evd), DAT_INVALID_HANDLE);
+	atomic_store(&obj->users, 0);
+	succeed(dofi_evd_free(evd));
+}
+
 Test(evd, a_new_one_is_empty_and_switched_on)
 {
 	DAT_EVENT event;

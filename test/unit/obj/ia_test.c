@@ -325,6 +325,13 @@ Test(ia, is_closed_once)
 	expect_handle(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), IA);
 }
 
+/* An open that fails late destroys the IA without a close. */
+Test(ia, an_ia_that_is_destroyed_is_no_valid_handle)
+{
+	dofi_ia_destroy(ia);
+	cr_assert(!dofi_ia_check(ia));
+}
+
 Test(ia, graceful_close_needs_every_kind_gone)
 {
 	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
