@@ -526,12 +526,19 @@ static void peer_leaves(void)
 	dofi_mutex_unlock(&inside()->lock);
 }
 
+/* Completions after an end are given on the progress thread, which closes the EP after the call. */
+static void peer_leaves_before_a_message(void *arg)
+{
+	(void)arg;
+	peer_leaves();
+	short_message('l');
+}
+
 Test(msg_srq, a_message_whose_frame_the_peers_end_overtook_is_received)
 {
 	succeed(post(0));
 	succeed(post(1));
-	peer_leaves();
-	short_message('l');
+	dofi_progress_call(&ia->progress, peer_leaves_before_a_message, NULL);
 	expect_dto(0, DAT_DTO_SUCCESS, 16);
 	cr_expect_eq(memory[0], 'l');
 	cr_expect(!listens());
@@ -539,22 +546,34 @@ Test(msg_srq, a_message_whose_frame_the_peers_end_overtook_is_received)
 	cr_expect_eq(counts().available_dto_count, 1);
 }
 
+static void peer_leaves_before_a_frame(void *arg)
+{
+	(void)arg;
+	peer_leaves();
+	frame_of(LARGE, false, 0);
+}
+
 Test(msg_srq, a_frame_without_its_message_takes_no_buffer_when_the_peer_has_left)
 {
 	succeed(post(0));
-	peer_leaves();
-	frame_of(LARGE, false, 0);
+	dofi_progress_call(&ia->progress, peer_leaves_before_a_frame, NULL);
 	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(counts().available_dto_count, 1);
+}
+
+static void end_before_a_message(void *arg)
+{
+	(void)arg;
+	dofi_mutex_lock(&inside()->lock);
+	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	dofi_mutex_unlock(&inside()->lock);
+	short_message('o');
 }
 
 Test(msg_srq, a_message_that_its_own_end_overtook_is_dropped)
 {
 	succeed(post(0));
-	dofi_mutex_lock(&inside()->lock);
-	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	dofi_mutex_unlock(&inside()->lock);
-	short_message('o');
+	dofi_progress_call(&ia->progress, end_before_a_message, NULL);
 	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(counts().available_dto_count, 1);
 }
