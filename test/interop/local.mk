@@ -17,6 +17,7 @@ EXTRA_DIST += \
 	test/interop/figures.sh \
 	test/interop/figures_datperf.sh \
 	test/interop/lib.sh \
+	test/interop/model.sh \
 	test/interop/rxe.sh
 
 # Needs a device with OFED's provider, as in the guest of contrib/vm.

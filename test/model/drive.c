@@ -1192,12 +1192,21 @@ static bool rejects_orphan(const struct call *c)
 	return false;
 }
 
-/* Calls that are not made on a fabric; CAVEATS of dat_ofi(7) has the reasons. */
+/* RDMA hardware carries less with a request for a qualifier that is no port. */
+static bool fills_request(const struct call *c)
+{
+	return (c->op == EP_CONNECT || c->op == EP_DUP_CONNECT) &&
+	       c->private.size > model.limits.max_private - 8 &&
+	       c->private.size <= model.limits.max_private;
+}
+
+/* Calls that are not made on a fabric; dat_ofi(7) has the reasons. */
 static const struct {
 	const char *fabric;
 	bool (*applies)(const struct call *c);
 } differences[] = {
 	{ "sockets", rejects_orphan },
+	{ "verbs", fills_request },
 };
 
 static bool is_left_out(const struct call *c)
