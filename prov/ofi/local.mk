@@ -306,17 +306,7 @@ noinst_HEADERS += \
 	prov/ofi/ext.h \
 	prov/ofi/xport/both.h \
 	prov/ofi/xport/msg/msg.h \
-	prov/ofi/xport/msg/bye.h \
-	prov/ofi/xport/msg/connect.h \
-	prov/ofi/xport/msg/endpoint.h \
-	prov/ofi/xport/msg/event.h \
 	prov/ofi/xport/msg/frame.h \
-	prov/ofi/xport/msg/listen.h \
-	prov/ofi/xport/msg/mail.h \
-	prov/ofi/xport/msg/op.h \
-	prov/ofi/xport/msg/native.h \
-	prov/ofi/xport/msg/open.h \
-	prov/ofi/xport/msg/srq.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm/conn.h \
 	prov/ofi/xport/rdm/direct.h \

@@ -5,7 +5,7 @@
 
 #include "base/env.h"
 #include "check/check.h"
-#include "xport/msg/srq.h"
+#include "xport/msg/msg.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

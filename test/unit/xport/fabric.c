@@ -3,7 +3,7 @@
 
 #include "xport/fabric.h"
 
-#include "xport/msg/listen.h"
+#include "xport/msg/msg.h"
 
 #include <semaphore.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connected transport: how an orderly end differs from a lost connection. */
 
-#include "xport/msg/bye.h"
+#include "xport/msg/msg.h"
 
 #include "base/log.h"
 

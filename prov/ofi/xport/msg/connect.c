@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connected transport: connecting, accepting and closing. */
 
-#include "xport/msg/connect.h"
+#include "xport/msg/msg.h"
 
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep_cm.h"
-#include "xport/msg/bye.h"
-#include "xport/msg/endpoint.h"
-#include "xport/msg/listen.h"
-#include "xport/msg/open.h"
 #include "xport/wire.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connected transport: the fabric's endpoints, from fi_endpoint() to fi_close(). */
 
-#include "xport/msg/endpoint.h"
+#include "xport/msg/msg.h"
 
 #include "base/container.h"
 #include "base/log.h"
@@ -9,10 +9,6 @@
 #include "obj/ep_attr.h"
 #include "obj/ep_queue.h"
 #include "sock/linger.h"
-#include "xport/msg/bye.h"
-#include "xport/msg/listen.h"
-#include "xport/msg/mail.h"
-#include "xport/msg/open.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

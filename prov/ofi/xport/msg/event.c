@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connected transport: connection events of the fabric. */
 
-#include "xport/msg/event.h"
+#include "xport/msg/msg.h"
 
 #include "base/container.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep_cm.h"
-#include "xport/msg/bye.h"
-#include "xport/msg/connect.h"
-#include "xport/msg/endpoint.h"
-#include "xport/msg/listen.h"
-#include "xport/msg/srq.h"
 #include "xport/ports.h"
 #include "xport/wire.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connected transport, passive side: listeners, arriving requests, rejections. */
 
-#include "xport/msg/listen.h"
+#include "xport/msg/msg.h"
 
 #include "base/log.h"
 #include "sock/halfopen.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Atomic operations over connections that lack them: requests and replies by mailbox. */
 
-#include "xport/msg/mail.h"
+#include "xport/msg/msg.h"
 
 #include "base/log.h"
 #include "obj/ep_dto.h"
 #include "obj/lmr_atomic.h"
-#include "xport/msg/bye.h"
 
 #include <endian.h>
 #include <errno.h>

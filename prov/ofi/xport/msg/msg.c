@@ -4,15 +4,6 @@
 #include "xport/msg/msg.h"
 
 #include "fab/quirks.h"
-#include "xport/msg/connect.h"
-#include "xport/msg/endpoint.h"
-#include "xport/msg/event.h"
-#include "xport/msg/listen.h"
-#include "xport/msg/mail.h"
-#include "xport/msg/native.h"
-#include "xport/msg/op.h"
-#include "xport/msg/open.h"
-#include "xport/msg/srq.h"
 #include "xport/wire.h"
 
 #include <errno.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connected transport on hardware, which has its own immediate data, atomics and fences. */
 
-#include "xport/msg/native.h"
+#include "xport/msg/msg.h"
 
 #include "fab/quirks.h"
 #include "obj/ep_dto.h"
-#include "xport/msg/op.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connected transport: operations and completions. */
 
-#include "xport/msg/op.h"
+#include "xport/msg/msg.h"
 
 #include "base/iov.h"
 #include "fab/quirks.h"
 #include "obj/cq_data.h"
 #include "obj/ep_dto.h"
 #include "xport/msg/frame.h"
-#include "xport/msg/mail.h"
 
 #include <rdma/fi_rma.h>
 

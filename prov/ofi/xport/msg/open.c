@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connected transport: opening endpoints where that takes time. */
 
-#include "xport/msg/open.h"
+#include "xport/msg/msg.h"
 
 #include "fab/quirks.h"
-#include "xport/msg/listen.h"
 
 #include <stdlib.h>
 

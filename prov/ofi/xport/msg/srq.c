@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How an endpoint of an SRQ receives by frames: a frame, a buffer for its message, the message. */
 
-#include "xport/msg/srq.h"
+#include "xport/msg/msg.h"
 
 #include "base/iov.h"
 #include "base/log.h"

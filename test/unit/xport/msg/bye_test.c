@@ -3,7 +3,7 @@
 
 #include "xport/fabric.h"
 
-#include "xport/msg/bye.h"
+#include "xport/msg/msg.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
 #include "xport/fabric.h"
 
 #include "nomem.h"
-#include "xport/msg/listen.h"
+#include "xport/msg/msg.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,8 +5,7 @@
 
 #include "obj/cq_data.h"
 #include "obj/ep_ext.h"
-#include "xport/msg/bye.h"
-#include "xport/msg/mail.h"
+#include "xport/msg/msg.h"
 
 #include <endian.h>
 
