@@ -335,15 +335,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/cm/local.h \
 	prov/ofi/xport/cm/wire.h \
 	prov/ofi/xport/ud/bell.h \
-	prov/ofi/xport/ud/call.h \
 	prov/ofi/xport/ud/frame.h \
-	prov/ofi/xport/ud/inbox.h \
-	prov/ofi/xport/ud/peer.h \
-	prov/ofi/xport/ud/pz.h \
-	prov/ofi/xport/ud/recv.h \
-	prov/ofi/xport/ud/request.h \
-	prov/ofi/xport/ud/send.h \
-	prov/ofi/xport/ud/service.h \
 	prov/ofi/xport/ud/ud.h \
 	prov/ofi/obj/datagram.h \
 	prov/ofi/xport/wire.h

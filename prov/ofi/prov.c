@@ -28,7 +28,7 @@
 #include "xport/both.h"
 #include "xport/msg/msg.h"
 #include "xport/rdm/rdm.h"
-#include "xport/ud/service.h"
+#include "xport/ud/ud.h"
 
 #include <stdlib.h>
 #include <string.h>

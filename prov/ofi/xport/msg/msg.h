@@ -163,8 +163,8 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->l
 void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
 /*
- * srq.c: how an endpoint of an SRQ receives where the fabric matches messages to receives: a frame, a
- * buffer for its message, the message.
+ * srq.c: how an endpoint of an SRQ receives where the fabric matches messages to receives: a frame,
+ * a buffer for its message, the message.
  */
 
 /* The functions of dofi_xport with these names. */
@@ -180,8 +180,8 @@ void msg_srq_clear(struct dofi_ep *ep);
 bool msg_srq_waits(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /*
- * mail.c: atomic operations over connections that lack them: each end has a mailbox, memory into which its
- * peer writes.
+ * mail.c: atomic operations over connections that lack them: each end has a mailbox, memory into
+ * which its peer writes.
  *
  * A request is an RDMA write into the target's mailbox, with the number of its EP as remote CQ
  * data. It completes no receive, but the thread that polls the target's CQ gets the number. That

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Exchanges of addresses that this end begins. */
 
-#include "xport/ud/call.h"
+#include "xport/ud/ud.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "xport/cm/address.h"
 #include "xport/cm/local.h"
 #include "xport/ports.h"
-#include "xport/ud/inbox.h"
-#include "xport/ud/peer.h"
-#include "xport/ud/pz.h"
 #include "xport/wire.h"
 
 #include <errno.h>

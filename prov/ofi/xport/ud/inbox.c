@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Inboxes: links over which peers on this host send to a PZ. */
 
-#include "xport/ud/inbox.h"
+#include "xport/ud/ud.h"
 
 #include <stdlib.h>
 #include <string.h>

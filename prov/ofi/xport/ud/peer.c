@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Address handles: the peers of a PZ. */
 
-#include "xport/ud/peer.h"
+#include "xport/ud/ud.h"
 
 #include "base/log.h"
 #include "base/pool.h"

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The ways of a PZ, and its EPs by number. */
 
-#include "xport/ud/pz.h"
+#include "xport/ud/ud.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "obj/ep_attr.h"
 #include "xport/rdm/pz.h"
-#include "xport/ud/inbox.h"
-#include "xport/ud/peer.h"
-#include "xport/ud/recv.h"
-#include "xport/ud/send.h"
 
 #include <errno.h>
 #include <poll.h>

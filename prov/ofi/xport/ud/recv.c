@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Datagrams that arrive. */
 
-#include "xport/ud/recv.h"
+#include "xport/ud/ud.h"
 
 #include "base/iov.h"
 #include "base/log.h"
@@ -11,8 +11,6 @@
 #include "obj/segments.h"
 #include "obj/tally.h"
 #include "xport/ud/frame.h"
-#include "xport/ud/inbox.h"
-#include "xport/ud/send.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests of peers for an address, and the listeners that they come by. */
 
-#include "xport/ud/request.h"
+#include "xport/ud/ud.h"
 
 #include "base/log.h"
 #include "obj/cr.h"
@@ -9,9 +9,6 @@
 #include "xport/cm/conn.h"
 #include "xport/cm/local.h"
 #include "xport/ports.h"
-#include "xport/ud/inbox.h"
-#include "xport/ud/peer.h"
-#include "xport/ud/pz.h"
 #include "xport/wire.h"
 
 #include <errno.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sends, and the copies that wait. */
 
-#include "xport/ud/send.h"
+#include "xport/ud/ud.h"
 
 #include "base/clock.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "obj/ep_queue.h"
 #include "xport/ud/frame.h"
-#include "xport/ud/peer.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

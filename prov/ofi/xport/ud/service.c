@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The datagram service: its part of an IA and of an EP. */
 
-#include "xport/ud/service.h"
+#include "xport/ud/ud.h"
 
 #include "base/log.h"
 #include "fab/datagram.h"
 #include "obj/ep_attr.h"
 #include "xport/rdm/rdm.h"
-#include "xport/ud/call.h"
 #include "xport/ud/frame.h"
-#include "xport/ud/inbox.h"
-#include "xport/ud/peer.h"
-#include "xport/ud/recv.h"
-#include "xport/ud/pz.h"
-#include "xport/ud/request.h"
-#include "xport/ud/send.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

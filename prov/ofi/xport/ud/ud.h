@@ -205,4 +205,193 @@ static inline struct ud_pz *ud_pz_of_rdm(struct dofi_rdm *rdm)
 	return DOFI_CONTAINER_OF(rdm, struct ud_pz, rdm);
 }
 
+/* service.c: the datagram service of all fabrics. */
+
+extern const struct dofi_datagrams dofi_ud_datagrams;
+
+/* pz.c: the ways of a PZ, and its EPs by number. Progress thread only. */
+
+/*
+ * Sets *@upz to the datagram service's state of @pz, which the first call makes. Returns 0 or a
+ * negative errno.
+ */
+int ud_pz_open(struct dofi_pz *pz, struct ud_pz **upz);
+/* Opens the net of @upz, if that is not open. Its IA has one. 0 or a negative errno. */
+int ud_pz_open_net(struct ud_pz *upz);
+/* dofi_datagrams.pz_close. Waits up to UD_PATIENCE_NS until the fabric has all copies. */
+void ud_pz_close(struct dofi_pz *pz);
+
+/* Gives @uep a free number, by which datagrams find it. 0, -ENOMEM or -ENOSPC. */
+int ud_pz_add(struct ud_pz *upz, struct ud_ep *uep);
+/* Hides @uep from datagrams and sweeps. */
+void ud_pz_remove(struct ud_ep *uep);
+
+/*
+ * inbox.c: links over which peers on this host send to a PZ. Progress thread only.
+ *
+ * Each end of an exchange offers an inbox to the peer. The peer claims it, unless it has an inbox
+ * of this PZ. A claimed inbox stays until the peer ends it, with its last address handle of the PZ,
+ * or until the peer's process is found dead.
+ */
+
+/* In place of a fabric address: the layout of links, which both ends have to know. */
+#define UD_LAYOUT "datagrams/1"
+
+struct ud_inbox {
+	struct ud_pz *upz;
+	struct dofi_link *link;
+	char bell[DOFI_CM_NAME];	/* the doorbell of the peer; empty: not known */
+	TAILQ_ENTRY(ud_inbox) all;	/* in upz->inboxes */
+};
+
+/* Makes an inbox for an exchange of @upz, which has rings. 0 or a negative errno. */
+int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **inbox);
+/* Adds to @msg, of a kind of datagrams, what a peer needs for sending into @inbox. */
+void ud_inbox_show(const struct ud_inbox *inbox, struct dofi_cm_msg *msg);
+/*
+ * The exchange of @inbox has ended: frees the inbox, unless the peer has claimed it. @bell is the
+ * doorbell of the peer, or NULL if it is not known. NULL is ignored.
+ */
+void ud_inbox_settle(struct ud_inbox *inbox, const char *bell);
+
+/* Frees the inboxes of @upz that their peers have ended, with all datagrams delivered. */
+void ud_inboxes_reap(struct ud_pz *upz);
+/* Frees all inboxes of @upz. */
+void ud_inboxes_close(struct ud_pz *upz);
+
+/* peer.c: address handles, the peers of a PZ. */
+
+/* What a peer reports of its datagram EP, in a request or an answer, which are untrusted. */
+struct ud_intro {
+	uint32_t number;		/* never 0 */
+	uint64_t key;			/* never 0 */
+	char fabric[DOFI_CM_NAME];
+	struct dofi_host host;
+	char bell[DOFI_CM_NAME];	/* on this host: of the doorbell of its IA */
+	size_t frame_size;		/* its longest datagram, with the header */
+	size_t addr_len;
+	unsigned char addr[DOFI_RDM_ADDRESS];
+	/* the inbox that the peer offers, until a peer of ours has it; NULL: over the net */
+	struct dofi_link *link;
+};
+
+/* Copies what @msg says of its sender. Returns false if that is no peer of any fabric. */
+bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg);
+/*
+ * Like ud_intro_take(), of a sender on this host, and maps the inbox that it offers. Returns false
+ * if it offers none, or there is no memory. Call ud_intro_drop() at the end.
+ */
+bool ud_intro_take_near(struct ud_intro *intro, const struct dofi_cm_msg *msg);
+/* Unmaps the inbox if it is not used. */
+void ud_intro_drop(struct ud_intro *intro);
+/* Returns whether @uia can reach the peer: over rings, or over the fabric of the net. */
+bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro);
+/* Fills in @msg, of a kind of datagrams, what a peer has to know of @uep. The net is open. */
+void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg);
+/* Like ud_introduce(), for a peer on this host, to which @inbox is offered. */
+void ud_introduce_near(const struct ud_ep *uep, const struct ud_inbox *inbox,
+		       struct dofi_cm_msg *msg);
+
+/*
+ * Returns the address handle of the peer in *@peer, with one more use. May take over @intro->link.
+ * Progress thread. Returns -EHOSTUNREACH if the peer is on another fabric or host, -ENOSPC if the
+ * fabric takes no further peer, -ECONNRESET if the peer has withdrawn its inbox, or another
+ * negative errno.
+ */
+int ud_peer_get(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **peer);
+/*
+ * Whether @peer, of a link, has ended: its PZ, or its process. Call when it takes nothing.
+ */
+bool ud_peer_has_ended(const struct ud_peer *peer);
+/*
+ * Gives up a use. After the last one the handle is invalid, and the peer is removed once no copies
+ * are on their way to it. Progress thread.
+ */
+void ud_peer_put(struct ud_peer *peer) DOFI_NEEDS_NOT(peer->upz->lock);
+/* Removes peers that are not used any more: upz->reaping. */
+void ud_peers_reap(struct dofi_work *work);
+/* Removes all peers of @upz, which no thread uses. Progress thread. */
+void ud_peers_close(struct ud_pz *upz);
+
+/*
+ * @ah as an address handle of @upz, or NULL; @ah may be any value. What is returned stays valid
+ * while the lock is held.
+ */
+struct ud_peer *ud_peer_check(const struct ud_pz *upz, const void *ah) DOFI_NEEDS(upz->lock);
+/* Whether @ah is an address handle of @upz at this moment. Any thread. */
+bool ud_peer_is_valid(const struct ud_pz *upz, const void *ah);
+
+/* @upz can be recognised by peers in this process, or not any more. */
+void ud_peers_here_enter(struct ud_pz *upz);
+void ud_peers_here_leave(struct ud_pz *upz);
+
+/* send.c: sends, and the copies that wait. */
+
+/* Makes and frees the copies of @upz. 0 or a negative errno. */
+int ud_sends_open(struct ud_pz *upz);
+/* Registers them for the net, which is open, if the fabric needs that. 0 or a negative errno. */
+int ud_sends_register(struct ud_pz *upz);
+void ud_sends_unregister(struct ud_pz *upz);
+void ud_sends_close(struct ud_pz *upz);
+
+/* dofi_xport.submit. EP lock held. */
+int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto);
+
+/* Whether @buffer is that of a copy, and not one that datagrams arrive in. */
+static inline bool ud_is_copy(const struct ud_pz *upz, const struct dofi_rdm_buffer *buffer)
+{
+	return (uintptr_t)buffer - (uintptr_t)upz->send < UD_SENDS * sizeof(*upz->send);
+}
+
+/* The fabric is done with the copy @buffer, or failed with a positive @err. CQ lock held. */
+void ud_sent(struct dofi_rdm_buffer *buffer, int err);
+
+/* Callback of a way's sweeper: sends the waiting copies of all peers. CQ lock held. */
+void ud_swept(struct dofi_sweeper *sweeper);
+
+/* Whether copies wait for the fabric. */
+bool ud_sends_wait(struct ud_pz *upz);
+
+/* Removes @uep, which is being closed, from the list of sweeps. First way's CQ lock held. */
+void ud_unstall(struct ud_ep *uep) DOFI_NEEDS_NOT(uep->upz->lock);
+
+/* recv.c: datagrams that arrive. */
+
+/* dofi_xport.recv: a receive stays in its slot until a datagram arrives. */
+dofi_recv ud_fast_recv;
+
+/* dofi_rdm.arrived of the endpoint of a PZ. CQ lock held. */
+void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
+		struct dofi_sink *sink);
+
+/* dofi_progress_ops.completed of the CQ of rings: a datagram in an inbox. CQ lock held. */
+void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+
+/* dofi_progress_ops.poll of the CQ of rings. */
+dofi_polled ud_ring_poll;
+
+/* call.c: exchanges of addresses that this end begins. Progress thread only. */
+
+/* dofi_datagrams.connect */
+void ud_connect(struct dofi_exchange *x);
+/* Begins exchanges that were delayed: uia->beginning. */
+void ud_calls_begin(struct dofi_work *work);
+/* Ends the exchanges of @uep that are not reported, without a report. */
+void ud_calls_drop(struct ud_ep *uep);
+
+/* request.c: requests of peers for an address, and their listeners. Progress thread only. */
+
+/* dofi_datagrams.accept */
+void ud_accept(struct dofi_exchange *x, void *request);
+/* Ends the accepted requests that their peers have not confirmed, without a report. */
+void ud_answers_drop(struct ud_ep *uep);
+/* dofi_xport.reject */
+void ud_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
+
+/* dofi_datagrams.listen and unlisten; service points listen once the IA has a datagram EP. */
+void ud_listen(struct dofi_sp *sp);
+void ud_unlisten(struct dofi_sp *sp);
+/* The IA has its first datagram EP: all its service points listen. */
+void ud_listen_all(struct ud_ia *uia);
+
 #endif

@@ -6,7 +6,7 @@
 #include "base/ring.h"
 #include "nomem.h"
 #include "xport/cm/address.h"
-#include "xport/ud/inbox.h"
+#include "xport/ud/ud.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

@@ -13,14 +13,8 @@
 #include "obj/datagram.h"
 #include "obj/ep_ext.h"
 #include "obj/srq.h"
-#include "xport/ud/call.h"
+#include "xport/ud/ud.h"
 #include "xport/ud/frame.h"
-#include "xport/ud/peer.h"
-#include "xport/ud/pz.h"
-#include "xport/ud/recv.h"
-#include "xport/ud/request.h"
-#include "xport/ud/send.h"
-#include "xport/ud/service.h"
 
 #define UD_MEMORY 65536			/* of a side */
 #define UD_HALF (UD_MEMORY / 2)
