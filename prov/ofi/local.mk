@@ -235,19 +235,13 @@ noinst_HEADERS += \
 	prov/ofi/fab/grant_book.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
-	prov/ofi/fab/named.h \
 	prov/ofi/fab/offers.h \
 	prov/ofi/fab/params.h \
-	prov/ofi/fab/query.h \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/reach.h \
-	prov/ofi/fab/reason.h \
-	prov/ofi/fab/resolve.h \
 	prov/ofi/fab/shards.h \
 	prov/ofi/fab/signals.h \
-	prov/ofi/fab/start.h \
 	prov/ofi/fab/topo.h \
-	prov/ofi/fab/version.h \
 	prov/ofi/fab/wc.h \
 	prov/ofi/fab/writer.h \
 	prov/ofi/sock/halfopen.h \

@@ -8,7 +8,7 @@
 #include "base/std_fds.h"
 #include "check/check.h"
 #include "ext.h"
-#include "fab/named.h"
+#include "fab/params.h"
 #include "obj/caps.h"
 #include "obj/counters.h"
 #include "obj/cr.h"

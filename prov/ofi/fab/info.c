@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "fab/offers.h"
-#include "fab/query.h"
 #include "fab/quirks.h"
 #include "fab/reach.h"
 

@@ -119,4 +119,12 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
  */
 void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other);
 
+/* version.c: the version of the loaded libfabric, which may be newer than the tested ones. */
+
+/* Writes @version (fi_version()) as text; an untested version is marked as that. */
+void dofi_version_text(uint32_t version, char *text, size_t size);
+
+/* Logs a version that is newer than the tested ones, once in a process. Any thread. */
+void dofi_version_check(uint32_t version);
+
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The RDMA device or network interface that ia_params name in OFED's form. */
 
-#include "fab/named.h"
+#include "fab/params.h"
 
 #include "base/log.h"
 #include "base/names.h"
 #include "fab/device.h"
 #include "fab/offers.h"
 #include "fab/reach.h"
-#include "fab/resolve.h"
 
 #include <dirent.h>
 #include <errno.h>

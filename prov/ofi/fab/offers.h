@@ -55,4 +55,25 @@ bool dofi_offer_keeps_order(const struct fi_info *info);
 /* Returns whether an interface of this host has the numeric address @text. */
 bool dofi_address_is_local(const char *text);
 
+/* query.c: which fabric fits an IA, by dat.conf, FI_PROVIDER and policy. */
+
+/*
+ * Finds the fabric for @params, and the query that it answered. The caller frees @info. 0;
+ * -FI_ENODATA when nothing fits (logged, with the requirements); or another negative errno of
+ * fi_getinfo().
+ */
+int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info);
+
+/* Whether the fabric of @info also satisfies @q. */
+bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q);
+
+/* reason.c: why no fabric fits an IA. */
+
+/*
+ * Logs why no fabric fits @params, after a search has found none: as an error if the configuration
+ * is wrong, as a warning if this machine lacks something. Returns -FI_ENODATA, or the errno of a
+ * resource that is short.
+ */
+int dofi_reason_log(const struct dofi_params *params);
+
 #endif

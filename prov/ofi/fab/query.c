@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which fabric fits an IA: dat.conf parameters, FI_PROVIDER and policy in, one fi_info out. */
 
-#include "fab/query.h"
+#include "fab/offers.h"
 
 #include "base/log.h"
 #include "fab/info.h"
 #include "fab/quirks.h"
 #include "fab/reach.h"
-#include "fab/reason.h"
 
 #include <errno.h>
 #include <limits.h>

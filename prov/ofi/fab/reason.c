@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Why no fabric fits an IA: a table of reasons, the first of which that holds is logged. */
 
-#include "fab/reason.h"
+#include "fab/offers.h"
 
 #include "base/log.h"
 #include "base/names.h"
 #include "fab/info.h"
-#include "fab/offers.h"
-#include "fab/version.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The addresses of a host name, with a limit of time. */
 
-#include "fab/resolve.h"
+#include "fab/params.h"
 
 #include "base/clock.h"
 #include "base/cond.h"

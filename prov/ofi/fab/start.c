@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Starts the progress thread of a fabric: with what its event queues need, and near its device. */
 
-#include "fab/start.h"
+#include "fab/topo.h"
 
 #include "fab/quirks.h"
-#include "fab/topo.h"
 #include "loop/progress.h"
 
 int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The version of the loaded libfabric, which may be newer than the tested ones. */
 
-#include "fab/version.h"
+#include "fab/info.h"
 
 #include "base/log.h"
 

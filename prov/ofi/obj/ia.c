@@ -6,8 +6,8 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "rings/rings.h"
-#include "fab/start.h"
-#include "fab/version.h"
+#include "fab/topo.h"
+#include "fab/info.h"
 #include "obj/xport.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "fab/offer.h"
 #include "fab/offers.h"
 #include "fab/quirks.h"
-#include "fab/start.h"
+#include "fab/topo.h"
 
 #include <errno.h>
 #include <semaphore.h>

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "fab/cq_serve.h"
 #include "fab/fake.h"
-#include "fab/start.h"
+#include "fab/topo.h"
 #include "fab/quirks.h"
 
 #include <criterion/criterion.h>

@@ -4,7 +4,7 @@
  * kernel's directory that the test makes.
  */
 
-#include "fab/named.h"
+#include "fab/params.h"
 
 #include "fab/tree.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Host names and their addresses, with a resolver that the tests replace. */
 
-#include "fab/resolve.h"
+#include "fab/params.h"
 
 #include "base/clock.h"
-#include "fab/named.h"
 #include "fab/offer.h"
 #include "fab/reach.h"
 #include "nomem.h"

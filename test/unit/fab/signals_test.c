@@ -4,7 +4,7 @@
 #include "fab/signals.h"
 
 #include "fab/endpoint.h"
-#include "fab/start.h"
+#include "fab/topo.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>

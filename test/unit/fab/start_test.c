@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The traits of event queues that dofi_fabric_start() passes for a fabric. */
 
-#include "fab/start.h"
+#include "fab/topo.h"
 
 #include "base/env.h"
 #include "fab/fake.h"

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "capture.h"
 #include "fab/fake.h"
-#include "fab/start.h"
 #include "fab/info.h"
 #include "loop/progress.h"
 

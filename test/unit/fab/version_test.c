@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How the version of libfabric is shown, and that an untested version is logged. */
 
-#include "fab/version.h"
+#include "fab/info.h"
 
 #include "base/log.h"
 #include "capture.h"

@@ -5,7 +5,7 @@
 
 #include "base/env.h"
 #include "fab/fake.h"
-#include "fab/start.h"
+#include "fab/topo.h"
 
 #include <criterion/criterion.h>
 #include <stddef.h>
