@@ -254,10 +254,8 @@ noinst_HEADERS += \
 	prov/ofi/obj/cno.h \
 	prov/ofi/obj/counters.h \
 	prov/ofi/obj/cr.h \
-	prov/ofi/obj/csp.h \
 	prov/ofi/obj/dat.h \
 	prov/ofi/obj/datagram.h \
-	prov/ofi/obj/dequeue.h \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
@@ -273,8 +271,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
-	prov/ofi/obj/evd_queue.h \
-	prov/ofi/obj/evd_wait.h \
 	prov/ofi/obj/exchange.h \
 	prov/ofi/obj/fast.h \
 	prov/ofi/obj/handle.h \
@@ -283,11 +279,9 @@ noinst_HEADERS += \
 	prov/ofi/obj/lmr_atomic.h \
 	prov/ofi/obj/mailbox.h \
 	prov/ofi/obj/obj.h \
-	prov/ofi/obj/psp.h \
 	prov/ofi/obj/pz.h \
 	prov/ofi/obj/request.h \
 	prov/ofi/obj/rmr.h \
-	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/segments.h \
 	prov/ofi/obj/sp.h \
 	prov/ofi/obj/cq_data.h \

@@ -3,8 +3,8 @@
 
 #include "check/parts.h"
 #include "obj/cr.h"
-#include "obj/csp.h"
 #include "obj/rmr.h"
+#include "obj/sp.h"
 
 struct kind {
 	const char *name;

@@ -4,8 +4,7 @@
 #define DOFI_OBJ_CR_H
 
 #include "obj/ep.h"
-#include "obj/psp.h"
-#include "obj/rsp.h"
+#include "obj/sp.h"
 
 struct dofi_cr {
 	struct dofi_obj obj;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Common Service Point of DAT 2.0: listens at a port of the IA's address. */
 
-#include "obj/csp.h"
+#include "obj/sp.h"
 
 #if DAT_VERSION_MAJOR >= 2
 

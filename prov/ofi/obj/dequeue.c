@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* dat_evd_dequeue of any EVD; fast.c has it where one CQ feeds the EVD. */
 
-#include "obj/dequeue.h"
+#include "obj/evd.h"
 
 DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event)
 {

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "obj/caps.h"
 #include "obj/child.h"
-#include "obj/evd_queue.h"
 
 #include <errno.h>
 #include <string.h>

@@ -305,4 +305,38 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen);
 DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle);
 
+/* evd_queue.c: the queue, for evd.c. */
+
+/* An empty queue for @qlen events, in @evd that is not published. 0 or -ENOMEM. */
+int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
+/* Resizes the queue to @qlen events, which are at least as many as are queued. Needs the lock. */
+DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
+/*
+ * Ends the queue of @evd, which is not a valid handle any more, with @count events left in it. No
+ * lock held.
+ */
+void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS_NOT(evd->lock);
+
+/* evd_wait.c: dat_evd_wait(). */
+
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore);
+
+/* dequeue.c: dat_evd_dequeue() of any EVD. */
+
+/* As dat_evd_dequeue(), from the queue of @evd alone. */
+DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event);
+
+/* Takes an event from the queue if there is one now, whichever thread put it there. */
+static inline DAT_RETURN dofi_evd_dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	if (dofi_evd_pending(evd) || evd->waiting)
+		return dofi_evd_dequeue_locked(evd, event);
+	dofi_count(&evd->count_of.not_found);
+	return DAT_QUEUE_EMPTY;
+}
+
+/* dat_evd_dequeue(). */
+DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
+
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Event Dispatcher: its queue. */
 
-#include "obj/evd_queue.h"
+#include "obj/evd.h"
 
 #include "base/log.h"
-#include "obj/ia.h"
 #include "obj/exchange.h"
+#include "obj/ia.h"
 
 #include <errno.h>
 #include <stddef.h>

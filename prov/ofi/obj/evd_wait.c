@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* dat_evd_wait. */
 
-#include "obj/evd_wait.h"
+#include "obj/evd.h"
 
 #include "base/clock.h"
 #include "base/env.h"

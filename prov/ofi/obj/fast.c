@@ -11,10 +11,10 @@
 
 #include "obj/fast.h"
 
-#include "obj/dequeue.h"
 #include "obj/ep_done.h"
 #include "obj/ep_dto.h"
 #include "obj/ep_post.h"
+#include "obj/evd.h"
 
 #include <rdma/fi_eq.h>
 

@@ -5,10 +5,10 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "rings/rings.h"
-#include "fab/topo.h"
 #include "fab/info.h"
+#include "fab/topo.h"
 #include "obj/xport.h"
+#include "rings/rings.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Public Service Point: listens for connection requests on a qualifier. */
 
-#include "obj/psp.h"
+#include "obj/sp.h"
 
 #include "obj/child.h"
 

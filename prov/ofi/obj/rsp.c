@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reserved Service Point: listens for one connection request, for one endpoint. */
 
-#include "obj/rsp.h"
+#include "obj/sp.h"
 
 #include "obj/child.h"
 

@@ -56,4 +56,74 @@ struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 /* Calls @fn for each service point of @ia that listens. Progress thread. */
 void dofi_sps_each(struct dofi_ia *ia, void (*fn)(struct dofi_sp *sp));
 
+/* psp.c: a Public Service Point listens for connection requests on a qualifier. */
+
+static inline struct dofi_sp *dofi_psp_check(DAT_PSP_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, handle);
+}
+
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_sp *dofi_psp_enter(DAT_PSP_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, handle);
+}
+
+DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+			   DAT_PSP_HANDLE *psp_handle);
+DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
+			       DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+			       DAT_PSP_HANDLE *psp_handle);
+DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
+DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp_handle);
+
+/* rsp.c: a Reserved Service Point listens for one connection request, for one endpoint. */
+
+static inline struct dofi_sp *dofi_rsp_check(DAT_RSP_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_rsp_pool, DAT_HANDLE_TYPE_RSP, handle);
+}
+
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_sp *dofi_rsp_enter(DAT_RSP_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_rsp_pool, DAT_HANDLE_TYPE_RSP, handle);
+}
+
+DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+			   DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
+			   DAT_RSP_HANDLE *rsp_handle);
+DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
+DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp_handle);
+
+/* csp.c: a Common Service Point of DAT 2.0 listens at a port of the IA's address. */
+
+#if DAT_VERSION_MAJOR >= 2
+
+/* The qualifier of a CSP is the port, so a request is like one for any other service point. */
+struct dofi_csp {
+	struct dofi_sp sp;
+	DAT_COMM comm;
+	struct sockaddr_storage address;
+};
+
+static inline struct dofi_csp *dofi_csp_check(DAT_CSP_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_csp_pool, DAT_HANDLE_TYPE_CSP, handle);
+}
+
+/* Returns the object entered, see dofi_obj_enter(). */
+static inline struct dofi_csp *dofi_csp_enter(DAT_CSP_HANDLE handle)
+{
+	return dofi_obj_enter(&dofi_csp_pool, DAT_HANDLE_TYPE_CSP, handle);
+}
+
+DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
+			   DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle);
+DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param);
+DAT_RETURN dofi_csp_free(DAT_CSP_HANDLE csp_handle);
+
+#endif
+
 #endif

@@ -5,7 +5,7 @@
 
 #if DAT_VERSION_MAJOR >= 2
 
-#include "obj/csp.h"
+#include "obj/sp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

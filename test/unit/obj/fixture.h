@@ -19,13 +19,12 @@
 #include "obj/ep_queue.h"
 #include "obj/ep_revoke.h"
 #include "obj/ep_srq.h"
-#include "obj/evd_wait.h"
+#include "obj/evd.h"
 #include "obj/fast.h"
 #include "obj/handle.h"
 #include "obj/lmr.h"
-#include "obj/psp.h"
 #include "obj/rmr.h"
-#include "obj/rsp.h"
+#include "obj/sp.h"
 
 #include <criterion/criterion.h>
 

@@ -4,7 +4,7 @@
 #include "obj/fixture.h"
 
 #include "obj/cno.h"
-#include "obj/csp.h"
+#include "obj/sp.h"
 
 /* One object of each kind. */
 static struct {

@@ -5,8 +5,7 @@
 
 #include "obj/child.h"
 #include "obj/cno.h"
-#include "obj/dequeue.h"
-#include "obj/evd_wait.h"
+#include "obj/evd.h"
 #include "obj/fast.h"
 #include "obj/srq.h"
 #include "thread.h"

@@ -4,8 +4,8 @@
 #include "xport/msg/msg.h"
 
 #include "base/log.h"
-#include "sock/halfopen.h"
 #include "fab/quirks.h"
+#include "sock/halfopen.h"
 #include "xport/wire.h"
 
 #include <arpa/inet.h>

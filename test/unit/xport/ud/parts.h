@@ -13,8 +13,8 @@
 #include "obj/datagram.h"
 #include "obj/ep_ext.h"
 #include "obj/srq.h"
-#include "xport/ud/ud.h"
 #include "xport/ud/frame.h"
+#include "xport/ud/ud.h"
 
 #define UD_MEMORY 65536			/* of a side */
 #define UD_HALF (UD_MEMORY / 2)
