@@ -173,6 +173,13 @@ static struct ref evd_with(int flag)
 	return ref;
 }
 
+static void draw_evds(struct call *c)
+{
+	c->evds[RECVS] = evd_with(DAT_EVD_DTO_FLAG);
+	c->evds[REQUESTS] = evd_with(DAT_EVD_DTO_FLAG);
+	c->evds[CONNECTS] = evd_with(DAT_EVD_CONNECTION_FLAG);
+}
+
 /* Mostly an EP in the state. */
 static struct ref ep_in(DAT_EP_STATE state)
 {
@@ -367,9 +374,7 @@ static void draw_modify(struct call *c)
 	if (rarely())
 		c->mask = draw(2) ? DAT_EP_FIELD_EP_STATE : 0;
 	c->pz = pz_ref();
-	c->recv_evd = evd_with(DAT_EVD_DTO_FLAG);
-	c->request_evd = evd_with(DAT_EVD_DTO_FLAG);
-	c->connect_evd = evd_with(DAT_EVD_CONNECTION_FLAG);
+	draw_evds(c);
 }
 
 /* How often a call is drawn. A call that makes objects is drawn more often while there are few. */
@@ -522,9 +527,7 @@ static void call_draw(struct call *c)
 	case EP_CREATE:
 		draw_attr(c);
 		c->pz = draw(12) ? pz_ref() : ref_or_null(PZ);
-		c->recv_evd = evd_with(DAT_EVD_DTO_FLAG);
-		c->request_evd = evd_with(DAT_EVD_DTO_FLAG);
-		c->connect_evd = evd_with(DAT_EVD_CONNECTION_FLAG);
+		draw_evds(c);
 		break;
 	case EP_MODIFY:
 		draw_modify(c);
@@ -570,7 +573,7 @@ static void call_draw(struct call *c)
 		c->object = ref_of(CR);
 		for (i = 0; i < 3; i++)
 			if (rarely() || (c->object.object && !c->object.object->local &&
-					 (!c->ep.object || !c->ep.object->connect_evd)))
+					 (!c->ep.object || !c->ep.object->evds[CONNECTS])))
 				c->ep = ep_in(DAT_EP_STATE_UNCONNECTED);
 		draw_private(c);
 		break;
@@ -593,8 +596,8 @@ static void call_describe(const struct call *c, char *text, size_t size)
 {
 	const struct { const char *name; const struct ref *ref; } refs[] = {
 		{ "", &c->object }, { "pz=", &c->pz }, { "cno=", &c->cno }, { "ep=", &c->ep },
-		{ "recv_evd=", &c->recv_evd }, { "request_evd=", &c->request_evd },
-		{ "connect_evd=", &c->connect_evd }, { "lmr=", &c->lmr } };
+		{ "recv_evd=", &c->evds[RECVS] }, { "request_evd=", &c->evds[REQUESTS] },
+		{ "connect_evd=", &c->evds[CONNECTS] }, { "lmr=", &c->lmr } };
 	const struct { const char *name; int64_t value; } numbers[] = {
 		{ "flags", c->flags }, { "mask", c->mask }, { "qlen", c->qlen },
 		{ "threshold", c->threshold }, { "qual", c->qual }, { "type", c->type },
@@ -724,9 +727,9 @@ static DAT_RETURN perform_modify(const struct call *c)
 	DAT_EP_PARAM param = { .ep_attr = c->attr };
 
 	param.pz_handle = c->pz.handle;
-	param.recv_evd_handle = c->recv_evd.handle;
-	param.request_evd_handle = c->request_evd.handle;
-	param.connect_evd_handle = c->connect_evd.handle;
+	param.recv_evd_handle = c->evds[RECVS].handle;
+	param.request_evd_handle = c->evds[REQUESTS].handle;
+	param.connect_evd_handle = c->evds[CONNECTS].handle;
 	return dat_ep_modify(c->object.handle, (DAT_EP_PARAM_MASK)c->mask,
 			     c->no_data ? NULL : &param);
 }
@@ -749,9 +752,9 @@ static void ep_query(const struct object *o, const DAT_EP_PARAM *p)
 
 	same("ep_state", p->ep_state, o->state);
 	same("pz_handle", (uintptr_t)p->pz_handle, handle_of(o->pz));
-	same("recv_evd_handle", (uintptr_t)p->recv_evd_handle, handle_of(o->recv_evd));
-	same("request_evd_handle", (uintptr_t)p->request_evd_handle, handle_of(o->request_evd));
-	same("connect_evd_handle", (uintptr_t)p->connect_evd_handle, handle_of(o->connect_evd));
+	same("recv_evd_handle", (uintptr_t)p->recv_evd_handle, handle_of(o->evds[RECVS]));
+	same("request_evd_handle", (uintptr_t)p->request_evd_handle, handle_of(o->evds[REQUESTS]));
+	same("connect_evd_handle", (uintptr_t)p->connect_evd_handle, handle_of(o->evds[CONNECTS]));
 	same("max_message_size", a->max_message_size, b->max_message_size);
 	same("max_recv_dtos", (unsigned)a->max_recv_dtos, (unsigned)b->max_recv_dtos);
 	same("max_request_dtos", (unsigned)a->max_request_dtos, (unsigned)b->max_request_dtos);
@@ -927,8 +930,9 @@ static DAT_RETURN call_perform(const struct call *c, struct result *r)
 	case RSP_CREATE:
 		return dat_rsp_create(ia, (DAT_CONN_QUAL)c->qual, c->ep.handle, h, out);
 	case EP_CREATE:
-		return dat_ep_create(ia, c->pz.handle, c->recv_evd.handle, c->request_evd.handle,
-				     c->connect_evd.handle, c->no_data ? NULL : &c->attr, out);
+		return dat_ep_create(ia, c->pz.handle, c->evds[RECVS].handle,
+				     c->evds[REQUESTS].handle, c->evds[CONNECTS].handle,
+				     c->no_data ? NULL : &c->attr, out);
 	case EP_MODIFY: return perform_modify(c);
 	case EP_CONNECT:
 	case EP_DUP_CONNECT: return perform_connect(c, data);
@@ -1294,8 +1298,8 @@ static void call_make(const struct call *c)
 		same("n_more_events", (unsigned)r.more, c->object.object->n);
 	settle();
 	if (o.data_lost)
-		memcpy(model.memory, d.memory + HALF, HALF);
-	if (c->op >= POST_RECV && memcmp(model.memory, d.memory + HALF, HALF))
+		memcpy(model.memory, d.memory, 2 * HALF);
+	if (c->op >= POST_RECV && memcmp(model.memory, d.memory, 2 * HALF))
 		report("memory has other bytes");
 }
 
@@ -1355,8 +1359,7 @@ static void sequence(void)
 	memset(d.dead, 0, sizeof(d.dead));
 	memset(&model, 0, sizeof(model));
 	model.limits = limits;
-	model.source = d.memory;
-	memcpy(model.memory, d.memory + HALF, HALF);
+	memcpy(model.memory, d.memory, 2 * HALF);
 	d.async = object_make(EVD);
 	d.async->handle = d.n.async;
 	d.async->flags = DAT_EVD_ASYNC_FLAG;

@@ -19,26 +19,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum kind { PZ, CNO, EVD, LMR, RMR, EP, PSP, RSP, CR, KINDS };
+enum kind { PZ, CNO, EVD, LMR, RMR, EP, PSP, RSP, CR, KINDS, IA = KINDS };
+
+/* The EVDs of an EP. */
+enum ep_evd { RECVS, REQUESTS, CONNECTS, EP_EVDS };
 
 #define MOST_OBJECTS 12u	/* of a kind */
 #define MOST_EVENTS 80u		/* of an EVD */
 #define MOST_RECVS 16u		/* posted to an EP */
 #define MOST_SEGS 5u
-#define HALF (128u * 1024)	/* of the memory: its first half is read, the second one written */
+#define HALF (128u * 1024)	/* of the memory: the first half is read, the second one written */
 
 /* A set of event numbers or of completion statuses: bits. */
 enum what {
-	SOFTWARE = 1,
-	REQUEST = 2,
-	DTO = 4,
-	BIND = 8,
-	ESTABLISHED = 0x10,
-	PEER_REJECTED = 0x20,
-	NON_PEER_REJECTED = 0x40,
-	ACCEPT_ERROR = 0x80,
-	DISCONNECTED = 0x100,
-	BROKEN = 0x200,
+	SOFTWARE = 1, REQUEST = 2, DTO = 4, BIND = 8, ESTABLISHED = 0x10, PEER_REJECTED = 0x20,
+	NON_PEER_REJECTED = 0x40, ACCEPT_ERROR = 0x80, DISCONNECTED = 0x100, BROKEN = 0x200,
 	CONNECTIONS = 0x3f0
 };
 #define STATUS(name) (1u << DAT_DTO_##name)
@@ -62,7 +57,7 @@ struct event {
 	uint64_t cookie;
 	unsigned status;	/* DTO and BIND: one of these */
 	uint64_t length;	/* of a successful DTO */
-	bool receive;
+	enum ep_evd of;		/* DTO and BIND: RECVS or REQUESTS */
 	bool optional;		/* the fabric decides whether the event comes */
 	struct private private;
 };
@@ -110,11 +105,11 @@ struct object {
 	struct object *lmr;
 	/* EP */
 	DAT_EP_STATE state;
-	struct object *recv_evd, *request_evd, *connect_evd;
+	struct object *evds[EP_EVDS];
 	DAT_EP_ATTR attr;
 	struct receive recv[MOST_RECVS];
 	unsigned recvs;			/* posted */
-	int held_recvs, held_requests;	/* until the program has dequeued their events */
+	int held[EP_EVDS];		/* operations whose events the program has not dequeued */
 	struct object *peer;		/* of a connection */
 	struct object *cr;		/* the request that it sent, or came with */
 	/* CR */
@@ -135,26 +130,24 @@ enum op {
 	EVD_POST_SE, EVD_RESIZE, EVD_ENABLE, EVD_DISABLE, EVD_SET_UNWAITABLE,
 	EVD_CLEAR_UNWAITABLE, EVD_MODIFY_CNO, LMR_CREATE, RMR_CREATE, RMR_BIND, PSP_CREATE,
 	PSP_CREATE_ANY, RSP_CREATE, EP_CREATE, EP_MODIFY, EP_CONNECT, EP_DUP_CONNECT,
-	EP_DISCONNECT, EP_RESET, POST_RECV, POST_SEND,
-	POST_WRITE, POST_READ, CR_ACCEPT, CR_REJECT, CR_HANDOFF, FREE, QUERY, OPS
+	EP_DISCONNECT, EP_RESET, POST_RECV, POST_SEND, POST_WRITE, POST_READ, CR_ACCEPT,
+	CR_REJECT, CR_HANDOFF, FREE, QUERY, OPS
 };
 
 /* A call with its arguments. Each call uses the members that its parameters are named after. */
 struct call {
 	enum op op;
 	enum kind kind;		/* FREE, QUERY */
-	bool bad_ia;
+	bool bad_ia, bad_family;
 	bool no_out;		/* a null pointer for the result */
+	bool no_data;		/* one for private data, attributes or segments */
 	bool no_more;		/* EVD_WAIT: one for n_more_events; RMR_BIND: for the triplet */
-	bool no_data;		/* a null pointer for private data, attributes or segments */
-	bool no_address;
-	bool bad_family;
+	bool no_address, no_remote;
 	bool no_function;	/* an agent with data alone */
-	bool no_remote;
 	struct ref object;	/* what the call is a method of */
-	struct ref pz, cno, evd, recv_evd, request_evd, connect_evd, lmr, ep;
-	int64_t flags, number, mask, type, qlen, threshold, qual, timeout, privileges;
-	int64_t at, length, qos;
+	struct ref pz, cno, evds[EP_EVDS], lmr, ep;
+	int64_t flags, number, mask, type, qlen, threshold, qual, timeout, qos, privileges;
+	int64_t at, length;	/* of an LMR, in the memory of the program */
 	uint64_t cookie;
 	struct private private;
 	DAT_EP_ATTR attr;
@@ -187,11 +180,16 @@ struct model {
 	struct object objects[KINDS][MOST_OBJECTS];
 	struct limits limits;
 	unsigned calls;
-	unsigned char memory[HALF];	/* what the second half of the memory holds */
-	const unsigned char *source;	/* the first half */
+	unsigned char memory[2 * HALF];
 };
 
 extern struct model model;
+
+/* A loop over the live objects of a kind. */
+#define FOR_EACH(object, kind_)                                                      \
+	for (object = model.objects[kind_];                                          \
+	     object < model.objects[kind_] + MOST_OBJECTS; object++)                 \
+		if ((object)->live)
 
 /* Makes an object, or returns NULL if there are MOST_OBJECTS of the kind. */
 struct object *object_make(enum kind kind);
