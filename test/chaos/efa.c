@@ -492,6 +492,9 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 	return 0;
 }
 
+/* Endpoints that were closed: see cq_read(). */
+static _Atomic unsigned closed;
+
 static int ep_close(struct fid *fid)
 {
 	struct ep *ep = state_of(fid);
@@ -505,6 +508,7 @@ static int ep_close(struct fid *fid)
 	f->rma = ep->base_rma;
 	f->cm = ep->base_cm;
 	ret = fid->ops->close(fid);
+	atomic_fetch_add(&closed, 1);
 	if (!ret)
 		free(ep);
 	return ret;
@@ -585,15 +589,26 @@ static int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 struct cq {
 	struct fi_ops_cq ops, *base_ops;
 	struct domain *domain;
+	unsigned closed; /* endpoints, when it was last empty */
 };
 
-/* Reads come late, and take half of what is there. */
+/*
+ * Reads come late, and take half of what is there. After the close of an endpoint none is late
+ * until the queue was empty: what is left in EFA's queue then is found by the next read.
+ */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
+	const unsigned seen = closed;
 	struct cq *cq = state_of(fid);
+	ssize_t n;
 
 	writes_post(cq->domain, NULL);
-	return one_in(8) ? -FI_EAGAIN : cq->base_ops->read(fid, buf, (count + 1) / 2);
+	if (cq->closed == seen && one_in(8))
+		return -FI_EAGAIN;
+	n = cq->base_ops->read(fid, buf, (count + 1) / 2);
+	if (n == -FI_EAGAIN)
+		cq->closed = seen;
+	return n;
 }
 
 /* EFA reports what the peer refused as EINVAL: efa_errno.h, to_fi_errno(). */
