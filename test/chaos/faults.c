@@ -177,6 +177,25 @@ static bool strikes_for(enum kind kind, _Atomic int64_t *until, int64_t ns)
 	return true;
 }
 
+/* Of the program's own libfabric: the provider keeps the symbols of its libraries to itself. */
+static void *libfabric_symbol(const char *name)
+{
+	void *libfabric = dlopen("libfabric.so.1", RTLD_LAZY);
+	void *symbol = libfabric ? dlsym(libfabric, name) : NULL;
+
+	if (!symbol)
+		abort();
+	return symbol;
+}
+
+/* Whether the caller at @from is rxm, over a fabric of its own. */
+static bool is_libfabric(void *from)
+{
+	Dl_info info;
+
+	return dladdr(from, &info) && strstr(info.dli_fname, "libfabric");
+}
+
 /* --- tables of operations ------------------------------------------------------ */
 
 struct held_event;
@@ -233,6 +252,7 @@ static void table_free(void *table)
 static _Atomic unsigned ends;
 
 static void held_drop(const struct fid *fid);
+static void held_reject(struct fid_pep *pep);
 static void notes_drop(const struct fid *fid);
 
 static int fid_close(struct fid *fid)
@@ -244,6 +264,8 @@ static int fid_close(struct fid *fid)
 
 	if (class == FI_CLASS_EP)
 		notes_drop(fid);
+	if (class == FI_CLASS_PEP)
+		held_reject((struct fid_pep *)fid);
 	ret = BASE(ops)->close(fid);
 	if (ret)
 		return ret;
@@ -654,6 +676,29 @@ static void held_drop(const struct fid *fid)
 	pthread_mutex_unlock(&held_lock);
 }
 
+typedef void freeinfo(struct fi_info *info);
+
+/*
+ * rxm closes its passive endpoint without reading the requests that have come. libfabric leaves the
+ * sockets of these open (ofi_eq_cleanup()), which a request that is held back makes likely.
+ */
+static void held_reject(struct fid_pep *pep)
+{
+	struct held_event *h;
+
+	pthread_mutex_lock(&held_lock);
+	for (h = held_events; h; h = h->next) {
+		const struct fi_eq_cm_entry *entry = (const struct fi_eq_cm_entry *)h->data;
+
+		if (!h->is || h->number != FI_CONNREQ || entry->fid != &pep->fid)
+			continue;
+		fi_reject(pep, entry->info->handle, NULL, 0);
+		((freeinfo *)libfabric_symbol("fi_freeinfo"))(entry->info);
+		h->is = false;
+	}
+	pthread_mutex_unlock(&held_lock);
+}
+
 static void held_free(struct held_event *held)
 {
 	struct held_event **at = &held_events;
@@ -815,9 +860,13 @@ static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 static int passive_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 			void *context)
 {
-	const int ret = no_resources(true);
+	int ret = no_resources(true);
 
-	return ret ? ret : BASE(fabric->ops)->passive_ep(fabric, info, pep, context);
+	if (!ret)
+		ret = BASE(fabric->ops)->passive_ep(fabric, info, pep, context);
+	if (!ret && is_libfabric(__builtin_return_address(0)))
+		fid_wrap(&(*pep)->fid, (void *[5]){ NULL }); /* for held_reject() */
+	return ret;
 }
 
 /* Where fi_trywait() does not read the queue (libfabric 2.x), it would miss a held event. */
@@ -858,28 +907,17 @@ typedef int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 static fabric_open *base_fabric(void)
 {
 	fabric_open *open = (fabric_open *)dlsym(RTLD_NEXT, "fi_fabric");
-	void *libfabric;
 
-	if (open)
-		return open;
-	/* the program's own, because the provider keeps the symbols of its libraries to itself */
-	libfabric = dlopen("libfabric.so.1", RTLD_LAZY);
-	open = libfabric ? (fabric_open *)dlsym(libfabric, "fi_fabric") : NULL;
-	if (!open)
-		abort();
-	return open;
+	return open ? open : (fabric_open *)libfabric_symbol("fi_fabric");
 }
 
 /*
- * Whether the caller at @from is rxm. Where operations fail, its fabric of tcp is left alone: rxm
- * ignores the failure of a frame that it injected, and waits without limit for a connection.
+ * Whether the fabric of the caller at @from is left alone: that of rxm, where operations fail, as
+ * rxm ignores the failure of a frame that it injected, and waits without limit for a connection.
  */
 static bool is_spared(void *from)
 {
-	Dl_info info;
-
-	return (rate[ERROR] || rate[ACCEPT] || rate[CONNECT]) && dladdr(from, &info) &&
-	       strstr(info.dli_fname, "libfabric");
+	return (rate[ERROR] || rate[ACCEPT] || rate[CONNECT]) && is_libfabric(from);
 }
 
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out, void *context)
