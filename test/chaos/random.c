@@ -13,6 +13,11 @@
  * Some connections receive into the buffers of an SRQ, and some name the peer's memory by an RMR,
  * bound once all are established. Another thread waits for the CNO, ends, and is started anew.
  *
+ * DAT 2.0: the roles also exchange the addresses of a datagram EP each, and send datagrams while
+ * the connections work. Each send succeeds, once. A datagram may be lost or overtaken; it arrives
+ * at most once, with the length and the bytes of the plan. Receives that remain are flushed when
+ * the EP is freed.
+ *
  * At the end no event is left, the IA closes gracefully, and the process has as many threads and
  * descriptors as after the round before.
  *
@@ -21,6 +26,10 @@
  *              CHAOS_OPS          operations of each role on a connection, at most 64 (24)
  */
 #include "../pair/pair.h"
+
+#if DAT_VERSION_MAJOR >= 2
+#include "../pair/datagram.h"
+#endif
 
 #include <dirent.h>
 #include <pthread.h>
@@ -220,10 +229,10 @@ static size_t slot_at(const struct conn *c, enum area area, unsigned i)
 	return ((size_t)area * plan.ops + i) * c->slot;
 }
 
-/* The seed of the bytes in slot @i of the source of a role. */
-static unsigned pattern(const struct conn *c, bool server, unsigned i)
+/* The seed of the bytes in slot @i of the source of a role, of connection @number. */
+static unsigned pattern(unsigned number, bool server, unsigned i)
 {
-	return (unsigned)plan.seed * 7919 + (c->number * 2 + server) * MOST_OPS + i;
+	return (unsigned)plan.seed * 7919 + (number * 2 + server) * MOST_OPS + i;
 }
 
 static void memory_get(struct conn *c, struct node *n)
@@ -232,13 +241,14 @@ static void memory_get(struct conn *c, struct node *n)
 
 	mem_get(n, &c->m, (size_t)AREAS * plan.ops * c->slot);
 	for (i = 0; i < plan.ops; i++)
-		fill(c->m.base + slot_at(c, SOURCE, i), c->slot, pattern(c, plan.server, i));
+		fill(c->m.base + slot_at(c, SOURCE, i), c->slot,
+		     pattern(c->number, plan.server, i));
 }
 
 static void verify_slot(const struct conn *c, enum area area, unsigned slot, uint32_t size,
 			unsigned i)
 {
-	verify(c->m.base + slot_at(c, area, slot), size, pattern(c, !plan.server, i));
+	verify(c->m.base + slot_at(c, area, slot), size, pattern(c->number, !plan.server, i));
 }
 
 /* The index among the peer's operations of its @nth send. */
@@ -354,6 +364,182 @@ static void conn_advance(struct conn *c)
 		conn_close(c);
 }
 
+/* Datagrams */
+
+#if DAT_VERSION_MAJOR >= 2
+
+#define LONGEST 2048u	     /* datagram, in bytes */
+#define SLOT (GRH + LONGEST) /* of memory: the receives, then the sends */
+
+static struct {
+	DAT_EP_HANDLE ep;	    /* null: the IA has no datagrams, or the EP was freed */
+	uint32_t size[2][MOST_OPS]; /* of what the client sends, the server */
+	unsigned n[2];		    /* of these */
+	unsigned receives, posted;
+	uint64_t completed[2], taken; /* a bit for each send, each receive; each of the peer's */
+	DAT_IB_ADDR_HANDLE to;	      /* the peer's, after an exchange */
+	bool exchanging;
+	struct mem m;
+	uint64_t state; /* of the plan, then of choices that need not agree */
+} ud;
+
+/* An IA has no datagrams if their fabric cannot be opened. */
+static bool both_have_datagrams(struct pair *p, const struct node *n)
+{
+	const char *value = named_attr(n, DAT_IB_ATTR_UD);
+	const bool mine = value && !strcmp(value, "TRUE");
+	bool theirs;
+
+	pair_send(p, &mine, sizeof(mine));
+	pair_recv(p, &theirs, sizeof(theirs));
+	CHECK(mine == theirs || plan.fails, "only one role has datagrams");
+	return mine && theirs;
+}
+
+/* Draws from a state of its own: a seed has the connections that it has without datagrams. */
+static void datagrams_get(struct pair *p, struct node *n, unsigned round)
+{
+	unsigned most, role, i;
+	DAT_EP_ATTR attr;
+
+	memset(&ud, 0, sizeof(ud));
+	if (!both_have_datagrams(p, n))
+		return;
+	most = (unsigned)atoi(named_attr(n, "OFI_DATAGRAM_SIZE"));
+	most = most < LONGEST ? most : LONGEST;
+	ud.state = ~(plan.seed * ROUNDS + round);
+	for (role = 0; role < 2; role++) {
+		ud.n[role] = draw(&ud.state, MOST_OPS + 1);
+		for (i = 0; i < MOST_OPS; i++)
+			ud.size[role][i] = draw(&ud.state, 8) ? draw(&ud.state, most + 1) : most;
+	}
+	ud.state += plan.server;
+	ud.receives = draw(&ud.state, 2) ? MOST_OPS : draw(&ud.state, MOST_OPS);
+	mem_get(n, &ud.m, 2 * MOST_OPS * SLOT);
+	ud_attr(n, &attr);
+	OPENS(dat_ep_create(n->ia, n->pz, plan.receives, plan.requests, plan.connections, &attr,
+			    &ud.ep));
+	for (i = 0; i < ud.receives; i++)
+		post_recv(ud.ep, &ud.m, i * SLOT, SLOT, MOST_OPS + i);
+}
+
+/* The client requests an exchange, again after a failure. Returns whether it has succeeded. */
+static bool datagrams_exchange(const struct listener *listener)
+{
+	if (ud.ep && !plan.server && !ud.exchanging)
+		connect_with(ud.ep, listener, plan.limit, 0, NULL);
+	ud.exchanging = true;
+	return !ud.ep || ud.to.ah;
+}
+
+/* Sends some of the next datagrams, with their numbers. */
+static void datagrams_advance(void)
+{
+	unsigned batch = draw(&ud.state, 8);
+
+	for (; batch-- && ud.posted < ud.n[plan.server]; ud.posted++) {
+		const size_t at = (MOST_OPS + ud.posted) * SLOT;
+		DAT_LMR_TRIPLET iov = mem_segment(&ud.m, at, ud.size[plan.server][ud.posted]);
+
+		fill(ud.m.base + at, LONGEST, pattern(MOST_CONNECTIONS, plan.server, ud.posted));
+		OK(dat_ib_post_send_ud_immed(ud.ep, 1, &iov, &ud.to, ud_cookie(ud.posted),
+					     ud.posted, DAT_COMPLETION_DEFAULT_FLAG));
+	}
+}
+
+static bool datagrams_left(void)
+{
+	return (unsigned)__builtin_popcountll(ud.completed[0]) < ud.n[plan.server];
+}
+
+static void bit_set(uint64_t *bits, unsigned i, const char *what)
+{
+	CHECK(!(*bits >> i & 1), "datagrams: %s %u again", what, i);
+	*bits |= UINT64_C(1) << i;
+}
+
+static void datagram_completed(const DAT_EVENT *event)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *e = &event->event_data.dto_completion_event_data;
+	const uint64_t cookie = e->user_cookie.as_64;
+	const unsigned i = cookie % MOST_OPS, sent = ud_ext(event).val.immed.data;
+	const bool receive = cookie >= MOST_OPS;
+
+	CHECK(cookie < 2 * MOST_OPS && i < (receive ? ud.receives : ud.posted),
+	      "datagrams: cookie %llx", (unsigned long long)cookie);
+	bit_set(&ud.completed[receive], i, receive ? "receive" : "send");
+	if (receive && !ud.ep && e->status == DAT_DTO_ERR_FLUSHED)
+		return;
+	SAME(e->status, DAT_DTO_SUCCESS);
+	if (!receive) {
+		SAME(e->transfered_length, ud.size[plan.server][i]);
+		return;
+	}
+	CHECK(sent < ud.n[!plan.server], "datagrams: number %u", sent);
+	bit_set(&ud.taken, sent, "number");
+	SAME(e->transfered_length, GRH + ud.size[!plan.server][sent]);
+	verify(ud.m.base + i * SLOT + GRH, ud.size[!plan.server][sent],
+	       pattern(MOST_CONNECTIONS, !plan.server, sent));
+}
+
+/* Returns false if the event is no datagram's. */
+static bool datagrams_take(const DAT_EVENT *event)
+{
+	switch ((int)event->event_number) {
+	case DAT_IB_DTO_EVENT:
+		datagram_completed(event);
+		return true;
+	case DAT_IB_UD_CONNECTION_REQUEST_EVENT:
+		OPENS(dat_cr_accept(event->event_data.cr_arrival_event_data.cr_handle, ud.ep, 0,
+				    NULL));
+		return true;
+	case DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED:
+		CHECK(!ud.to.ah, "datagrams: the peer's exchange failed, this one did not");
+		ud.to = ud_ext(event).remote_ah;
+		return true;
+	case DAT_IB_UD_CONNECTION_REJECT_EVENT:
+	case DAT_IB_UD_CONNECTION_ERROR_EVENT:
+		CHECK(plan.fails && !ud.to.ah, "datagrams: no exchange of addresses");
+		ud.exchanging = false;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void datagrams_end(void)
+{
+	if (!ud.ep)
+		return;
+	OK(dat_ib_ud_ah_free(ud.ep, &ud.to));
+	OK(dat_ep_free(ud.ep));
+	ud.ep = DAT_HANDLE_NULL;
+}
+
+/* After the end, when all EVDs have been empty: each receive has completed, and nothing comes. */
+static void datagrams_put(void)
+{
+	DAT_EVENT event;
+
+	SAME(__builtin_popcountll(ud.completed[1]), ud.receives);
+	while (!dat_evd_dequeue(plan.requests, &event) || !dat_evd_dequeue(plan.receives, &event))
+		CHECK((int)event.event_number != DAT_IB_DTO_EVENT, "datagrams: an event is left");
+	if (ud.m.base)
+		mem_put(&ud.m);
+}
+
+#else
+
+#define datagrams_get(p, n, round) ((void)0)
+#define datagrams_exchange(listener) ((void)(listener), true)
+#define datagrams_advance() ((void)0)
+#define datagrams_left() false
+#define datagrams_take(event) ((void)(event), false)
+#define datagrams_end() ((void)0)
+#define datagrams_put() ((void)0)
+
+#endif
+
 /* Events */
 
 /* Requests before @i without a completion are suppressed ones that have succeeded. */
@@ -394,7 +580,7 @@ static void receive_completed(struct conn *c, unsigned i, const unsigned char *a
 		CHECK(!c->receives_failed, "connection %u: receive %u succeeds after an error",
 		      c->number, i);
 		SAME(e->transfered_length, c->theirs->ops[op].size);
-		verify(at, c->theirs->ops[op].size, pattern(c, !plan.server, op));
+		verify(at, c->theirs->ops[op].size, pattern(c->number, !plan.server, op));
 		if (c->received == c->theirs->sends)
 			writes_verify(c);
 		return;
@@ -446,7 +632,7 @@ static bool queue_take(DAT_EVD_HANDLE evd, unsigned most);
 static bool is_connected(const struct conn *c)
 {
 	if (!c->connected)
-		queue_take(plan.connections, plan.n);
+		queue_take(plan.connections, UINT32_MAX);
 	return c->connected;
 }
 
@@ -495,6 +681,8 @@ static void event_take(const DAT_EVENT *event)
 	const DAT_DTO_COMPLETION_EVENT_DATA *e = &event->event_data.dto_completion_event_data;
 
 	plan.deadline = pair_deadline(PAIR_LIMIT);
+	if (datagrams_take(event))
+		return;
 	if (event->event_number == DAT_RMR_BIND_COMPLETION_EVENT)
 		plan.binding--;
 	else if (event->event_number != DAT_DTO_COMPLETION_EVENT)
@@ -546,7 +734,7 @@ static void events_take(void)
 
 static void evds_get(struct node *n)
 {
-	const DAT_COUNT most = (DAT_COUNT)(plan.n * (MOST_OPS + 4));
+	const DAT_COUNT most = (DAT_COUNT)((plan.n + 1) * (MOST_OPS + 4));
 
 	OPENS(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &plan.cno));
 	OPENS(dat_evd_create(n->ia, most, plan.cno,
@@ -689,6 +877,8 @@ static void requests_take(struct node *n)
 	uint32_t number;
 
 	while (!dat_evd_dequeue(n->cr, &event)) {
+		if (datagrams_take(&event))
+			continue;
 		cr = event.event_data.cr_arrival_event_data.cr_handle;
 		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 		CHECK(param.private_data_size >= (DAT_COUNT)sizeof(number), "no number");
@@ -730,6 +920,7 @@ static void connect_all(struct pair *p, struct node *n)
 {
 	struct listener listener;
 	unsigned i, established;
+	bool exchanged;
 
 	if (p->server) {
 		plan.psp = node_listen(n, &listener.qual);
@@ -745,10 +936,11 @@ static void connect_all(struct pair *p, struct node *n)
 		requests_take(n);
 		for (i = 0; i < plan.n; i++)
 			conn_retry(&plan.conns[i], &listener);
+		exchanged = datagrams_exchange(&listener);
 		events_take();
 		for (i = established = 0; i < plan.n; i++)
 			established += plan.conns[i].connected;
-	} while (established < plan.n);
+	} while (established < plan.n || !exchanged);
 }
 
 static void stalled(void)
@@ -801,6 +993,7 @@ static void conns_put(struct node *n)
 	srq_put(n);
 	pthread_join(plan.bystander, NULL);
 	expect_quiet(plan.connections);
+	datagrams_put();
 	OK(dat_evd_free(plan.requests));
 	OK(dat_evd_free(plan.receives));
 	OK(dat_evd_free(plan.connections));
@@ -816,23 +1009,26 @@ static void round_run(struct pair *p, unsigned round)
 	node_open(&n);
 	evds_get(&n);
 	srq_get(&n);
+	datagrams_get(p, &n, round);
 	conns_get(p, &n);
 	bystander_start();
 	connect_all(p, &n);
 	rmrs_bind(p);
-	while (plan.left) {
+	while (plan.left || datagrams_left()) {
 		for (i = 0; i < 4; i++) {
 			struct conn *c = &plan.conns[draw(&plan.state, plan.n)];
 
 			if (!c->ended && !c->closed)
 				conn_advance(c);
 		}
+		datagrams_advance();
 		requests_take(&n);
 		events_take();
 		bystander_renew();
 		if (pair_now() > plan.deadline)
 			stalled();
 	}
+	datagrams_end();
 	while (queue_take(plan.requests, 1) || queue_take(plan.receives, 1))
 		;
 	conns_put(&n);
