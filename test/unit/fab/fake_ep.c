@@ -83,6 +83,10 @@ static int ep_accept(struct fid_ep *fid, const void *data, size_t len)
 	note_data(data, len);
 	fake_eps.accepts++;
 	fake_eps.ops_at_connect = fake_eps.ops;
+	if (fake_eps.connects_at_accept)
+		fake_event_add(&(struct fake_event){
+			.event = FI_CONNECTED, .entry.fid = &fid->fid,
+		});
 	return fake_eps.fault.accept;
 }
 

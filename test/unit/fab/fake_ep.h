@@ -73,6 +73,7 @@ struct fake_eps {
 
 	_Atomic int connects;		/* read while more calls are made */
 	int accepts, rejects;
+	bool connects_at_accept;	/* fi_accept() adds the event of the connection */
 	struct sockaddr_storage peer;	/* of the last fi_connect() */
 	uint16_t connected_to[32];	/* ports of fi_connect(), in order */
 	int open_at_connect;		/* endpoints that were open at fi_connect() */

@@ -177,16 +177,17 @@ void msg_accept(struct dofi_ep *ep)
 		gone = requester_is_gone(ep, fid);
 		ret = accept_with(ep, request->info, fid);
 	}
+	if (ret)
+		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
+	/* before the end of the request, which may make the listener process events */
+	if (ret || gone)
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
 	ep->accepting = NULL;
 	/* an endpoint takes the request's socket; without one the requester awaits an answer */
 	if (ret && (!fid || kept))
 		msg_refuse(request, DOFI_REJECT_PROVIDER, NULL, 0);
 	else
 		msg_request_free(request);
-	if (ret)
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
-	if (ret || gone)
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
 }
 
 void msg_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)

@@ -3,6 +3,7 @@
 
 #include "xport/msg/one.h"
 
+#include "fab/quirks.h"
 #include "nomem.h"
 
 #include <arpa/inet.h>
@@ -298,4 +299,19 @@ Test(msg_accept, the_listener_may_be_gone)
 	cr_expect_eq(fake_eps.peps_open, 0);
 	cm_event(FI_CONNECTED, fake_eps.last, NO_BYTES);
 	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+/* The last request at a listener of tcp closes it, which processes the fabric's events. */
+Test(msg_accept, a_failed_accept_is_no_connection_when_its_listener_closes)
+{
+	static struct dofi_quirk quirk;
+
+	quirk = *ia->fabric.quirk;
+	quirk.keeps_half_open = true;
+	ia->fabric.quirk = &quirk;
+	succeed(dofi_psp_free(psp));
+	fake_eps.connects_at_accept = true;
+	fake_eps.fault.accept = -FI_ECONNRESET;
+	accepting_fails();
+	cr_expect_eq(fake_eps.peps_open, 0);
 }
