@@ -189,6 +189,26 @@ void ud_put(struct ud_peer *peer)
 	dofi_progress_call(&ia->progress, put_on_thread, peer);
 }
 
+struct table_call {
+	const struct ud_side *side;
+	unsigned n;
+};
+
+static void count_on_thread(void *arg)
+{
+	struct table_call *call = arg;
+
+	call->n = ud_part(call->side)->table.n;
+}
+
+unsigned ud_in_table(const struct ud_side *s)
+{
+	struct table_call call = { .side = s };
+
+	dofi_progress_call(&ia->progress, count_on_thread, &call);
+	return call.n;
+}
+
 struct ud_peer *ud_meet(const struct ud_side *from, const struct ud_side *to)
 {
 	struct ud_intro intro = ud_intro_of(to);

@@ -56,6 +56,8 @@ struct ud_intro ud_intro_of(const struct ud_side *s);
 /* Runs ud_peer_get() on the progress thread. */
 int ud_get(const struct ud_side *s, struct ud_intro *intro, struct ud_peer **peer);
 void ud_put(struct ud_peer *peer);
+/* How many peers the table of @s has. */
+unsigned ud_in_table(const struct ud_side *s);
 /* An address handle of @from for @to, with one more use. */
 struct ud_peer *ud_meet(const struct ud_side *from, const struct ud_side *to);
 

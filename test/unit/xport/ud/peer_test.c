@@ -16,13 +16,6 @@ static bool is_valid(const void *ah)
 	return ud_peer_is_valid(ud_part(&ud_near), ah);
 }
 
-/* How many peers the table of near has. Reads it when the progress thread rests. */
-static unsigned in_table(void)
-{
-	settle();
-	return ud_part(&ud_near)->table.n;
-}
-
 /* The introduction of a peer */
 
 static struct dofi_cm_msg introduction(void)
@@ -150,14 +143,14 @@ Test(xport_ud_peer, is_one_handle_however_often_it_is_met)
 	struct ud_peer *first = ud_meet(&ud_near, &ud_far), *second = ud_meet(&ud_near, &ud_far);
 
 	cr_expect_eq(first, second);
-	cr_expect_eq(in_table(), 1);
+	cr_expect_eq(ud_in_table(&ud_near), 1);
 	cr_expect(is_valid(first));
 	ud_put(first);
 	cr_expect(is_valid(first), "it has another use");
 	ud_works(&ud_near, first, &ud_far, 10);
 	ud_put(second);
 	cr_expect(!is_valid(first));
-	cr_expect_eq(in_table(), 0);
+	cr_expect_eq(ud_in_table(&ud_near), 0);
 }
 
 Test(xport_ud_peer, is_met_again_after_its_last_use)
@@ -171,7 +164,7 @@ Test(xport_ud_peer, is_met_again_after_its_last_use)
 		ud_put(ah);
 		cr_expect(!is_valid(ah));
 	}
-	cr_expect_eq(in_table(), 0);
+	cr_expect_eq(ud_in_table(&ud_near), 0);
 }
 
 Test(xport_ud_peer, is_one_for_all_eps_of_its_pz)
@@ -209,7 +202,7 @@ Test(xport_ud_peer, is_found_among_many)
 		intro.key = key + i;
 		cr_assert_eq(ud_get(&ud_near, &intro, &all[i]), 0);
 	}
-	cr_expect_eq(in_table(), N);
+	cr_expect_eq(ud_in_table(&ud_near), N);
 	for (i = 0; i < N; i++) {
 		intro.key = key + i;
 		cr_assert_eq(ud_get(&ud_near, &intro, &again), 0);
@@ -218,7 +211,7 @@ Test(xport_ud_peer, is_found_among_many)
 		ud_put(all[i]);
 		cr_expect(!is_valid(again));
 	}
-	cr_expect_eq(in_table(), 0);
+	cr_expect_eq(ud_in_table(&ud_near), 0);
 }
 
 Test(xport_ud_peer, may_be_the_pz_itself)
@@ -275,7 +268,7 @@ static void is_not_reached(struct ud_intro *intro, int why)
 	struct ud_peer *peer;
 
 	cr_expect_eq(ud_get(&ud_near, intro, &peer), why);
-	cr_expect_eq(in_table(), 0);
+	cr_expect_eq(ud_in_table(&ud_near), 0);
 }
 
 Test(xport_ud_peer, of_another_fabric_is_not_reached)
@@ -301,7 +294,7 @@ Test(xport_ud_peer, of_another_pid_space_is_not_reached)
 
 	intro.host.pid_space++;
 	cr_expect(ud_get(&ud_near, &intro, &peer) < 0);
-	cr_expect_eq(in_table(), 0);
+	cr_expect_eq(ud_in_table(&ud_near), 0);
 }
 
 /* An address of another kind could name any file. */
@@ -322,7 +315,7 @@ Test(xport_ud_peer, with_an_address_of_no_endpoint_is_not_reached)
 	memset(intro.addr, 0xff, sizeof(intro.addr));
 	intro.addr_len = sizeof(intro.addr);
 	cr_expect(ud_get(&ud_near, &intro, &peer) < 0);
-	cr_expect_eq(in_table(), 0);
+	cr_expect_eq(ud_in_table(&ud_near), 0);
 }
 
 Test(xport_ud_peer, may_lack_memory)
@@ -335,7 +328,7 @@ Test(xport_ud_peer, may_lack_memory)
 		nomem_after(n);
 		ret = ud_get(&ud_near, &intro, &peer);
 		if (nomem_failed() && ret)
-			cr_expect_eq(in_table(), 0);
+			cr_expect_eq(ud_in_table(&ud_near), 0);
 	}
 	cr_assert_eq(ret, 0);
 	ud_works(&ud_near, peer, &ud_far, 10);

@@ -219,12 +219,10 @@ Test(xport_ud_request, that_the_peer_does_not_confirm_leaves_no_address_handle)
 
 	succeed(dofi_cr_accept(cr, ud_near.ep, 0, NULL));
 	cr_assert_eq(peer_recv_cm(&other), DOFI_CM_DATAGRAM_ACCEPT);
-	settle();
-	cr_expect_eq(ud_part(&ud_near)->table.n, 1);
+	cr_expect_eq(ud_in_table(&ud_near), 1);
 	peer_hang_up(&other);
 	ud_ended(&ud_near, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, "hello");
-	settle();
-	cr_expect_eq(ud_part(&ud_near)->table.n, 0);
+	cr_expect_eq(ud_in_table(&ud_near), 0);
 }
 
 Test(xport_ud_request, ends_with_the_ep_that_accepted_it)
