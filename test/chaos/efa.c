@@ -61,7 +61,7 @@ static bool one_in(unsigned n)
 }
 
 /*
- * The state of an object, found by its address: its tables may be another layer's, such as those of
+ * The state of an object, found by its address: its tables may belong to another layer, such as
  * faults.c. An entry stays, and the next object at the address takes it.
  */
 static struct {
@@ -593,8 +593,8 @@ struct cq {
 };
 
 /*
- * Reads come late, and take half of what is there. After the close of an endpoint none is late
- * until the queue was empty: what is left in EFA's queue then is found by the next read.
+ * Reads come late, and return half of the completions. After the close of an endpoint no read is
+ * late until the queue was empty, as the next read of EFA's queue returns all that remain.
  */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {

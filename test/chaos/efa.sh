@@ -5,8 +5,8 @@
 # fabric with the attributes, limits and manners of EFA; and random operations, some of which fail
 # (faults.c). Exits with 77 if libfabric lacks sockets, which the fabric is made of.
 
-libraries=$(cd "${top_builddir:=.}/test/chaos/.libs" && pwd) && [ -e "$libraries/efa.so" ] ||
-	{ echo "1..0 # SKIP efa.so is not built"; exit 77; }
+libraries=$(cd "${top_builddir:=.}/test/chaos/.libs" && pwd) && [ -e "$libraries/efa.so" ] &&
+	[ -e "$libraries/faults.so" ] || { echo "1..0 # SKIP the preload libraries are not built"; exit 77; }
 export LD_PRELOAD="$libraries/efa.so"
 export PAIR_PROGRAMS="${PAIR_PROGRAMS:-connect disconnect data rdma errors rmr memory invalidate
 	srq datagram mixed}"

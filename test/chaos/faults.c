@@ -903,7 +903,7 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
 
 typedef int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
-/* That of efa.c, if it is loaded behind this library, or libfabric's own. */
+/* Returns fi_fabric() of efa.c, if efa.so is loaded after this library, or of libfabric. */
 static fabric_open *base_fabric(void)
 {
 	fabric_open *open = (fabric_open *)dlsym(RTLD_NEXT, "fi_fabric");
@@ -912,8 +912,9 @@ static fabric_open *base_fabric(void)
 }
 
 /*
- * Whether the fabric of the caller at @from is left alone: that of rxm, where operations fail, as
- * rxm ignores the failure of a frame that it injected, and waits without limit for a connection.
+ * Returns whether the fabric of the caller at @from gets no faults. Where operations fail, rxm's
+ * inner fabric gets none: rxm ignores the failure of an injected frame, and waits without limit for
+ * a connection.
  */
 static bool is_spared(void *from)
 {

@@ -373,7 +373,7 @@ static void conn_advance(struct conn *c)
 
 static struct {
 	DAT_EP_HANDLE ep;	    /* null: the IA has no datagrams, or the EP was freed */
-	uint32_t size[2][MOST_OPS]; /* of what the client sends, the server */
+	uint32_t size[2][MOST_OPS]; /* of the client's datagrams, the server's */
 	unsigned n[2];		    /* of these */
 	unsigned receives, posted;
 	uint64_t completed[2], taken; /* a bit for each send, each receive; each of the peer's */

@@ -30,7 +30,7 @@ static void put(const char *path, const char *text)
 
 /* The interfaces, by the linker's --wrap */
 
-static struct ifaddrs *interfaces;	/* NULL: those of this machine */
+static struct ifaddrs *interfaces;	/* NULL: this machine's */
 
 int __real_getifaddrs(struct ifaddrs **list);
 int __wrap_getifaddrs(struct ifaddrs **list);

@@ -179,7 +179,7 @@ void msg_accept(struct dofi_ep *ep)
 	}
 	if (ret)
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
-	/* before the end of the request, which may make the listener process events */
+	/* first: freeing the request may close its listener, which processes events */
 	if (ret || gone)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
 	ep->accepting = NULL;

@@ -81,8 +81,8 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 }
 
 /*
- * Whether @ep, which has one receive of its SRQ posted at a time, may still get messages that the
- * peer sent before it left.
+ * Returns whether @ep, which posts one receive of its SRQ at a time, may still receive messages
+ * that the peer sent before it left.
  */
 static bool has_last_messages(struct dofi_ep *ep)
 {

@@ -81,8 +81,8 @@ static void receive(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->loc
 }
 
 /*
- * Whether a message of @frame, which has arrived, is received. When the peer has left, the fabric
- * may report its end before the frame, but reads no message after the frame any more.
+ * Returns whether the EP receives the message of @frame. The fabric may report the peer's end
+ * before the peer's last frame; after that frame it reads no further message.
  */
 static bool is_received(const struct dofi_ep *ep, const struct msg_frame *frame)
 	DOFI_NEEDS(ep->lock)
@@ -101,7 +101,7 @@ static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock
 		return;
 	in->arrived = false;
 	dto->cq_data = in->frame.cq_data;
-	/* a hard one ends the connection, and with that flushes the buffer */
+	/* passing the hard watermark ends the connection, which flushes the buffer */
 	if (is_received(ep, &in->frame)) {
 		receive(ep, dto);
 		dofi_dto_retire(ep, sink);

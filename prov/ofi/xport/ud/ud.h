@@ -246,7 +246,7 @@ struct ud_inbox {
 
 /* Makes an inbox for an exchange of @upz, which has rings. 0 or a negative errno. */
 int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **inbox);
-/* Adds to @msg, of a kind of datagrams, what a peer needs for sending into @inbox. */
+/* Describes @inbox in @msg, a message of datagrams, so that a peer can send into it. */
 void ud_inbox_show(const struct ud_inbox *inbox, struct dofi_cm_msg *msg);
 /*
  * The exchange of @inbox has ended: frees the inbox, unless the peer has claimed it. @bell is the
@@ -261,7 +261,7 @@ void ud_inboxes_close(struct ud_pz *upz);
 
 /* peer.c: address handles, the peers of a PZ. */
 
-/* What a peer reports of its datagram EP, in a request or an answer, which are untrusted. */
+/* A peer's description of its datagram EP, from a request or an answer. Untrusted. */
 struct ud_intro {
 	uint32_t number;		/* never 0 */
 	uint64_t key;			/* never 0 */
@@ -275,7 +275,7 @@ struct ud_intro {
 	struct dofi_link *link;
 };
 
-/* Copies what @msg says of its sender. Returns false if that is no peer of any fabric. */
+/* Copies the sender's description from @msg. Returns false if it is no peer of any fabric. */
 bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg);
 /*
  * Like ud_intro_take(), of a sender on this host, and maps the inbox that it offers. Returns false
@@ -286,7 +286,7 @@ bool ud_intro_take_near(struct ud_intro *intro, const struct dofi_cm_msg *msg);
 void ud_intro_drop(struct ud_intro *intro);
 /* Returns whether @uia can reach the peer: over rings, or over the fabric of the net. */
 bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro);
-/* Fills in @msg, of a kind of datagrams, what a peer has to know of @uep. The net is open. */
+/* Describes @uep in @msg, a message of datagrams. Requires an open net. */
 void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg);
 /* Like ud_introduce(), for a peer on this host, to which @inbox is offered. */
 void ud_introduce_near(const struct ud_ep *uep, const struct ud_inbox *inbox,
@@ -314,8 +314,8 @@ void ud_peers_reap(struct dofi_work *work);
 void ud_peers_close(struct ud_pz *upz);
 
 /*
- * @ah as an address handle of @upz, or NULL; @ah may be any value. What is returned stays valid
- * while the lock is held.
+ * @ah as an address handle of @upz, or NULL; @ah may be any value. The handle stays valid while
+ * the caller holds the lock.
  */
 struct ud_peer *ud_peer_check(const struct ud_pz *upz, const void *ah) DOFI_NEEDS(upz->lock);
 /* Whether @ah is an address handle of @upz at this moment. Any thread. */
@@ -337,7 +337,7 @@ void ud_sends_close(struct ud_pz *upz);
 /* dofi_xport.submit. EP lock held. */
 int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto);
 
-/* Whether @buffer is that of a copy, and not one that datagrams arrive in. */
+/* Returns whether @buffer belongs to a copy of a send; other buffers receive datagrams. */
 static inline bool ud_is_copy(const struct ud_pz *upz, const struct dofi_rdm_buffer *buffer)
 {
 	return (uintptr_t)buffer - (uintptr_t)upz->send < UD_SENDS * sizeof(*upz->send);

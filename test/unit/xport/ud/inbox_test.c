@@ -587,7 +587,7 @@ Test(xport_ud_inbox, is_used_beside_the_net)
 	ud_works(&ud_near, by_net[0], &ud_far, 50);
 }
 
-/* The net takes sends from now on. No other sweep comes before that of the close. */
+/* The net takes sends from now on, and the close of the PZ sweeps first. */
 static void take_and_close(void *arg)
 {
 	(void)arg;
