@@ -25,7 +25,7 @@ difference()
 		s/seed [0-9]+, call [0-9]+ of [^:]*: *//; s/; the model permits.*//; s/0x[0-9a-f]+ ?//g
 		s/\b([a-z]+)[0-9]+\.[0-9]+/\1/g; s/\b[0-9]+\b/N/g; p; q }' "$tmp/out" ;;
 	124 | 137) echo "no end within 60 s" ;;
-	*) echo "exit status $status" ;;
+	*) echo "exit status $status: $(tail -n 1 "$tmp/out")" ;;
 	esac
 }
 
