@@ -198,7 +198,7 @@ DAT_RETURN dofi_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 		return close_query(handle);
 	default:
 		if (!handle)
-			return DOFI_RET(DAT_INVALID_HANDLE, 0);
+			return DOFI_INVALID_HANDLE;
 		return (unsigned)op <= DAT_IB_UD_AH_FREE_OP ? DOFI_NOT_SUPPORTED :
 							      DOFI_NOT_IMPLEMENTED;
 	}

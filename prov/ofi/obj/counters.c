@@ -231,7 +231,7 @@ static uint64_t value(const struct counted *c, int i, bool reset)
 static DAT_RETURN choose(struct dofi_obj *obj, int which, struct counted *c, int *first, int *end)
 {
 	if (!counted_of(obj, c))
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (which < 0 || which > c->n)
 		return DOFI_BAD_ARG(3);
 	*first = which == c->n ? 0 : which;

@@ -18,7 +18,7 @@ DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event)
 	if (ret)
 		dofi_count(&evd->count_of.not_found);
 	if (ret && !dofi_obj_is_live(&evd->obj, DAT_HANDLE_TYPE_EVD))
-		ret = DOFI_RET(DAT_INVALID_HANDLE, 0);
+		ret = DOFI_INVALID_HANDLE;
 	dofi_mutex_unlock(&evd->lock);
 	return ret;
 }
@@ -46,7 +46,7 @@ DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	int i;
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (!event)
 		return DOFI_BAD_ARG(2);
 	if (dofi_evd_pending(evd) || evd->waiting)

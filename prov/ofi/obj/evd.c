@@ -173,7 +173,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DA
 	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (mask & ~DAT_EVD_FIELD_ALL)
 		return DOFI_BAD_ARG(2);
 	if (!param)
@@ -207,7 +207,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_han
 	struct dofi_cno *cno DOFI_USED = evd ? dofi_cno_use(cno_handle, evd->obj.ia) : NULL;
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (cno_handle && !cno)
 		return DOFI_BAD_HANDLE(CNO);
 	dofi_mutex_lock(&evd->lock);
@@ -223,7 +223,7 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE evd_handle, bool enabled)
 	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	dofi_mutex_lock(&evd->lock);
 	if (enabled && !evd->enabled) {
 		evd->enabled = true;
@@ -251,7 +251,7 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	dofi_mutex_lock(&evd->lock);
 	evd->waitable = waitable;
 	/* the waiter leaves even if the EVD is waitable again before it runs */
@@ -277,7 +277,7 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen)
 	DAT_RETURN ret;
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (qlen < 1 || qlen > max_qlen(evd->obj.ia))
 		return DOFI_BAD_ARG(2);
 	dofi_mutex_lock(&evd->lock);
@@ -297,13 +297,13 @@ DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle)
 	int err;
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (evd->obj.ia->async_evd == evd && evd->obj.ia->async_evd_owned) {
 		dofi_obj_leave(&evd->obj);
 		return DOFI_BAD_STATE(EVD_IN_USE);
 	}
 	err = dofi_obj_free_unused(&evd->obj);
 	if (err)
-		return err == -EBUSY ? DOFI_BAD_STATE(EVD_IN_USE) : DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return err == -EBUSY ? DOFI_BAD_STATE(EVD_IN_USE) : DOFI_INVALID_HANDLE;
 	return DAT_SUCCESS;
 }

@@ -142,11 +142,11 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	uint32_t count;
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	dofi_mutex_lock(&evd->lock);
 	count = atomic_load(&evd->count);
 	if (!dofi_obj_is_live(&evd->obj, DAT_HANDLE_TYPE_EVD)) {
-		ret = DOFI_RET(DAT_INVALID_HANDLE, 0);
+		ret = DOFI_INVALID_HANDLE;
 	} else if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG)) {
 		ret = DOFI_BAD_ARG(1);
 	} else if (!event || event->event_number != DAT_SOFTWARE_EVENT) {

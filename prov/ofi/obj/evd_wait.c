@@ -236,7 +236,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	int err = 0;
 
 	if (!dofi_obj_is_live(&evd->obj, DAT_HANDLE_TYPE_EVD))
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (!evd->waitable)
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
 	if (evd->waiting)
@@ -283,7 +283,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COU
 	DAT_RETURN ret;
 
 	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (threshold < 1)
 		return DOFI_BAD_ARG(3);
 	if (!event)

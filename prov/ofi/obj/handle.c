@@ -28,7 +28,7 @@ DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
 
 	if (!obj)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	__atomic_store(&obj->context.as_64, &context.as_64, __ATOMIC_RELAXED);
 	return DAT_SUCCESS;
 }
@@ -38,7 +38,7 @@ DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
 
 	if (!obj)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (!context)
 		return DOFI_BAD_ARG(2);
 	__atomic_load(&obj->context.as_64, &context->as_64, __ATOMIC_RELAXED);
@@ -51,7 +51,7 @@ DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 	int kind = obj ? dofi_obj_kind(obj) : 0;
 
 	if (!kind)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+		return DOFI_INVALID_HANDLE;
 	if (!type)
 		return DOFI_BAD_ARG(2);
 	*type = (DAT_HANDLE_TYPE)(kind - 1);
