@@ -40,21 +40,7 @@ struct dofi_cno {
 	struct dofi_work agent_work;
 };
 
-static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_cno *dofi_cno_enter(DAT_CNO_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, handle);
-}
-
-static inline struct dofi_cno *dofi_cno_use(DAT_CNO_HANDLE handle, const struct dofi_ia *ia)
-{
-	return dofi_obj_use(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, handle, ia);
-}
+DOFI_OBJ_HANDLES(cno, CNO, struct dofi_cno);
 
 /*
  * An EVD begins or ends to trigger the CNO. If it ends because it is @freed and was the last, the

@@ -22,16 +22,7 @@ struct dofi_cr {
 	unsigned char data[DOFI_PRIVATE_DATA]; /* the program may write here (dtest does) */
 };
 
-static inline struct dofi_cr *dofi_cr_check(DAT_CR_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_cr *dofi_cr_enter(DAT_CR_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, handle);
-}
+DOFI_OBJ_HANDLES(cr, CR, struct dofi_cr);
 
 /* An arriving request, from the transport. */
 struct dofi_arrival {

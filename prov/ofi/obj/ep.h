@@ -136,16 +136,7 @@ struct dofi_ep {
 	unsigned char peer_data[DOFI_PRIVATE_DATA];
 };
 
-static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_ep *dofi_ep_enter(DAT_EP_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
-}
+DOFI_OBJ_HANDLES(ep, EP, struct dofi_ep);
 
 /*
  * Waits until no other thread is in a plain operation of @ep; none begins until dofi_ep_unlock().

@@ -127,16 +127,7 @@ struct dofi_evd {
 	uint64_t base[DOFI_EVD_COUNTERS]; /* values at the last reset: counters.c; under the lock */
 };
 
-static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_evd *dofi_evd_enter(DAT_EVD_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, handle);
-}
+DOFI_OBJ_HANDLES(evd, EVD, struct dofi_evd);
 
 /*
  * An EP takes a reference to @evd, which is entered or which it has one to; false if the program
@@ -150,11 +141,6 @@ static inline bool dofi_evd_keep(struct dofi_evd *evd)
 	return true;
 }
 void dofi_evd_release(struct dofi_evd *evd);
-
-static inline struct dofi_evd *dofi_evd_use(DAT_EVD_HANDLE handle, const struct dofi_ia *ia)
-{
-	return dofi_obj_use(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, handle, ia);
-}
 
 /*
  * Queues @event. @notify is false for completions that notify no waiter. When the queue is full the

@@ -87,16 +87,7 @@ struct dofi_ia {
 	DAT_COUNT n_children[DOFI_KINDS];
 };
 
-static inline struct dofi_ia *dofi_ia_check(DAT_IA_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_ia_pool, DAT_HANDLE_TYPE_IA, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_ia *dofi_ia_enter(DAT_IA_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_ia_pool, DAT_HANDLE_TYPE_IA, handle);
-}
+DOFI_OBJ_HANDLES(ia, IA, struct dofi_ia);
 
 static inline struct dofi_ia *dofi_ia_of(struct dofi_progress *p)
 {

@@ -40,21 +40,7 @@ struct dofi_lmr {
 #define DOFI_LMR_PRIVILEGES DAT_MEM_PRIV_ALL_FLAG
 #endif
 
-static inline struct dofi_lmr *dofi_lmr_check(DAT_LMR_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_lmr *dofi_lmr_enter(DAT_LMR_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle);
-}
-
-static inline struct dofi_lmr *dofi_lmr_use(DAT_LMR_HANDLE handle, const struct dofi_ia *ia)
-{
-	return dofi_obj_use(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle, ia);
-}
+DOFI_OBJ_HANDLES(lmr, LMR, struct dofi_lmr);
 
 /* Whether @lmr, which may be freed memory of the pool, is the live LMR of @context. */
 static inline bool dofi_lmr_is(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT context)

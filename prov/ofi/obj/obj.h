@@ -137,6 +137,25 @@ static inline void dofi_use_end(void *var)
 /* Declares a pointer that dofi_obj_use() returned: the reference ends with the block. */
 #define DOFI_USED __attribute__((cleanup(dofi_use_end)))
 
+/*
+ * Defines dofi_NAME_check(), dofi_NAME_enter() and dofi_NAME_use(): dofi_obj_check(), -enter() and
+ * -use() for the handles of one type.
+ */
+#define DOFI_OBJ_HANDLES(name, kind, type)                                                        \
+	static inline type *dofi_##name##_check(DAT_HANDLE handle)                                \
+	{                                                                                         \
+		return dofi_obj_check(&dofi_##name##_pool, DAT_HANDLE_TYPE_##kind, handle);       \
+	}                                                                                         \
+	static inline type *dofi_##name##_enter(DAT_HANDLE handle)                                \
+	{                                                                                         \
+		return dofi_obj_enter(&dofi_##name##_pool, DAT_HANDLE_TYPE_##kind, handle);       \
+	}                                                                                         \
+	static inline type *dofi_##name##_use(DAT_HANDLE handle, const struct dofi_ia *ia)        \
+	{                                                                                         \
+		return dofi_obj_use(&dofi_##name##_pool, DAT_HANDLE_TYPE_##kind, handle, ia);     \
+	}                                                                                         \
+	struct dofi_obj
+
 #define DOFI_OBJ_ENDED (INT_MIN / 2)
 
 /* Ends the handle. Returns the kind of @obj to one of several callers, 0 to the others. */

@@ -35,21 +35,7 @@ struct dofi_pz {
 	LIST_HEAD(, dofi_bind) grants[DOFI_PZ_GRANTS]; /* by context; under rmr_lock */
 };
 
-static inline struct dofi_pz *dofi_pz_check(DAT_PZ_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_pz *dofi_pz_enter(DAT_PZ_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, handle);
-}
-
-static inline struct dofi_pz *dofi_pz_use(DAT_PZ_HANDLE handle, const struct dofi_ia *ia)
-{
-	return dofi_obj_use(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, handle, ia);
-}
+DOFI_OBJ_HANDLES(pz, PZ, struct dofi_pz);
 
 DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
 DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);

@@ -44,16 +44,7 @@ struct dofi_rmr {
 	const struct dofi_ep *ep;	/* of EP scope: the EP of the pending bind or the grant */
 };
 
-static inline struct dofi_rmr *dofi_rmr_check(DAT_RMR_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_rmr *dofi_rmr_enter(DAT_RMR_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, handle);
-}
+DOFI_OBJ_HANDLES(rmr, RMR, struct dofi_rmr);
 
 /*
  * A bind of @rmr to @part; a bind of EP scope is for the peer that has @secret. The caller posts or

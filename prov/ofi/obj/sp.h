@@ -58,16 +58,7 @@ void dofi_sps_each(struct dofi_ia *ia, void (*fn)(struct dofi_sp *sp));
 
 /* psp.c: a Public Service Point listens for connection requests on a qualifier. */
 
-static inline struct dofi_sp *dofi_psp_check(DAT_PSP_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_sp *dofi_psp_enter(DAT_PSP_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, handle);
-}
+DOFI_OBJ_HANDLES(psp, PSP, struct dofi_sp);
 
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
@@ -80,16 +71,7 @@ DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp_handle);
 
 /* rsp.c: a Reserved Service Point listens for one connection request, for one endpoint. */
 
-static inline struct dofi_sp *dofi_rsp_check(DAT_RSP_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_rsp_pool, DAT_HANDLE_TYPE_RSP, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_sp *dofi_rsp_enter(DAT_RSP_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_rsp_pool, DAT_HANDLE_TYPE_RSP, handle);
-}
+DOFI_OBJ_HANDLES(rsp, RSP, struct dofi_sp);
 
 DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
@@ -108,16 +90,7 @@ struct dofi_csp {
 	struct sockaddr_storage address;
 };
 
-static inline struct dofi_csp *dofi_csp_check(DAT_CSP_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_csp_pool, DAT_HANDLE_TYPE_CSP, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_csp *dofi_csp_enter(DAT_CSP_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_csp_pool, DAT_HANDLE_TYPE_CSP, handle);
-}
+DOFI_OBJ_HANDLES(csp, CSP, struct dofi_csp);
 
 DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
 			   DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle);

@@ -33,21 +33,7 @@ struct dofi_srq {
 	TAILQ_HEAD(, dofi_srq_user) line; /* EPs with messages that wait for buffers, in order */
 };
 
-static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
-{
-	return dofi_obj_check(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, handle);
-}
-
-/* Returns the object entered, see dofi_obj_enter(). */
-static inline struct dofi_srq *dofi_srq_enter(DAT_SRQ_HANDLE handle)
-{
-	return dofi_obj_enter(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, handle);
-}
-
-static inline struct dofi_srq *dofi_srq_use(DAT_SRQ_HANDLE handle, const struct dofi_ia *ia)
-{
-	return dofi_obj_use(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, handle, ia);
-}
+DOFI_OBJ_HANDLES(srq, SRQ, struct dofi_srq);
 
 /*
  * Moves the oldest buffer to @dto, a free slot with room for its segments. Returns false if there
