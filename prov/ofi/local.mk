@@ -84,7 +84,6 @@ dofi_api_sources = \
 	prov/ofi/obj/csp.c \
 	prov/ofi/obj/dat.c \
 	prov/ofi/obj/datagram.c \
-	prov/ofi/obj/dequeue.c \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
@@ -100,7 +99,6 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_srq.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
-	prov/ofi/obj/evd_feed.c \
 	prov/ofi/obj/evd_queue.c \
 	prov/ofi/obj/evd_wait.c \
 	prov/ofi/obj/exchange.c \

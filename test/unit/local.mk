@@ -187,7 +187,6 @@ obj_test_sources = \
 	test/unit/obj/ep_srq_test.c \
 	test/unit/obj/ep_state_test.c \
 	test/unit/obj/ep_test.c \
-	test/unit/obj/evd_feed_test.c \
 	test/unit/obj/evd_one.h \
 	test/unit/obj/evd_queue_test.c \
 	test/unit/obj/evd_test.c \

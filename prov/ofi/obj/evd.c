@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event Dispatcher: create, free, query, modify. Taking events is in dequeue.c and evd_wait.c. */
+/*
+ * Event Dispatcher: its calls, the CQs that feed it, and its streams of events. The queue is in
+ * evd_queue.c, dat_evd_wait() in evd_wait.c.
+ */
 
 #include "obj/evd.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "obj/caps.h"
 #include "obj/child.h"
 
@@ -20,7 +24,165 @@
 		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | \
 		     EXTENSION_FLAGS)
 
-/* A thread that waits at a CNO does not poll, nor does an agent: the CQs count it as asleep. */
+/* Feeds */
+
+static int feed_index(struct dofi_evd *evd, struct dofi_cq *cq)
+{
+	int i, free_index = -1;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		if (evd->feed_users[i] && atomic_load(&evd->feed[i]) == cq)
+			return i;
+		if (!evd->feed_users[i] && free_index < 0)
+			free_index = i;
+	}
+	return free_index;
+}
+
+void dofi_evd_route(struct dofi_evd *evd)
+{
+	struct dofi_cq *only = NULL;
+	int i, n = 0;
+
+	dofi_mutex_assert_held(&evd->lock);
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		if (evd->feed_users[i]) {
+			only = atomic_load(&evd->feed[i]);
+			n++;
+		}
+	}
+	if (n != 1 || evd->cno || evd->waiting)
+		only = NULL;
+	atomic_store_explicit(&evd->only_feed, only, memory_order_relaxed);
+	evd->direct_feed = only && only->ops && only->ops->poll ? NULL : only;
+	dofi_evd_set_count(evd, atomic_load(&evd->count));
+}
+
+void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
+{
+	int i;
+
+	dofi_mutex_lock(&evd->lock);
+	i = feed_index(evd, cq);
+	if (i < 0) {
+		/* a thread that polls the EVD does not poll this CQ */
+		dofi_cq_sleep_begin(cq);
+	} else if (!evd->feed_users[i]++) {
+		atomic_store(&evd->feed[i], cq);
+		dofi_evd_route(evd);
+		if (evd->cno)
+			dofi_cq_sleep_begin(cq);
+	}
+	dofi_mutex_unlock(&evd->lock);
+}
+
+void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
+{
+	int i;
+
+	dofi_mutex_lock(&evd->lock);
+	i = feed_index(evd, cq);
+	if (i < 0 || !evd->feed_users[i]) {
+		dofi_cq_sleep_end(cq);	/* the feed came when the table was full */
+	} else if (!--evd->feed_users[i]) {
+		atomic_store(&evd->feed[i], NULL);
+		dofi_evd_route(evd);
+		if (evd->cno)
+			dofi_cq_sleep_end(cq);
+	}
+	dofi_mutex_unlock(&evd->lock);
+}
+
+/* Streams */
+
+/* One lock for all: few streams come and go. A leaf. */
+static struct dofi_mutex streams_lock;
+
+/*
+ * Returns why the stream may not join its EVD, in words, or NULL. Software and asynchronous events
+ * always notify.
+ */
+static const char *stream_misfit(const struct dofi_stream *s) DOFI_NEEDS(streams_lock)
+{
+	const struct dofi_evd *evd = s->evd;
+
+	if (!evd || evd->dying || !evd->obj.ia->strict)
+		return NULL;
+	if (s->notice && evd->flags & DAT_EVD_SOFTWARE_FLAG)
+		return "software events, which always notify";
+	if (s->notice && evd->is_async)
+		return "asynchronous events, which always notify";
+	return evd->streams && evd->notice != s->notice ? "events that notify differently" : NULL;
+}
+
+/*
+ * Counts @n streams that join their EVDs (@by is 1) or leave (-1). Returns how many joined: all, or
+ * those before the first misfit.
+ */
+static int streams_count(const struct dofi_stream *s, int n, int by) DOFI_NEEDS(streams_lock)
+{
+	int i;
+
+	for (i = 0; i < n && (by < 0 || !stream_misfit(&s[i])); i++) {
+		struct dofi_evd *evd = s[i].evd;
+
+		if (!evd)
+			continue;
+		evd->streams += by;
+		if (s[i].notice == DAT_COMPLETION_UNSIGNALLED_FLAG)
+			evd->unsignalled += by;
+		else if (s[i].notice == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+			evd->solicited += by;
+		evd->notice = (DAT_COMPLETION_FLAGS)(
+			(evd->unsignalled ? DAT_COMPLETION_UNSIGNALLED_FLAG : 0) |
+			(evd->solicited ? DAT_COMPLETION_SOLICITED_WAIT_FLAG : 0));
+	}
+	return i;
+}
+
+static void misfit_log(const struct dofi_evd *evd, DAT_COMPLETION_FLAGS flags, const char *misfit)
+{
+	dofi_log(DOFI_WARN, DOFI_EVD,
+		 "evd %p: events with completion flags %#x are refused, as the EVD has %s; "
+		 "DAT_OFI_STRICT=0 accepts both", (const void *)evd, flags, misfit);
+}
+
+bool dofi_evd_take_async(struct dofi_evd *evd)
+{
+	bool fits;
+
+	dofi_mutex_lock(&streams_lock);
+	fits = evd->notice == DAT_COMPLETION_DEFAULT_FLAG || !evd->obj.ia->strict;
+	if (fits)
+		evd->is_async = true;
+	dofi_mutex_unlock(&streams_lock);
+	if (!fits)
+		misfit_log(evd, DAT_COMPLETION_DEFAULT_FLAG, "events that notify differently");
+	return fits;
+}
+
+bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n)
+{
+	const char *misfit = NULL;
+	int joined;
+
+	dofi_mutex_lock(&streams_lock);
+	streams_count(from, n, -1);
+	joined = streams_count(to, n, 1);
+	if (joined < n) {
+		misfit = stream_misfit(&to[joined]);
+		streams_count(to, joined, -1);
+		streams_count(from, n, 1);	/* cannot fail: they were joined before */
+	}
+	dofi_mutex_unlock(&streams_lock);
+	if (misfit)
+		misfit_log(to[joined].evd, to[joined].notice, misfit);
+	return !misfit;
+}
+
+/* Objects */
+
+/* Neither a waiter of a CNO nor an agent polls, so the CQs count them as asleep. */
 static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno) DOFI_NEEDS(evd->lock)
 {
 	evd->cno = cno;
@@ -46,7 +208,7 @@ static void cno_detach(struct dofi_evd *evd, bool freed) DOFI_NEEDS(evd->lock)
 	dofi_obj_put(&cno->obj);
 }
 
-/* The owner, or an EP, needs the memory no more. */
+/* Drops the reference of the IA, or of an EP, to the memory. */
 static void keeper_leave(struct dofi_evd *evd)
 {
 	if (atomic_fetch_sub(&evd->keepers, 1) == 1)
@@ -192,13 +354,11 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DA
 	return DAT_SUCCESS;
 }
 
-/* A CNO that begins to watch an EVD with events in it is triggered. */
+/* Triggers the CNO, which begins to watch @evd, for queued events. */
 static void notify_backlog(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 {
-	uint32_t count = atomic_load(&evd->count);
-
-	if (count)
-		dofi_evd_notify(evd, count);
+	if (atomic_load(&evd->count))
+		dofi_evd_notify(evd, evd->count);
 }
 
 DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_handle)

@@ -16,14 +16,9 @@
 /* A queued DAT_EVENT, without the handle, and without what dofi_event_extend() adds. */
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
-	/*
-	 * of the extension's completions: immediate data; of its events of exchanges: the pool
-	 * index
-	 */
-	uint32_t immed;
+	uint32_t immed;			/* immediate data; of an exchange: its pool index */
 	uint32_t life;			/* of unread: dofi_unread_life() */
-	/* of a completion: where it counts as unread; NULL for other events */
-	struct dofi_unread *unread;
+	struct dofi_unread *unread;	/* counts this completion; NULL for other events */
 	DAT_EVENT_DATA data;
 };
 
@@ -76,21 +71,12 @@ struct dofi_evd {
 	 */
 	_Atomic(struct dofi_cq *) straight_feed;
 
-	/*
-	 * references of EPs, and 1 of the IA: an EP of another instance of the IA may outlive the
-	 * EVD, and its memory is freed after both
-	 */
-	_Atomic int keepers;
+	_Atomic int keepers;		/* references to the memory: of EPs, and 1 of the IA */
 
-	int streams;			/* streams that deliver here; under streams_lock */
-	/* the streams of these that notify as their flag says; under streams_lock */
-	int unsignalled, solicited;
-	/* it is an IA's EVD of asynchronous events; under streams_lock */
+	/* under streams_lock: streams that deliver here, those with a flag; an IA's async EVD */
+	int streams, unsignalled, solicited;
 	bool is_async;
-	/*
-	 * the flags of all streams; 0: each event notifies. Written under streams_lock, read
-	 * without
-	 */
+	/* the flags of all streams; 0: each event notifies. Written under streams_lock */
 	_Atomic DAT_COMPLETION_FLAGS notice;
 
 	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
@@ -308,7 +294,7 @@ void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS_NOT(e
 DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			 DAT_EVENT *event, DAT_COUNT *nmore);
 
-/* dequeue.c: dat_evd_dequeue() of any EVD. */
+/* The slow path of dat_evd_dequeue(); dofi_evd_dequeue() in fast.c is the fast one. */
 
 /* As dat_evd_dequeue(), from the queue of @evd alone. */
 DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event);
@@ -322,7 +308,7 @@ static inline DAT_RETURN dofi_evd_dequeue_queued(struct dofi_evd *evd, DAT_EVENT
 	return DAT_QUEUE_EMPTY;
 }
 
-/* dat_evd_dequeue(). */
+/* Reads each CQ that feeds the EVD, until there is an event for it. */
 DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event Dispatcher: its queue. */
+/* Event Dispatcher: its queue, and dat_evd_dequeue; fast.c has its fast path. */
 
 #include "obj/evd.h"
 
@@ -47,49 +47,25 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
 	}
 }
 
+static bool is_request(DAT_EVENT_NUMBER number)
+{
 #if DAT_VERSION_MAJOR >= 2
-static bool is_datagram_request(const struct dofi_event *e)
-{
-	return e->number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
-}
-
-static bool is_exchange(DAT_EVENT_NUMBER number)
-{
-	return number >= (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED &&
-	       number <= (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT;
-}
-#else
-static bool is_datagram_request(const struct dofi_event *e)
-{
-	(void)e;
-	return false;
-}
-
-static bool is_exchange(DAT_EVENT_NUMBER number)
-{
-	(void)number;
-	return false;
-}
+	if (number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+		return true;
 #endif
-
-static bool is_request(const struct dofi_event *e)
-{
-	return e->number == DAT_CONNECTION_REQUEST_EVENT || is_datagram_request(e);
+	return number == DAT_CONNECTION_REQUEST_EVENT;
 }
 
-/* Whether @e reports the end of an attempt to connect, or of a connection. */
-static bool is_of_connection(const struct dofi_event *e)
+/* Whether @number is the end of a connection, or of an attempt or exchange. */
+static bool is_of_connection(DAT_EVENT_NUMBER number)
 {
-	return (e->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
-		e->number <= DAT_CONNECTION_EVENT_UNREACHABLE) || is_exchange(e->number);
-}
-
-static void count_event(struct dofi_evd *evd, const struct dofi_event *e)
-{
-	if (is_request(e) || is_of_connection(e))
-		dofi_count(&evd->count_of.connection);
-	else if (e->number != DAT_SOFTWARE_EVENT)
-		dofi_count(&evd->count_of.completion);
+#if DAT_VERSION_MAJOR >= 2
+	if (number >= (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED &&
+	    number <= (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT)
+		return true;
+#endif
+	return number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+	       number <= DAT_CONNECTION_EVENT_UNREACHABLE;
 }
 
 static int offer(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
@@ -101,7 +77,10 @@ static int offer(struct dofi_evd *evd, const struct dofi_event *event, bool noti
 	slot = dofi_evd_reserve(evd);
 	if (slot) {
 		*slot = *event;
-		count_event(evd, event);
+		if (is_request(event->number) || is_of_connection(event->number))
+			dofi_count(&evd->count_of.connection);
+		else if (event->number != DAT_SOFTWARE_EVENT)
+			dofi_count(&evd->count_of.completion);
 		dofi_evd_append(evd, notify);
 	}
 	dofi_mutex_unlock(&evd->lock);
@@ -201,20 +180,11 @@ void dofi_extension_fill(DAT_EVENT *event, uint32_t immed)
 }
 #endif
 
-static inline void feeds_taken(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
-{
-	struct dofi_cq *only = atomic_load_explicit(&evd->only_feed, memory_order_relaxed);
-
-	if (only)
-		dofi_cq_taken(only);
-	else
-		dofi_evd_each_feed(evd, dofi_cq_taken);
-}
-
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = dofi_evd_slot(evd, 0);
-	uint32_t left = dofi_evd_pending(evd) - 1;
+	const uint32_t left = dofi_evd_pending(evd) - 1;
+	struct dofi_cq *only = atomic_load_explicit(&evd->only_feed, memory_order_relaxed);
 
 	dofi_mutex_assert_held(&evd->lock);
 	event->event_number = e->number;
@@ -222,29 +192,88 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 	event->event_data = e->data;
 	dofi_event_extend(event, e->immed);
 	dofi_event_read(e);
-	/* an empty queue begins at its first slot again: memory is used for events, not length */
+	/* an empty queue restarts at its first slot, so that few events use little memory */
 	evd->head = left ? evd->head + 1 : 0;
 	evd->overflowed = false;
-	feeds_taken(evd);
+	if (only)
+		dofi_cq_taken(only);
+	else
+		dofi_evd_each_feed(evd, dofi_cq_taken);
 	dofi_evd_set_count(evd, left);
 	if (__builtin_expect(evd->cno != NULL, 0))
 		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
 }
 
-static bool is_connection_event_of(const struct dofi_event *e, DAT_EP_HANDLE ep)
+DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event)
 {
-	return is_of_connection(e) && e->data.connect_event_data.ep_handle == ep;
+	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* no error bit: programs compare with == */
+
+	dofi_mutex_lock(&evd->lock);
+	if (evd->waiting) {
+		ret = DOFI_BAD_STATE(EVD_WAITER);
+	} else if (dofi_evd_pending(evd)) {
+		dofi_evd_take(evd, event);
+		dofi_count(&evd->count_of.found);
+		ret = DAT_SUCCESS;
+	}
+	if (ret)
+		dofi_count(&evd->count_of.not_found);
+	if (ret && !dofi_obj_is_live(&evd->obj, DAT_HANDLE_TYPE_EVD))
+		ret = DOFI_INVALID_HANDLE;
+	dofi_mutex_unlock(&evd->lock);
+	return ret;
+}
+
+/* The event bypassed the queue: the CNO may have others to report. */
+static DAT_RETURN taken_at_once(struct dofi_evd *evd)
+{
+	dofi_count(&evd->count_of.straight);
+	if (evd->cno) {
+		dofi_mutex_lock(&evd->lock);
+		if (evd->cno)
+			dofi_cno_update(evd->cno, &evd->at_cno,
+					dofi_evd_pending(evd) && evd->enabled);
+		dofi_mutex_unlock(&evd->lock);
+	}
+	return DAT_SUCCESS;
+}
+
+/* The slow path: reads each CQ that feeds the EVD, until there is an event for it. */
+DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_sink sink = { .evd = evd, .event = event };
+	struct dofi_cq *cq;
+	int i;
+
+	if (!evd)
+		return DOFI_INVALID_HANDLE;
+	if (!event)
+		return DOFI_BAD_ARG(2);
+	if (dofi_evd_pending(evd) || evd->waiting)
+		return dofi_evd_dequeue_queued(evd, event);
+	for (i = 0; i < DOFI_EVD_FEEDS && sink.evd; i++) {
+		cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
+		if (cq)
+			dofi_cq_poll(cq, &sink);
+	}
+	if (!sink.evd)
+		return taken_at_once(evd);
+	dofi_count(&evd->count_of.poll);
+	return dofi_evd_dequeue_queued(evd, event);
 }
 
 void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
 {
-	uint32_t i, kept = 0, count;
+	uint32_t i, kept = 0;
 
 	dofi_mutex_lock(&evd->lock);
-	count = atomic_load(&evd->count);
-	for (i = 0; i < count; i++)
-		if (!is_connection_event_of(dofi_evd_slot(evd, i), ep))
-			*dofi_evd_slot(evd, kept++) = *dofi_evd_slot(evd, i);
+	for (i = 0; i < evd->count; i++) {
+		const struct dofi_event *e = dofi_evd_slot(evd, i);
+
+		if (!is_of_connection(e->number) || e->data.connect_event_data.ep_handle != ep)
+			*dofi_evd_slot(evd, kept++) = *e;
+	}
 	dofi_evd_set_count(evd, kept);
 	if (evd->cno && !kept)
 		dofi_cno_update(evd->cno, &evd->at_cno, false);
@@ -322,40 +351,26 @@ DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen)
 	return DAT_SUCCESS;
 }
 
-/* The EVD is closing: no other thread has it, so the two functions below take no lock. */
-
 /*
- * Rejects connection requests that the program can no longer take, so that their senders do not
- * wait. No stream feeds the EVD now. Its events may name freed CRs: an IA frees CRs first.
+ * The EVD is closing and no other thread has it, so this takes no lock. Its completions count as
+ * read. Requests that the program can no longer answer are rejected, so that their senders do not
+ * wait; the events may name freed CRs, because an IA frees CRs first.
  */
-static void refuse_requests(struct dofi_evd *evd, uint32_t count) DOFI_UNCHECKED_LOCKS
-{
-	uint32_t i;
-
-	for (i = 0; i < count; i++) {
-		const struct dofi_event *event = dofi_evd_slot(evd, i);
-		struct dofi_obj *cr;
-
-		if (!is_request(event))
-			continue;
-		cr = dofi_obj_live(event->data.cr_arrival_event_data.cr_handle, DAT_HANDLE_TYPE_CR);
-		if (cr && cr->ia == evd->obj.ia)
-			dofi_obj_destroy(cr);
-	}
-}
-
-/* The consumer dequeues these completions no more: their operations count as read. */
-static void forget_completions(struct dofi_evd *evd, uint32_t count) DOFI_UNCHECKED_LOCKS
+void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count) DOFI_UNCHECKED_LOCKS
 {
 	uint32_t i;
 
 	for (i = 0; i < count; i++)
 		dofi_event_read(dofi_evd_slot(evd, i));
-}
+	for (i = 0; i < count; i++) {
+		const struct dofi_event *event = dofi_evd_slot(evd, i);
+		struct dofi_obj *cr;
 
-void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count)
-{
-	forget_completions(evd, count);
-	refuse_requests(evd, count);
+		if (!is_request(event->number))
+			continue;
+		cr = dofi_obj_live(event->data.cr_arrival_event_data.cr_handle, DAT_HANDLE_TYPE_CR);
+		if (cr && cr->ia == evd->obj.ia)
+			dofi_obj_destroy(cr);
+	}
 	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
 }

@@ -11,29 +11,18 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* Reads the CQs that feed @evd. Returns whether there are any. */
-static bool poll_feeds(struct dofi_evd *evd)
-{
-	struct dofi_cq *cq;
-	bool any = false;
-	int i;
-
-	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
-		cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
-		if (cq)
-			dofi_cq_poll_next(cq);
-		any |= cq != NULL;
-	}
-	return any;
-}
-
-/* Whether the waiter has as many events as it waits for. Needs the lock. */
+/* Whether the waiter has as many events as it waits for. */
 static bool satisfied(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 {
 	return evd->notified && (DAT_COUNT)dofi_evd_pending(evd) >= evd->threshold;
 }
 
-/* The CQ that alone feeds @evd, or NULL. Needs the lock. */
+static bool must_leave(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
+{
+	return evd->dying || evd->evicted || satisfied(evd);
+}
+
+/* The CQ that alone feeds @evd, or NULL. */
 static struct dofi_cq *sole_feed(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 {
 	struct dofi_cq *sole = NULL;
@@ -50,14 +39,16 @@ static struct dofi_cq *sole_feed(const struct dofi_evd *evd) DOFI_NEEDS(evd->loc
 }
 
 /*
- * Polls for a while before sleeping: a wakeup takes ten times as long as a short wait. Drops the
- * lock.
+ * Polls for a while before the thread sleeps, because a wakeup takes ten times as long as a short
+ * wait. Drops the lock meanwhile.
  */
 static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
 	DAT_COUNT threshold = evd->threshold;
 	const struct dofi_cq *sole = sole_feed(evd);
+	bool any;
+	int i;
 
 	/* a thread that is going to lead the CQ reads it anyway */
 	if (until == now && now < deadline && sole && dofi_lead_is_able(&sole->lead))
@@ -65,59 +56,30 @@ static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline) DOFI_NEEDS
 	if (until > deadline)
 		until = deadline;
 	dofi_mutex_unlock(&evd->lock);
-	while ((DAT_COUNT)dofi_evd_pending(evd) < threshold && poll_feeds(evd) &&
-	       dofi_now() < until)
-		;
+	do {
+		if ((DAT_COUNT)dofi_evd_pending(evd) >= threshold)
+			break;
+		for (any = false, i = 0; i < DOFI_EVD_FEEDS; i++) {
+			struct dofi_cq *cq =
+				atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
+
+			if (cq)
+				dofi_cq_poll_next(cq);
+			any |= cq != NULL;
+		}
+	} while (any && dofi_now() < until);
 	dofi_mutex_lock(&evd->lock);
 }
 
-static void feeds_sleep(struct dofi_evd *evd, struct dofi_cq *slept[])
-{
-	bool any = false;
-	int i;
-
-	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
-		slept[i] = atomic_load(&evd->feed[i]);
-		if (slept[i])
-			dofi_cq_sleep_begin(slept[i]);
-		any |= slept[i] != NULL;
-	}
-	/* without feeds, connection events are what the waiter waits for */
-	if (!any)
-		dofi_progress_probe(&evd->obj.ia->progress);
-}
-
-static void feeds_wake(struct dofi_cq *slept[])
-{
-	int i;
-
-	for (i = 0; i < DOFI_EVD_FEEDS; i++)
-		if (slept[i])
-			dofi_cq_sleep_end(slept[i]);
-}
-
-static bool must_leave(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
-{
-	return evd->dying || evd->evicted || satisfied(evd);
-}
-
-/* As dofi_lead_begin(), for a thread that has the lock. Drops it meanwhile. */
-static int lead_begin(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS(evd->lock)
+/* Sleeps on @cq once, and reads the completions that woke the thread. Drops the lock meanwhile. */
+static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
+	DOFI_NEEDS(evd->lock)
 {
 	int err;
 
 	dofi_mutex_unlock(&evd->lock);
 	err = dofi_lead_begin(cq);
 	dofi_mutex_lock(&evd->lock);
-	return err;
-}
-
-/* Sleeps on @cq once, and reads what woke the thread. Needs the lock, and drops it meanwhile. */
-static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
-	DOFI_NEEDS(evd->lock)
-{
-	int err = lead_begin(evd, cq);
-
 	if (err == -EAGAIN)
 		return dofi_now() < deadline ? 0 : -ETIMEDOUT;
 	if (err)
@@ -132,50 +94,50 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 }
 
 /*
- * Sleeps on the only CQ of @evd. Returns as sleep_for_events(), or -EBUSY if that is not possible.
- */
-static int lead_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
-{
-	struct dofi_cq *cq = sole_feed(evd);
-	int err = cq ? 0 : -EBUSY;
-
-	while (!must_leave(evd) && !err)
-		err = lead_once(evd, cq, deadline);
-	return err;
-}
-
-/*
  * Sleeps until another thread, mostly the progress thread, has delivered. Returns as
  * sleep_for_events().
  */
 static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	struct dofi_cq *slept[DOFI_EVD_FEEDS];
-	int err = 0;
+	bool any = false;
+	int i, err = 0;
 
-	feeds_sleep(evd, slept);
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		slept[i] = atomic_load(&evd->feed[i]);
+		if (slept[i])
+			dofi_cq_sleep_begin(slept[i]);
+		any |= slept[i] != NULL;
+	}
+	/* without feeds, the waiter waits for connection events */
+	if (!any)
+		dofi_progress_probe(&evd->obj.ia->progress);
 	while (!must_leave(evd) && !err)
 		err = dofi_cond_wait(&evd->wakeup, &evd->lock, deadline);
-	feeds_wake(slept);
+	for (i = 0; i < DOFI_EVD_FEEDS; i++)
+		if (slept[i])
+			dofi_cq_sleep_end(slept[i]);
 	return err;
 }
 
 /*
- * Sleeps until the threshold is reached or the wait ends. Returns 0, -ETIMEDOUT, or -EINTR after a
- * signal. Needs the lock.
+ * Sleeps until the threshold is reached or the wait ends, on the only CQ of @evd if this thread may
+ * lead it. Returns 0, -ETIMEDOUT, or -EINTR after a signal.
  */
 static int sleep_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
-	int err;
+	struct dofi_cq *cq = sole_feed(evd);
+	int err = cq ? 0 : -EBUSY;
 
 	dofi_count(&evd->count_of.blocked);
-	err = lead_for_events(evd, deadline);
+	while (!must_leave(evd) && !err)
+		err = lead_once(evd, cq, deadline);
 	return err == -EBUSY ? follow_for_events(evd, deadline) : err;
 }
 
 /*
- * As sleep_for_events(), but polls first. The system calls of the fabric are cancellation points:
- * without the thread, the CQ would stay locked and the EVD would keep its waiter.
+ * As sleep_for_events(), but polls first. The system calls of the fabric are cancellation points: a
+ * cancelled thread would leave the CQ locked, and the EVD with a waiter.
  */
 static int wait_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
@@ -212,23 +174,6 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, D
 	return DAT_SUCCESS;
 }
 
-/*
- * Where not all events notify, DAT forbids a threshold above 1. An IA that is not strict lets every
- * event count and notify then, so the waiter misses none: see append().
- */
-static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold) DOFI_NEEDS(evd->lock)
-{
-	if (threshold > evd->qlen)
-		return DOFI_BAD_ARG(3);
-	if (!evd->obj.ia->strict)
-		return DAT_SUCCESS;
-	if (threshold > 1 && evd->notice & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		return DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
-	if (threshold > 1 && evd->notice & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		return DOFI_BAD_STATE(EVD_CONFIG_SOLICITED);
-	return DAT_SUCCESS;
-}
-
 static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			      DAT_EVENT *event, DAT_COUNT *nmore) DOFI_NEEDS(evd->lock)
 {
@@ -241,9 +186,18 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
 	if (evd->waiting)
 		return DOFI_BAD_STATE(EVD_WAITER);
-	ret = threshold_check(evd, threshold);
-	if (ret)
-		return ret;
+	if (threshold > evd->qlen)
+		return DOFI_BAD_ARG(3);
+	/*
+	 * Where not all events notify, DAT forbids a threshold above 1. An IA that is not strict
+	 * lets every event count and notify then, so the waiter misses none: dofi_evd_append().
+	 */
+	if (threshold > 1 && evd->obj.ia->strict) {
+		if (evd->notice & DAT_COMPLETION_UNSIGNALLED_FLAG)
+			return DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
+		if (evd->notice & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+			return DOFI_BAD_STATE(EVD_CONFIG_SOLICITED);
+	}
 	dofi_count(&evd->count_of.wait);
 	evd->waiting = true;
 	dofi_evd_route(evd);
@@ -261,21 +215,6 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	return ret;
 }
 
-/*
- * A completion at the CQ is as good as a queued event: a thread that finds one does not become a
- * waiter.
- */
-static bool need_not_wait(struct dofi_evd *evd, DAT_COUNT threshold, DAT_EVENT *event,
-			  DAT_COUNT *nmore)
-{
-	if (threshold > 1 || !evd->waitable || evd->notice != DAT_COMPLETION_DEFAULT_FLAG ||
-	    !dofi_evd_poll(evd, event))
-		return false;
-	dofi_count(&evd->count_of.wait);
-	*nmore = dofi_evd_pending(evd);
-	return true;
-}
-
 DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			 DAT_EVENT *event, DAT_COUNT *nmore)
 {
@@ -290,8 +229,13 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COU
 		return DOFI_BAD_ARG(4);
 	if (!nmore)
 		return DOFI_BAD_ARG(5);
-	if (need_not_wait(evd, threshold, event, nmore))
+	/* a thread that finds a completion at the CQ does not become a waiter */
+	if (threshold == 1 && evd->waitable && evd->notice == DAT_COMPLETION_DEFAULT_FLAG &&
+	    dofi_evd_poll(evd, event)) {
+		dofi_count(&evd->count_of.wait);
+		*nmore = dofi_evd_pending(evd);
 		return DAT_SUCCESS;
+	}
 	dofi_mutex_lock(&evd->lock);
 	ret = wait_locked(evd, timeout, threshold, event, nmore);
 	dofi_mutex_unlock(&evd->lock);

@@ -2,7 +2,7 @@
 /*
  * The fast path: how a plain operation is posted, how it completes, and how a polling thread gets
  * its event, in this order. fast.h says when the fast path is taken. Each step may leave it for the
- * slow path: ep_post.c, ep_dto.c, dequeue.c. All of it is in one file, although that is long, so
+ * slow path: ep_post.c, ep_dto.c, evd_queue.c. All of it is in one file, although that is long, so
  * that it can be read at a stretch.
  *
  * DOFI_UNCHECKED_LOCKS: fast.lock is the EP lock or the access lock of a CQ, and feed_try() returns
