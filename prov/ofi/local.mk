@@ -106,7 +106,6 @@ dofi_api_sources = \
 	prov/ofi/obj/handle.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
-	prov/ofi/obj/lmr_atomic.c \
 	prov/ofi/obj/obj.c \
 	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
@@ -274,7 +273,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/handle.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
-	prov/ofi/obj/lmr_atomic.h \
 	prov/ofi/obj/mailbox.h \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/pz.h \

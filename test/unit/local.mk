@@ -195,7 +195,6 @@ obj_test_sources = \
 	test/unit/obj/fast_test.c \
 	test/unit/obj/handle_test.c \
 	test/unit/obj/ia_test.c \
-	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
 	test/unit/obj/obj_test.c \
 	test/unit/obj/ops.c \

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Local Memory Region: a registration, and the check of segments that name it. */
+/* Local Memory Region: a registration, the check of segments, and atomics of peers. */
 
 #include "obj/lmr.h"
 
 #include "base/log.h"
 #include "obj/caps.h"
 #include "obj/child.h"
-#include "obj/lmr_atomic.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -23,7 +22,7 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 		return DOFI_RET(DAT_PROTECTION_VIOLATION,
 				writes ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
 	if (!dofi_lmr_covers(lmr, addr, len))
-		return DOFI_BAD_ARG(3);	/* of each call that posts */
+		return DOFI_BAD_ARG(3);	/* argument 3 of every post call */
 	return DOFI_RET(DAT_PRIVILEGES_VIOLATION,
 			writes ? DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
 }
@@ -35,13 +34,48 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 #endif
 #define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | REMOTE_CHANGE)
 
-/*
- * Ends the context of @lmr. A queue may keep @lmr as its last: without a context it matches no
- * segment.
- */
+/* A queue may cache @lmr as its last: without a context it matches no segment. */
 DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr)
 {
 	return atomic_exchange(&lmr->context, 0);
+}
+
+/* Whether an LMR of these privileges may be the target of atomics; uDAPL 1.2 has none. */
+static bool for_atomics(DAT_MEM_PRIV_FLAGS priv)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return priv & DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
+#else
+	(void)priv;
+	return false;
+#endif
+}
+
+int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *old)
+{
+	uint64_t *target = (uint64_t *)(uintptr_t)a->addr;
+	struct dofi_lmr *lmr;
+	int ret = -EACCES;
+
+	/* held throughout, so that the LMR is not freed meanwhile */
+	dofi_mutex_lock(&pz->atomic_lock);
+	/* a list is enough: few regions are the target of atomics */
+	LIST_FOREACH(lmr, &pz->atomic_lmrs, atomic_link)
+		if (lmr->key == a->key)
+			break;
+	if (lmr && !(a->addr % sizeof(*target)) &&
+	    dofi_lmr_covers(lmr, a->addr, sizeof(*target))) {
+		/* the processor's atomics: other PZs, processes and the program use the memory */
+		*old = a->compare;
+		if (a->swap)
+			__atomic_compare_exchange_n(target, old, a->operand, false,
+						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		else
+			*old = __atomic_fetch_add(target, a->operand, __ATOMIC_SEQ_CST);
+		ret = 0;
+	}
+	dofi_mutex_unlock(&pz->atomic_lock);
+	return ret;
 }
 
 static void lmr_destroy(struct dofi_obj *obj)
@@ -51,7 +85,11 @@ static void lmr_destroy(struct dofi_obj *obj)
 	int ret;
 
 	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_LMR);
-	dofi_lmr_atomic_close(lmr);
+	if (for_atomics(lmr->priv)) {
+		dofi_mutex_lock(&pz->atomic_lock);
+		LIST_REMOVE(lmr, atomic_link);
+		dofi_mutex_unlock(&pz->atomic_lock);
+	}
 	dofi_lmr_end(lmr);
 	__atomic_store_n(&lmr->pz, NULL, __ATOMIC_RELAXED);
 	ret = dofi_mr_close(&lmr->mr);
@@ -69,15 +107,6 @@ uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv)
 
 const struct dofi_lmr dofi_lmr_none;
 
-static void context_renew(struct dofi_lmr *lmr)
-{
-	lmr->generation++;
-	/* releases what the data path reads of the LMR */
-	atomic_store_explicit(&lmr->context,
-			      (DAT_LMR_CONTEXT)lmr->generation << DOFI_LMR_GEN_SHIFT |
-				      (dofi_pool_index(lmr) + 1), memory_order_release);
-}
-
 /* The arguments of a registration, without the differences between the versions. */
 struct lmr_request {
 	DAT_MEM_TYPE type;
@@ -93,7 +122,6 @@ struct lmr_request {
 static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia *ia)
 {
 	const uint64_t base = (uintptr_t)r->base;
-
 	const uint64_t most = dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE);
 	const unsigned long long length = r->length;
 
@@ -109,27 +137,7 @@ static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia 
 	return DAT_SUCCESS;
 }
 
-/* The memory of another LMR; PZ, privileges and address type may differ. */
-static DAT_RETURN lmr_resolve(struct lmr_request *r, const struct dofi_ia *ia)
-{
-	const struct dofi_lmr *of DOFI_CALL = dofi_lmr_enter(r->region.for_lmr_handle);
-
-	if (!of || of->obj.ia != ia)
-		return DOFI_REFUSED(DOFI_BAD_HANDLE(LMR), DOFI_MEM,
-				    "for_lmr_handle %p is no live LMR of the IA",
-				    r->region.for_lmr_handle);
-	r->base = dofi_lmr_memory(of, of->addr);
-	r->length = of->len;
-	return DAT_SUCCESS;
-}
-
-static bool same_memory(const struct dofi_shared *a, const struct dofi_shared *b)
-{
-	return a->major == b->major && a->minor == b->minor && a->inode == b->inode &&
-	       a->offset == b->offset;
-}
-
-/* Whether a cookie that was used before names the memory that it named then. */
+/* Whether no LMR of @ia has the cookie for other memory. */
 static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
 {
 	const struct dofi_obj *obj;
@@ -138,11 +146,14 @@ static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
 	dofi_mutex_lock(&ia->lock);
 	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_LMR)], sibling) {
 		const struct dofi_lmr *lmr = (const struct dofi_lmr *)obj;
+		const struct dofi_shared *a = &lmr->shared, *b = &r->shared;
 
 		if (lmr->type == DAT_MEM_TYPE_SHARED_VIRTUAL &&
 		    !memcmp(lmr->cookie, *r->region.for_shared_memory.shared_memory_id,
 			    sizeof(lmr->cookie)))
-			fits &= lmr->len == r->length && same_memory(&lmr->shared, &r->shared);
+			fits &= lmr->len == r->length && a->major == b->major &&
+				a->minor == b->minor && a->inode == b->inode &&
+				a->offset == b->offset;
 	}
 	dofi_mutex_unlock(&ia->lock);
 	return fits;
@@ -175,15 +186,24 @@ static DAT_RETURN shared_resolve(struct lmr_request *r, struct dofi_ia *ia)
 	return DAT_SUCCESS;
 }
 
-/* Finds the memory that the arguments mean. */
+/* Finds the memory of the arguments. The PZ, privileges and address type of an LMR may differ. */
 static DAT_RETURN request_resolve(struct lmr_request *r, struct dofi_ia *ia)
 {
 	switch (r->type) {
 	case DAT_MEM_TYPE_VIRTUAL:
 		r->base = r->region.for_va;
 		return range_check(r, ia);
-	case DAT_MEM_TYPE_LMR:
-		return lmr_resolve(r, ia);
+	case DAT_MEM_TYPE_LMR: {
+		const struct dofi_lmr *of DOFI_CALL = dofi_lmr_enter(r->region.for_lmr_handle);
+
+		if (!of || of->obj.ia != ia)
+			return DOFI_REFUSED(DOFI_BAD_HANDLE(LMR), DOFI_MEM,
+					    "for_lmr_handle %p is no live LMR of the IA",
+					    r->region.for_lmr_handle);
+		r->base = dofi_lmr_memory(of, of->addr);
+		r->length = of->len;
+		return DAT_SUCCESS;
+	}
 	case DAT_MEM_TYPE_SHARED_VIRTUAL:
 		return shared_resolve(r, ia);
 	default:
@@ -192,37 +212,19 @@ static DAT_RETURN request_resolve(struct lmr_request *r, struct dofi_ia *ia)
 	}
 }
 
-static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS priv)
-{
-	if (priv & ~DOFI_LMR_PRIVILEGES)
-		return DOFI_REFUSED(DOFI_BAD_ARG(6), DOFI_MEM, "mem_privileges are %#x; permitted: "
-				    "some of %#x", priv, DOFI_LMR_PRIVILEGES);
-	/* as on InfiniBand: remote write needs local write */
-	if ((priv & REMOTE_CHANGE) && !(priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-		return DOFI_REFUSED(DOFI_BAD_ARG(6), DOFI_MEM, "mem_privileges are %#x: remote "
-				    "write needs LOCAL_WRITE", priv);
-	return DAT_SUCCESS;
-}
-
-/* Fabrics with atomics have no access right for them but that to write. */
-static uint64_t remote_access(const struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS priv)
-{
-	const uint64_t access = dofi_lmr_remote_access(priv);
-
-	return lmr->obj.ia->fabric.atomics && dofi_lmr_for_atomics(priv) ?
-		       access | FI_REMOTE_WRITE :
-		       access;
-}
-
 static DAT_RETURN lmr_register(struct dofi_lmr *lmr, const struct lmr_request *r)
 {
-	const struct dofi_mr_request mr = {
-		.addr = r->base, .len = r->length, .remote = remote_access(lmr, r->priv),
+	struct dofi_mr_request mr = {
+		.addr = r->base, .len = r->length, .remote = dofi_lmr_remote_access(r->priv),
 		.zero_based = r->zero_based,
 		.read_only = !(r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG),
 	};
-	int ret = dofi_mr_open(&lmr->pz->domain, &mr, &lmr->mr);
+	int ret;
 
+	/* fabrics with atomics have no access right for them but to write */
+	if (lmr->obj.ia->fabric.atomics && for_atomics(r->priv))
+		mr.remote |= FI_REMOTE_WRITE;
+	ret = dofi_mr_open(&lmr->pz->domain, &mr, &lmr->mr);
 	if (ret) {
 		dofi_log(DOFI_WARN, DOFI_MEM, "registering %llu bytes: %s",
 			 (unsigned long long)r->length, fi_strerror(-ret));
@@ -271,31 +273,56 @@ static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct l
 		dofi_obj_free(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, &lmr->obj);
 		return ret;
 	}
-	context_renew(lmr);
+	lmr->generation++;
+	/* releases the fields above to the data path */
+	atomic_store_explicit(&lmr->context,
+			      (DAT_LMR_CONTEXT)lmr->generation << DOFI_LMR_GEN_SHIFT |
+				      (dofi_pool_index(lmr) + 1), memory_order_release);
 	dofi_obj_get(&pz->obj);
-	dofi_lmr_atomic_open(lmr);
+	if (for_atomics(lmr->priv)) {
+		dofi_mutex_lock(&pz->atomic_lock);
+		LIST_INSERT_HEAD(&pz->atomic_lmrs, lmr, atomic_link);
+		dofi_mutex_unlock(&pz->atomic_lock);
+	}
 	dofi_obj_publish(&lmr->obj, DAT_HANDLE_TYPE_LMR);
 	*out = lmr;
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			     struct lmr_request *r, DAT_LMR_HANDLE *lmr_handle,
-			     struct dofi_lmr **lmr)
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS priv, DOFI_LMR_VA_TYPE DAT_LMR_HANDLE *lmr_handle,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
 {
 	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct dofi_pz *pz DOFI_USED = dofi_pz_use(pz_handle, ia);
+	struct lmr_request r = {
+		.type = mem_type, .region = region, .length = length, .priv = priv,
+	};
+	struct dofi_lmr *lmr;
 	DAT_RETURN ret;
 
+#if DAT_VERSION_MAJOR >= 2
+	r.zero_based = va_type == DAT_VA_TYPE_ZB;
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
+		return DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_MEM, "va_type is %d; permitted: VA or ZB",
+				    va_type);
+#endif
 	if (!ia)
 		return DOFI_REFUSED(DOFI_BAD_HANDLE(IA), DOFI_MEM,
 				    "dat_lmr_create: %p is no open IA", ia_handle);
-	ret = privileges_check(r->priv);
-	if (!ret)
-		ret = request_resolve(r, ia);
+	if (priv & ~DOFI_LMR_PRIVILEGES)
+		return DOFI_REFUSED(DOFI_BAD_ARG(6), DOFI_MEM, "mem_privileges are %#x; permitted: "
+				    "some of %#x", priv, DOFI_LMR_PRIVILEGES);
+	/* as on InfiniBand: remote write needs local write */
+	if ((priv & REMOTE_CHANGE) && !(priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return DOFI_REFUSED(DOFI_BAD_ARG(6), DOFI_MEM, "mem_privileges are %#x: remote "
+				    "write needs LOCAL_WRITE", priv);
+	ret = request_resolve(&r, ia);
 	if (ret)
 		return ret;
-	if (r->zero_based && !ia->fabric.zero_based)
+	if (r.zero_based && !ia->fabric.zero_based)
 		return DOFI_REFUSED(DOFI_NOT_SUPPORTED, DOFI_MEM,
 				    "va_type is ZB, which the fabric lacks (zb_supported)");
 	if (!pz)
@@ -304,65 +331,20 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	if (!lmr_handle)
 		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, 0), DOFI_MEM,
 				    "dat_lmr_create: no lmr_handle");
-	ret = lmr_new(ia, pz, r, lmr);
-	if (!ret)
-		*lmr_handle = *lmr;
-	return ret;
-}
-
-static void lmr_report(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT *lmr_context,
-		       DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *length, DAT_VADDR *address)
-{
+	ret = lmr_new(ia, pz, &r, &lmr);
+	if (ret)
+		return ret;
+	*lmr_handle = lmr;
 	if (lmr_context)
 		*lmr_context = lmr->context;
 	if (rmr_context)
 		*rmr_context = lmr->key;
-	if (length)
-		*length = lmr->len;
-	if (address)
-		*address = lmr->origin + lmr->addr;
+	if (registered_length)
+		*registered_length = lmr->len;
+	if (registered_address)
+		*registered_address = lmr->origin + lmr->addr;
+	return DAT_SUCCESS;
 }
-
-#if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
-			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
-			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_handle,
-			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
-			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
-{
-	struct lmr_request request = {
-		.type = mem_type, .region = region, .length = length, .priv = priv,
-		.zero_based = va_type == DAT_VA_TYPE_ZB,
-	};
-	struct dofi_lmr *lmr = NULL;
-	DAT_RETURN ret;
-
-	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
-		return DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_MEM, "va_type is %d; permitted: VA or ZB",
-				    va_type);
-	ret = lmr_create(ia_handle, pz_handle, &request, lmr_handle, &lmr);
-	if (!ret)
-		lmr_report(lmr, lmr_context, rmr_context, registered_length, registered_address);
-	return ret;
-}
-#else
-DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
-			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
-			   DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr_handle,
-			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
-			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
-{
-	struct lmr_request request = {
-		.type = mem_type, .region = region, .length = length, .priv = priv,
-	};
-	struct dofi_lmr *lmr = NULL;
-	DAT_RETURN ret = lmr_create(ia_handle, pz_handle, &request, lmr_handle, &lmr);
-
-	if (!ret)
-		lmr_report(lmr, lmr_context, rmr_context, registered_length, registered_address);
-	return ret;
-}
-#endif
 
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
@@ -392,7 +374,7 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DA
 	return DAT_SUCCESS;
 }
 
-/* Every machine that this runs on is coherent, so the arguments are checked, no more. */
+/* Every supported machine is coherent, so only check the arguments. */
 DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count)
 {
 	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);

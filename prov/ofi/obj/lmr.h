@@ -36,8 +36,11 @@ struct dofi_lmr {
 #if DAT_VERSION_MAJOR >= 2
 /* Programs written for InfiniBand request remote atomics with all other privileges. */
 #define DOFI_LMR_PRIVILEGES (DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+/* The parameter of dat_lmr_create() that only DAT 2.0 has. */
+#define DOFI_LMR_VA_TYPE DAT_VA_TYPE va_type,
 #else
 #define DOFI_LMR_PRIVILEGES DAT_MEM_PRIV_ALL_FLAG
+#define DOFI_LMR_VA_TYPE
 #endif
 
 DOFI_OBJ_HANDLES(lmr, LMR, struct dofi_lmr);
@@ -45,7 +48,7 @@ DOFI_OBJ_HANDLES(lmr, LMR, struct dofi_lmr);
 /* Whether @lmr, which may be freed memory of the pool, is the live LMR of @context. */
 static inline bool dofi_lmr_is(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT context)
 {
-	/* pairs with the release in context_renew() */
+	/* pairs with the release in lmr_new() */
 	return atomic_load_explicit(&lmr->context, memory_order_acquire) == context;
 }
 
@@ -90,10 +93,7 @@ static inline void *dofi_lmr_memory(const struct dofi_lmr *lmr, uint64_t addr)
 /* The fabric's access bits for the remote privileges in @priv. */
 uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv);
 
-/*
- * Ends the context of @lmr: no post from now on may name it. Returns the former context; 0 if it
- * was ended before.
- */
+/* Ends the context of @lmr: no further post may name it. Returns the former context, or 0. */
 DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr);
 
 /* Returns why dofi_lmr_find() failed; @lmr may be NULL. */
@@ -117,21 +117,28 @@ static inline struct dofi_lmr *dofi_lmr_find(DAT_LMR_CONTEXT context, uint64_t a
 	return NULL;
 }
 
+/* An atomic operation of a peer. */
+struct dofi_atomic {
+	uint64_t addr;
+	uint64_t operand;		/* to add; or to store if @compare matches */
+	uint64_t compare;
+	uint32_t key;
+	bool swap;			/* compare and swap, else fetch and add */
+};
+
+/*
+ * Does @a for a peer of an EP in @pz and stores the former value in @old. -EACCES unless all of it
+ * is aligned and in an LMR of @pz that allows it. Any lock but an RMR's may be held.
+ */
+int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *old);
+
 /* dat_lmr_free is in ep_revoke.h, because it ends operations. */
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
 DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count);
-#if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
-			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_handle,
+			   DAT_MEM_PRIV_FLAGS priv, DOFI_LMR_VA_TYPE DAT_LMR_HANDLE *lmr_handle,
 			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
 			   DAT_VLEN *registered_length, DAT_VADDR *registered_address);
-#else
-DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
-			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
-			   DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr_handle,
-			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
-			   DAT_VLEN *registered_length, DAT_VADDR *registered_address);
-#endif
 
 #endif

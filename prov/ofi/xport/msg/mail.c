@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "obj/ep_dto.h"
-#include "obj/lmr_atomic.h"
+#include "obj/lmr.h"
 
 #include <endian.h>
 #include <errno.h>

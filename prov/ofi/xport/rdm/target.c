@@ -7,7 +7,7 @@
 #include "xport/rdm/target.h"
 
 #include "base/iov.h"
-#include "obj/lmr_atomic.h"
+#include "obj/lmr.h"
 #include "xport/rdm/link.h"
 
 #include <rdma/fi_errno.h>
