@@ -81,7 +81,7 @@ class Watch:
 
 
 class Unwatched:
-    """Context of a run whose figures do not depend on other load."""
+    """Context of a run with figures that do not depend on other load."""
 
     noise = None
 

@@ -144,7 +144,7 @@ class Build:
         return dict(zip(("1.2", "2.0"), map(float, counts)))
 
     def figures(self):
-        """Returns the output of test/interop/figures.sh in a guest whose clock counts instructions."""
+        """Returns the output of test/interop/figures.sh in a guest with a clock that counts instructions."""
         log = self.directory / "test/verbs/interop-figures.log"
         log.unlink(missing_ok=True)
         run(["make", "-s", "-C", self.directory, "check-verbs", "VERBS=interop/figures"],

@@ -109,7 +109,7 @@ struct object {
 	DAT_EP_ATTR attr;
 	struct receive recv[MOST_RECVS];
 	unsigned recvs;			/* posted */
-	int held[EP_EVDS];		/* operations whose events the program has not dequeued */
+	int held[EP_EVDS];		/* operations with undequeued events */
 	struct object *peer;		/* of a connection */
 	struct object *cr;		/* the request that it sent, or came with */
 	/* CR */

@@ -377,7 +377,7 @@ static void lending(struct pair *p)
 
 /*
  * A benchmark: each request says itself whether it is suppressed, and the receiver waits for its
- * CNO. A round ends with a message of length 0, whose completion both ends poll for.
+ * CNO. A round ends with a message of length 0, and both ends poll for its completion.
  */
 static void suppressing(struct pair *p)
 {

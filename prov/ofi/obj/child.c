@@ -6,39 +6,20 @@
 #include "obj/caps.h"
 #include "obj/ia.h"
 
-/* Counts a child unless the IA has as many as its attributes promise. */
-static bool count_in(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
-{
-	DAT_COUNT *n = &ia->n_children[DOFI_KIND(type)];
-	bool allowed;
-
-	dofi_mutex_lock(&ia->lock);
-	allowed = *n < dofi_caps_max_objects(ia, type);
-	if (allowed)
-		++*n;
-	dofi_mutex_unlock(&ia->lock);
-	return allowed;
-}
-
-static void count_out(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
-{
-	dofi_mutex_lock(&ia->lock);
-	--ia->n_children[DOFI_KIND(type)];
-	dofi_mutex_unlock(&ia->lock);
-}
-
 void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia *ia,
 		   void (*destroy)(struct dofi_obj *))
 {
-	struct dofi_obj *obj;
+	DAT_COUNT *n = &ia->n_children[DOFI_KIND(type)];
+	struct dofi_obj *obj = NULL;
 
-	if (!count_in(ia, type))
+	dofi_mutex_lock(&ia->lock);
+	if (*n < dofi_caps_max_objects(ia, type))
+		obj = dofi_pool_get(pool);
+	if (obj)
+		++*n;
+	dofi_mutex_unlock(&ia->lock);
+	if (!obj)
 		return NULL;
-	obj = dofi_pool_get(pool);
-	if (!obj) {
-		count_out(ia, type);
-		return NULL;
-	}
 	obj->provider = ia->obj.provider;
 	obj->ia = ia;
 	obj->context = (DAT_CONTEXT){ .as_64 = 0 };
@@ -101,7 +82,9 @@ void dofi_obj_discount(DAT_HANDLE_TYPE type, struct dofi_obj *obj)
 {
 	if (obj->ia->log_counters)
 		obj->ia->log_counters(obj, type);
-	count_out(obj->ia, type);
+	dofi_mutex_lock(&obj->ia->lock);
+	--obj->ia->n_children[DOFI_KIND(type)];
+	dofi_mutex_unlock(&obj->ia->lock);
 }
 
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj)

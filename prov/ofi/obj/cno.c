@@ -23,10 +23,9 @@ static void cno_ctor(void *obj)
 struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor);
 
 /*
- * Sets the recipients that have the trigger to come; the descriptor follows the waiter's bit. A
- * trigger that a waiter has taken while no agent was set is over, so that a later agent is not
- * called for it. A forked child shares the descriptor with its parent, and leaves it alone. Needs
- * the lock.
+ * Sets the recipients that have not taken the trigger; the descriptor follows the waiter's bit. A
+ * trigger that a waiter took while no agent was set is over: a later agent is not called for it. A
+ * forked child does not touch the descriptor, which it shares with its parent.
  */
 static void triggered_set(struct dofi_cno *cno, unsigned triggered) DOFI_NEEDS(cno->lock)
 {
@@ -74,7 +73,7 @@ void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
 	dofi_mutex_unlock(&cno->lock);
 }
 
-/* Triggers @recipients for @evd, which may be NULL. Needs the lock, and drops it. */
+/* Triggers @recipients for @evd, which may be NULL. */
 static void trigger_and_unlock(struct dofi_cno *cno, unsigned recipients, struct dofi_evd *evd)
 	DOFI_DROPS(cno->lock)
 {
@@ -89,7 +88,6 @@ static void trigger_and_unlock(struct dofi_cno *cno, unsigned recipients, struct
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
 }
 
-/* The waiters leave. Needs the lock. */
 static void waiters_release(struct dofi_cno *cno) DOFI_NEEDS(cno->lock)
 {
 	cno->released++;
@@ -151,8 +149,8 @@ static void last_run(void *arg)
 }
 
 /*
- * Wakes the waiters and calls the agent, if one is set: both learn that the IA closes. Returns when
- * the last waiter has left and no agent runs.
+ * Wakes the waiters and calls the agent, because the IA closes. Returns when the last waiter has
+ * left and no agent runs.
  */
 static void cno_destroy(struct dofi_obj *obj)
 {
@@ -172,11 +170,6 @@ static void cno_destroy(struct dofi_obj *obj)
 	dofi_progress_withdraw(&obj->ia->progress, &cno->agent_work);
 	dofi_progress_call(&obj->ia->progress, last_run, cno);
 	dofi_obj_free(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, obj);
-}
-
-static DAT_RETURN agent_check(const DAT_OS_WAIT_PROXY_AGENT *agent)
-{
-	return agent->instance_data && !agent->proxy_agent_func ? DOFI_BAD_ARG(2) : DAT_SUCCESS;
 }
 
 /* Makes a CNO with an agent, or with the descriptor @fd, which the CNO will close. */
@@ -207,8 +200,8 @@ DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
-	if (agent_check(&agent))
-		return agent_check(&agent);
+	if (agent.instance_data && !agent.proxy_agent_func)
+		return DOFI_BAD_ARG(2);
 	if (!cno_handle)
 		return DOFI_BAD_ARG(3);
 	cno = cno_new(ia, &agent, -1);
@@ -256,8 +249,8 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AG
 	/* a CNO with a descriptor has no agent */
 	if (cno->fd >= 0)
 		return DOFI_BAD_ARG(1);
-	if (agent_check(&agent))
-		return agent_check(&agent);
+	if (agent.instance_data && !agent.proxy_agent_func)
+		return DOFI_BAD_ARG(2);
 	dofi_mutex_lock(&cno->lock);
 	cno->agent = agent;
 	cno->agent_armed = agent.proxy_agent_func != NULL;
@@ -298,7 +291,7 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 	return DAT_SUCCESS;
 }
 
-/* Consumes the trigger, if there is one, and returns the EVD that it was for. Needs the lock. */
+/* Consumes the trigger, if there is one, and returns its EVD. */
 static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
 	DOFI_NEEDS(cno->lock)
 {
@@ -310,20 +303,29 @@ static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
 	return triggered ? DAT_SUCCESS : DAT_QUEUE_EMPTY;
 }
 
-static DAT_RETURN wait_locked(struct dofi_cno *cno, int64_t deadline, DAT_EVD_HANDLE *evd_handle)
-	DOFI_NEEDS(cno->lock)
+DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
 {
-	const unsigned before = cno->released;
+	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	const int64_t deadline = dofi_deadline(timeout);
 	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned before;
 	int err = 0;
 
-	if (!dofi_obj_is_live(&cno->obj, DAT_HANDLE_TYPE_CNO))
+	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return DOFI_BAD_ARG(3);
+	dofi_mutex_lock(&cno->lock);
+	if (!dofi_obj_is_live(&cno->obj, DAT_HANDLE_TYPE_CNO)) {
+		dofi_mutex_unlock(&cno->lock);
+		return DOFI_BAD_HANDLE(CNO);
+	}
+	before = cno->released;
 	cno->waiters++;
 	while (!(cno->triggered & DOFI_CNO_WAITER) && cno->released == before && !err)
 		err = dofi_cond_wait(&cno->wakeup, &cno->lock, deadline);
 	cno->waiters--;
-	/* a waiter that was sent away returns no error, and no EVD */
+	/* a released waiter returns no error, and no EVD */
 	if ((cno->triggered & DOFI_CNO_WAITER) || cno->released == before)
 		ret = trigger_take(cno, evd_handle);
 	else
@@ -332,21 +334,6 @@ static DAT_RETURN wait_locked(struct dofi_cno *cno, int64_t deadline, DAT_EVD_HA
 		ret = DOFI_RET(DAT_INTERRUPTED_CALL, 0);
 	if (cno->dying)
 		dofi_cond_broadcast(&cno->wakeup);
-	return ret;
-}
-
-DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
-{
-	struct dofi_cno *cno = dofi_cno_check(cno_handle);
-	int64_t deadline = dofi_deadline(timeout);
-	DAT_RETURN ret;
-
-	if (!cno)
-		return DOFI_BAD_HANDLE(CNO);
-	if (!evd_handle)
-		return DOFI_BAD_ARG(3);
-	dofi_mutex_lock(&cno->lock);
-	ret = wait_locked(cno, deadline, evd_handle);
 	dofi_mutex_unlock(&cno->lock);
 	return ret;
 }

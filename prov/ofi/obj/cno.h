@@ -43,9 +43,9 @@ struct dofi_cno {
 DOFI_OBJ_HANDLES(cno, CNO, struct dofi_cno);
 
 /*
- * An EVD begins or ends to trigger the CNO. If it ends because it is @freed and was the last, the
- * CNO can have no more events: its waiters return, and its agent or descriptor reports that. Here
- * and below the EVD lock may be held.
+ * An EVD starts or stops triggering the CNO. When the last EVD is @freed, no more events can come:
+ * the waiters return, and the agent or descriptor reports that. The EVD lock may be held here and
+ * in the functions below.
  */
 void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
 	DOFI_NEEDS_NOT(cno->lock);
@@ -56,8 +56,8 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source) DOFI_NEEDS_NOT(cno->lock);
 
 /*
- * Call after an event was dequeued from an EVD. @more: the EVD has further events to report. One
- * trigger may stand for several events of several EVDs: a program that takes one event for each
+ * Call after dequeueing an event from an EVD. @more: the EVD has further events to report. One
+ * trigger may stand for several events of several EVDs, so a program that takes one event per
  * trigger gets another trigger.
  */
 void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Protection Zone: a fi_domain of its own, so that the fabric itself refuses the keys of another
- * PZ.
- */
+/* Protection Zone: one fi_domain, so that the fabric itself refuses the keys of another PZ. */
 #ifndef DOFI_OBJ_PZ_H
 #define DOFI_OBJ_PZ_H
 

@@ -19,12 +19,7 @@ static inline unsigned bucket_of(DAT_RMR_CONTEXT context)
 	return context & (DOFI_PZ_GRANTS - 1);
 }
 
-/* PZ's rmr_lock held, as for the functions below. */
-static void list(struct dofi_bind *bind)
-{
-	LIST_INSERT_HEAD(&bind->pz->grants[bucket_of(bind->context)], bind, by_context);
-	bind->listed = true;
-}
+/* The static functions of this file require the PZ's rmr_lock, or a bind that is not listed. */
 
 static void unlist(struct dofi_bind *bind)
 {
@@ -33,10 +28,7 @@ static void unlist(struct dofi_bind *bind)
 	bind->listed = false;
 }
 
-/*
- * Ends the fabric's registration: no access that begins from now on succeeds. On failure the grant
- * stays.
- */
+/* Ends the fabric's registration, so that no new access succeeds. On failure the grant stays. */
 static int grant_end(struct dofi_bind *bind)
 {
 	int ret;
@@ -53,10 +45,7 @@ static int grant_end(struct dofi_bind *bind)
 	return 0;
 }
 
-/*
- * Ends the grant of @bind and frees it. A registration that the fabric does not close is lost, as
- * an LMR's is.
- */
+/* A registration that the fabric does not close is lost, like an LMR's. */
 void dofi_bind_free(struct dofi_bind *bind)
 {
 	if (grant_end(bind))
@@ -119,49 +108,43 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 	} else {
 		rmr->ep = rmr->ep_scope ? ep : NULL;
 		LIST_INSERT_HEAD(&rmr->pending, bind, link);
-		if (dofi_mr_is_open(&bind->mr))
-			list(bind);
+		bind->listed = dofi_mr_is_open(&bind->mr);
+		if (bind->listed)
+			LIST_INSERT_HEAD(&bind->pz->grants[bucket_of(bind->context)], bind,
+					 by_context);
 	}
 	dofi_mutex_unlock(&bind->pz->rmr_lock);
 	return ret;
 }
 
-/* Puts @bind in force. @spent is the grant that is not in force, or not any more. */
-static int replace(struct dofi_rmr *rmr, struct dofi_bind *bind, struct dofi_bind **spent)
-{
-	int ret = grant_end(rmr->bound);
-
-	*spent = bind;
-	LIST_REMOVE(bind, link);
-	if (ret)
-		unlist(bind);
-	if (!ret && bind->part.lmr) {
-		*spent = rmr->bound;
-		rmr->bound = bind;
-	} else if (!ret) {
-		free(rmr->bound);
-		rmr->bound = NULL;
-	}
-	scope_update(rmr);
-	return ret;
-}
-
 int dofi_bind_execute(struct dofi_bind *bind)
 {
-	struct dofi_bind *spent = bind;
-	struct dofi_pz *pz = bind->pz;
+	struct dofi_bind *spent = bind;	/* the grant that is not in force, or not any more */
+	struct dofi_rmr *rmr;
 	int ret = 0;
 
-	dofi_mutex_lock(&pz->rmr_lock);
-	if (bind->rmr)
-		ret = replace(bind->rmr, bind, &spent);
-	dofi_mutex_unlock(&pz->rmr_lock);
+	dofi_mutex_lock(&bind->pz->rmr_lock);
+	rmr = bind->rmr;
+	if (rmr) {
+		ret = grant_end(rmr->bound);
+		LIST_REMOVE(bind, link);
+		if (ret) {
+			unlist(bind);
+		} else if (bind->part.lmr) {
+			spent = rmr->bound;
+			rmr->bound = bind;
+		} else {
+			free(rmr->bound);
+			rmr->bound = NULL;
+		}
+		scope_update(rmr);
+	}
+	dofi_mutex_unlock(&bind->pz->rmr_lock);
 	if (spent)
 		dofi_bind_free(spent);
 	return ret;
 }
 
-/* rmr_lock held. */
 static DAT_RMR_CONTEXT context_of(const struct dofi_rmr *rmr)
 {
 	return rmr && rmr->bound ? rmr->bound->context : 0;
@@ -203,7 +186,7 @@ void dofi_bind_drop(struct dofi_bind *bind)
 
 /* Grants by context */
 
-/* The grant of @context, in force or pending, if its scope lets @ep use it. rmr_lock held. */
+/* The grant of @context, in force or pending, if its scope lets @ep use it. */
 static struct dofi_bind *grant_of(struct dofi_pz *pz, const struct dofi_ep *ep,
 				  DAT_RMR_CONTEXT context) DOFI_NEEDS(pz->rmr_lock)
 {
@@ -230,34 +213,28 @@ bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CON
 	return is;
 }
 
-/* Whether @len bytes at @addr, as peers count, lie in @bind; and where that is in its LMR. */
-static bool grant_covers(const struct dofi_bind *bind, uint64_t addr, uint64_t len, uint64_t *at)
-{
-	const struct dofi_part *part = &bind->part;
-	uint64_t first = part->zero_based ? 0 : (uintptr_t)dofi_lmr_memory(part->lmr, part->addr);
-
-	*at = part->addr + (addr - first);
-	return addr >= first && len <= part->len && addr - first <= part->len - len;
-}
-
-/* An RDMA read writes to the memory, as a peer does that is granted remote write. */
+/* An RDMA read writes to the memory, like a peer with the privilege of remote write. */
 DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context,
 			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory)
 {
+	const struct dofi_part *part;
 	DAT_RETURN ret = DAT_SUCCESS;
 	struct dofi_bind *bind;
-	uint64_t at;
+	uint64_t first = 0;
 
 	dofi_mutex_lock(&pz->rmr_lock);
 	bind = grant_of(pz, ep, context);
-	if (!bind || !grant_covers(bind, addr, len, &at)) {
+	part = bind ? &bind->part : NULL;
+	if (part && !part->zero_based)
+		first = (uintptr_t)dofi_lmr_memory(part->lmr, part->addr);
+	if (!part || addr < first || len > part->len || addr - first > part->len - len) {
 		ret = DOFI_RET(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
-	} else if (!(bind->part.priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)) {
+	} else if (!(part->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)) {
 		ret = DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 	} else {
-		memory->base = dofi_lmr_memory(bind->part.lmr, at);
-		memory->desc = bind->part.lmr->desc;
-		memory->lmr = bind->part.lmr->context;
+		memory->base = dofi_lmr_memory(part->lmr, part->addr + (addr - first));
+		memory->desc = part->lmr->desc;
+		memory->lmr = part->lmr->context;
 	}
 	dofi_mutex_unlock(&pz->rmr_lock);
 	return ret;
@@ -265,7 +242,7 @@ DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_C
 
 /* RMRs */
 
-/* Ends the grant in force. PZ's rmr_lock held. */
+/* Ends the grant in force. */
 static void unbind(struct dofi_rmr *rmr)
 {
 	if (rmr->bound) {
@@ -371,23 +348,11 @@ DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_h
 }
 #endif
 
-static void show_grant(const struct dofi_bind *bind, DAT_RMR_PARAM *param)
-{
-	param->lmr_triplet.lmr_context = bind->part.lmr->context;
-	param->lmr_triplet.virtual_address = bind->part.addr;
-	param->lmr_triplet.segment_length = bind->part.len;
-	param->mem_priv = bind->part.priv;
-	param->rmr_context = bind->context;
-#if DAT_VERSION_MAJOR >= 2
-	param->va_type = bind->part.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
-#endif
-}
-
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
 	struct dofi_rmr *rmr DOFI_CALL = dofi_rmr_enter(rmr_handle);
 	DAT_RMR_PARAM now = { .mem_priv = DAT_MEM_PRIV_NONE_FLAG };
-	bool bound;
+	const struct dofi_bind *bound;
 
 	if (!rmr)
 		return DOFI_BAD_HANDLE(RMR);
@@ -403,8 +368,16 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DA
 #endif
 	dofi_mutex_lock(&rmr->pz->rmr_lock);
 	bound = rmr->bound;
-	if (bound)
-		show_grant(rmr->bound, &now);
+	if (bound) {
+		now.lmr_triplet.lmr_context = bound->part.lmr->context;
+		now.lmr_triplet.virtual_address = bound->part.addr;
+		now.lmr_triplet.segment_length = bound->part.len;
+		now.mem_priv = bound->part.priv;
+		now.rmr_context = bound->context;
+#if DAT_VERSION_MAJOR >= 2
+		now.va_type = bound->part.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+#endif
+	}
 	dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	if (!bound && (mask & DAT_RMR_FIELD_LMR_TRIPLET))
 		return DOFI_BAD_ARG(2);

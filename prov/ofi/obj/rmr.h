@@ -17,9 +17,9 @@ struct dofi_part {
 };
 
 /*
- * What one bind grants: a registration of its own, made when the bind is posted, so that its key is
- * known then. It is pending until it is next among the EP's requests; then it replaces the grant
- * before it, and the registration of that grant is closed, which revokes it.
+ * The grant of one bind: a registration made when the bind is posted, because the post returns its
+ * key. The grant is pending until its bind is next among the EP's requests; then it replaces the
+ * grant before it, whose registration is closed.
  */
 struct dofi_bind {
 	struct dofi_rmr *rmr;		/* NULL when the RMR was freed; under the PZ's rmr_lock */

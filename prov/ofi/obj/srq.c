@@ -20,7 +20,7 @@ struct dofi_pool dofi_srq_pool = DOFI_POOL_INIT("srq", struct dofi_srq, srq_ctor
 
 /* Buffers leave */
 
-/* Whether the low watermark is passed and has to be reported: once per arming. Needs the lock. */
+/* Whether the SRQ fell below the low watermark and must report that: once per arming. */
 static bool falls_low(struct dofi_srq *srq) DOFI_NEEDS(srq->lock)
 {
 	bool low = srq->low_armed && dofi_queue_used(&srq->queue) < (uint32_t)srq->low_watermark;
@@ -29,25 +29,17 @@ static bool falls_low(struct dofi_srq *srq) DOFI_NEEDS(srq->lock)
 	return low;
 }
 
-/* DAT has no event for it: it is the reason of an SRQ's error. */
+/* DAT has no event for the watermark: it is the reason of an SRQ's error. */
 static void report_low(struct dofi_srq *srq)
 {
 	dofi_async_event(srq->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
-/* Needs the lock. */
 static void line_leave(struct dofi_srq *srq, struct dofi_srq_user *user) DOFI_NEEDS(srq->lock)
 {
 	if (user->waiting)
 		TAILQ_REMOVE(&srq->line, user, link);
 	user->waiting = false;
-}
-
-static void line_join(struct dofi_srq *srq, struct dofi_srq_user *user) DOFI_NEEDS(srq->lock)
-{
-	if (!user->waiting)
-		TAILQ_INSERT_TAIL(&srq->line, user, link);
-	user->waiting = true;
 }
 
 void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user)
@@ -82,8 +74,9 @@ bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi
 		dofi_unread_add(&srq->given);
 		low = falls_low(srq);
 	} else {
-		line_join(srq, user);
-		user->asked = true;
+		if (!user->waiting)
+			TAILQ_INSERT_TAIL(&srq->line, user, link);
+		user->waiting = user->asked = true;
 	}
 	dofi_mutex_unlock(&srq->lock);
 	if (low)
@@ -103,7 +96,7 @@ DAT_COUNT dofi_srq_depth(struct dofi_srq *srq)
 
 /* Posting buffers */
 
-/* Returns the next endpoint in line, if there is one, and a buffer for it. */
+/* The first EP in line if there is a buffer for it, else NULL. */
 static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 {
 	struct dofi_srq_user *user;
@@ -115,9 +108,9 @@ static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 }
 
 /*
- * Passes buffers to the EPs in line until the line or the SRQ is empty. An EP that gets a buffer
- * leaves the line in any case, so this ends. The memory of endpoints is never unmapped: an EP that
- * is freed meanwhile finds that it does not wait.
+ * Passes buffers to the EPs in line until the line or the SRQ is empty. This ends, because an EP
+ * that gets a buffer leaves the line. An EP that is freed meanwhile stays mapped, and finds that it
+ * does not wait.
  */
 static void serve_line(struct dofi_srq *srq)
 {
@@ -132,41 +125,34 @@ static void serve_line(struct dofi_srq *srq)
 	dofi_cq_kick(&srq->pz->domain.cq, NULL);
 }
 
-static DAT_RETURN post(struct dofi_srq *srq, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-		       DAT_DTO_COOKIE cookie) DOFI_NEEDS(srq->lock)
-{
-	struct dofi_dto *dto;
-	DAT_RETURN ret;
-
-	if (!dofi_obj_is_live(&srq->obj, DAT_HANDLE_TYPE_SRQ))
-		return DOFI_BAD_HANDLE(SRQ);
-	if ((unsigned)n > (unsigned)srq->max_recv_iov)
-		return DOFI_BAD_ARG(2);
-	if (n && !iov)
-		return DOFI_BAD_ARG(3);
-	dofi_queue_extend(&srq->queue, NULL);
-	dto = dofi_queue_reserve(&srq->queue);
-	ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
-	if (!ret)
-		dofi_queue_push(&srq->queue);
-	return ret;
-}
-
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			      DAT_DTO_COOKIE cookie)
 {
 	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	struct dofi_dto *dto;
 	bool serve = false;
 	DAT_RETURN ret;
 
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
 	dofi_mutex_lock(&srq->lock);
-	ret = post(srq, n, iov, cookie);
-	if (!ret && !TAILQ_EMPTY(&srq->line)) {
-		serve = true;
-		dofi_calls_begin(&srq->obj.calls);
+	if (!dofi_obj_is_live(&srq->obj, DAT_HANDLE_TYPE_SRQ)) {
+		ret = DOFI_BAD_HANDLE(SRQ);
+	} else if ((unsigned)n > (unsigned)srq->max_recv_iov) {
+		ret = DOFI_BAD_ARG(2);
+	} else if (n && !iov) {
+		ret = DOFI_BAD_ARG(3);
+	} else {
+		dofi_queue_extend(&srq->queue, NULL);
+		dto = dofi_queue_reserve(&srq->queue);
+		ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
 	}
+	if (!ret) {
+		dofi_queue_push(&srq->queue);
+		serve = !TAILQ_EMPTY(&srq->line);
+	}
+	if (serve)
+		dofi_calls_begin(&srq->obj.calls);
 	dofi_mutex_unlock(&srq->lock);
 	if (serve) {
 		serve_line(srq);
@@ -216,13 +202,6 @@ static DAT_RETURN srq_new(struct dofi_ia *ia, struct dofi_pz *pz, const DAT_SRQ_
 	return DAT_SUCCESS;
 }
 
-static bool attr_valid(const DAT_SRQ_ATTR *attr, const DAT_IA_ATTR *most)
-{
-	return attr && attr->max_recv_dtos > 0 && attr->max_recv_dtos <= most->max_recv_per_srq &&
-	       attr->max_recv_iov >= 0 && attr->max_recv_iov <= most->max_iov_segments_per_dto &&
-	       attr->low_watermark == DAT_SRQ_LW_DEFAULT;
-}
-
 DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
 			   DAT_SRQ_HANDLE *srq_handle)
 {
@@ -239,7 +218,9 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	dofi_caps_ia_attr(ia, &most);
 	if (!most.max_srqs)
 		return DOFI_NOT_SUPPORTED;
-	if (!attr_valid(attr, &most))
+	if (!attr || attr->max_recv_dtos <= 0 || attr->max_recv_dtos > most.max_recv_per_srq ||
+	    attr->max_recv_iov < 0 || attr->max_recv_iov > most.max_iov_segments_per_dto ||
+	    attr->low_watermark != DAT_SRQ_LW_DEFAULT)
 		return DOFI_BAD_ARG(3);
 	if (!srq_handle)
 		return DOFI_BAD_ARG(4);
@@ -289,33 +270,25 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DA
 	return DAT_SUCCESS;
 }
 
-/* Needs the lock. */
-static DAT_RETURN resize(struct dofi_srq *srq, uint32_t depth) DOFI_NEEDS(srq->lock)
-{
-	struct dofi_queue next;
-
-	if (depth < dofi_queue_used(&srq->queue) + dofi_unread_count(&srq->given) ||
-	    depth < (uint32_t)srq->low_watermark)
-		return DOFI_BAD_STATE(SRQ_OPERATIONAL);
-	if (dofi_queue_renew(&next, &srq->queue, NULL, depth, srq->max_recv_iov))
-		return DOFI_NO_RESOURCE(MEMORY);
-	dofi_queue_replace(&srq->queue, &next);
-	return DAT_SUCCESS;
-}
-
 DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth)
 {
 	struct dofi_srq *srq DOFI_CALL = dofi_srq_enter(srq_handle);
-	DAT_IA_ATTR most;
-	DAT_RETURN ret;
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_queue next;
 
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
-	dofi_caps_ia_attr(srq->obj.ia, &most);
-	if (depth <= 0 || depth > most.max_recv_per_srq)
+	if (depth <= 0 ||
+	    (uint64_t)depth > dofi_caps_value(srq->obj.ia, DAT_IA_FIELD_IA_MAX_RECV_PER_SRQ))
 		return DOFI_BAD_ARG(2);
 	dofi_mutex_lock(&srq->lock);
-	ret = resize(srq, depth);
+	if ((uint32_t)depth < dofi_queue_used(&srq->queue) + dofi_unread_count(&srq->given) ||
+	    depth < srq->low_watermark)
+		ret = DOFI_BAD_STATE(SRQ_OPERATIONAL);
+	else if (dofi_queue_renew(&next, &srq->queue, NULL, depth, srq->max_recv_iov))
+		ret = DOFI_NO_RESOURCE(MEMORY);
+	else
+		dofi_queue_replace(&srq->queue, &next);
 	dofi_mutex_unlock(&srq->lock);
 	return ret;
 }

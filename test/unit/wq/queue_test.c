@@ -127,7 +127,7 @@ Test(wq_queue, slots_that_are_free_again_are_used_before_it_doubles)
 
 /*
  * The ring doubles while operations are outstanding, the oldest of which is at any position. They
- * keep their slots, whose addresses the fabric has.
+ * keep their slots, because the fabric has their addresses.
  */
 static void doubles_at(uint32_t start, uint32_t first)
 {
