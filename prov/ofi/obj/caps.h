@@ -77,10 +77,9 @@ struct dofi_cap {
 extern const struct dofi_cap dofi_caps[];
 extern const size_t dofi_n_caps;
 
-/* Whether the quality of service is supported. */
 bool dofi_qos_known(DAT_QOS qos);
 
-/* The row of one bit of a mask; NULL if no member has that bit. */
+/* The row of one bit of a mask, or NULL. */
 const struct dofi_cap *dofi_caps_row(enum dofi_cap_of of, uint64_t field);
 
 /* The value of the IA attribute DAT_IA_FIELD_... @field, which is a number. */
@@ -100,7 +99,7 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr);
 
 /*
- * The attributes that an endpoint gets when the consumer requests @wanted (NULL: the defaults).
+ * The attributes of an endpoint for a request of @wanted (NULL: the defaults).
  * DAT_INVALID_PARAMETER if one exceeds the IA's limits, or DAT_MODEL_NOT_SUPPORTED for a quality of
  * service. A datagram EP has its own maximum message size: programs may request more.
  */
@@ -110,10 +109,7 @@ DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted
 /* Whether @attr, which may be NULL, is of a datagram EP, and @ia has datagrams. */
 bool dofi_caps_is_datagram(const struct dofi_ia *ia, const DAT_EP_ATTR *attr);
 
-/*
- * Sets the attribute of @row in @attr. Returns false, and @attr is unchanged, if the value wanted
- * cannot be had.
- */
+/* Sets the attribute of @row in @attr; returns false without side effects if it is refused. */
 bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
 

@@ -116,90 +116,68 @@ static void named_add(struct dofi_ia *ia, const char *name, const char *value)
 		ia->named[ia->n_named++] = (DAT_NAMED_ATTR){ name, value };
 }
 
-static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
-{
-	named_add(ia, row->named[DOFI_NAMED_SOURCE], row->source);
-	named_add(ia, row->named[DOFI_NAMED_ADDS], row->adds);
-	if (row->limit)
-		named_add(ia, row->named[DOFI_NAMED_LIMIT],
-			  dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
-	if (row->when)
-		named_add(ia, row->named[DOFI_NAMED_MODIFY], row->when->words);
-}
-
-#if DAT_VERSION_MAJOR >= 2
-/* Which parts of the extension are supported. */
-static void named_extension(struct dofi_ia *ia)
-{
-	const char *immed = dofi_fabric_has_immed(&ia->fabric) ? "TRUE" : "FALSE";
-	const char *atomics = dofi_fabric_has_atomics(&ia->fabric) ? "TRUE" : "FALSE";
-
-	named_add(ia, "DAT_EXTENSION_INTERFACE", "TRUE");
-	named_add(ia, DAT_IB_ATTR_COUNTERS, "TRUE");
-	named_add(ia, DAT_IB_ATTR_IMMED_DATA, immed);
-	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, atomics);
-	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, atomics);
-	named_add(ia, DAT_IB_ATTR_UD, ia->datagrams ? "TRUE" : "FALSE");
-	if (ia->datagrams)
-		named_add(ia, "OFI_DATAGRAM_SIZE", ia->datagram_text);
-}
-#else
-static void named_extension(struct dofi_ia *ia)
-{
-	(void)ia;
-}
-#endif
-
-/*
- * How a program learns that the peer's memory refused an operation, and whether an orderly end of a
- * connection is distinguished from a lost one. Over OFI_LOCAL the failed operation is always named.
- */
-static void named_refusal(struct dofi_ia *ia)
-{
-	const bool silent = !ia->fabric.rdm && ia->fabric.quirk->ends_silently;
-
-	named_add(ia, "OFI_RDMA_REFUSED",
-		  silent ? "DAT_DTO_ERR_FLUSHED" : "DAT_DTO_ERR_REMOTE_ACCESS");
-	named_add(ia, "OFI_GOODBYE", ia->fabric.sends_bye ? "TRUE" : "FALSE");
-}
-
-/* The transport, which decides what the rows' values cost. */
-static void named_transport(struct dofi_ia *ia)
-{
-	named_add(ia, "OFI_ENDPOINT", ia->fabric.rdm ? "rdm" : "msg");
-	if (ia->local.info)
-		named_add(ia, "OFI_LOCAL", ia->local.info->fabric_attr->prov_name);
-	named_add(ia, "OFI_RDMA", ia->fabric.target_rdma ? "target" : "fabric");
-	named_add(ia, "OFI_WRITES_ORDERED", ia->fabric.write_ordered ? "TRUE" : "FALSE");
-	named_refusal(ia);
-	named_add(ia, "OFI_STRICT", ia->strict ? "TRUE" : "FALSE");
-	if (ia->frame_size[0])
-		named_add(ia, "OFI_FRAME_SIZE", ia->frame_size);
-}
-
 static void named_known(struct dofi_ia *ia, const char *name, const char *value)
 {
 	if (value[0])
 		named_add(ia, name, value);
 }
 
-/* Programs written for InfiniBand's providers look for these; without an MTU some do not start. */
-static void named_device(struct dofi_ia *ia)
+static const char *truth(bool value)
+{
+	return value ? "TRUE" : "FALSE";
+}
+
+/* The transport, which determines the cost of the rows' values. */
+static void named_transport(struct dofi_ia *ia)
+{
+	const bool silent = !ia->fabric.rdm && ia->fabric.quirk->ends_silently;
+
+	named_add(ia, "OFI_ENDPOINT", ia->fabric.rdm ? "rdm" : "msg");
+	if (ia->local.info)
+		named_add(ia, "OFI_LOCAL", ia->local.info->fabric_attr->prov_name);
+	named_add(ia, "OFI_RDMA", ia->fabric.target_rdma ? "target" : "fabric");
+	named_add(ia, "OFI_WRITES_ORDERED", truth(ia->fabric.write_ordered));
+	/* the error when the peer's memory refuses an operation; over OFI_LOCAL the second one */
+	named_add(ia, "OFI_RDMA_REFUSED",
+		  silent ? "DAT_DTO_ERR_FLUSHED" : "DAT_DTO_ERR_REMOTE_ACCESS");
+	/* whether an orderly end of a connection is distinguished from a lost one */
+	named_add(ia, "OFI_GOODBYE", truth(ia->fabric.sends_bye));
+	named_add(ia, "OFI_STRICT", truth(ia->strict));
+	named_known(ia, "OFI_FRAME_SIZE", ia->frame_size);
+}
+
+/*
+ * Programs written for InfiniBand's providers look for these; without an MTU some do not start.
+ * The last ones are the parts of the extension that are supported.
+ */
+static void named_infiniband(struct dofi_ia *ia)
 {
 	const struct dofi_device *d = &ia->device;
 
+	named_add(ia, "DAT_IB_RDMA_READ", "TRUE");
 	named_known(ia, "DAT_IB_DEVICE_NAME", d->name);
 	named_known(ia, "DAT_IB_PORT_NUMBER", d->port);
 	named_known(ia, "DAT_IB_PORT_STATUS", d->state);
 	named_known(ia, "DAT_IB_GID", d->gid);
 	named_known(ia, "DAT_IB_NODE_GUID", d->guid);
 	named_add(ia, "DAT_IB_TRANSPORT_MTU", d->mtu[0] ? d->mtu : "4096");
+#if DAT_VERSION_MAJOR >= 2
+	named_add(ia, "DAT_EXTENSION_INTERFACE", "TRUE");
+	named_add(ia, DAT_IB_ATTR_COUNTERS, "TRUE");
+	named_add(ia, DAT_IB_ATTR_IMMED_DATA, truth(dofi_fabric_has_immed(&ia->fabric)));
+	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, truth(dofi_fabric_has_atomics(&ia->fabric)));
+	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, truth(dofi_fabric_has_atomics(&ia->fabric)));
+	named_add(ia, DAT_IB_ATTR_UD, truth(ia->datagrams));
+	if (ia->datagrams)
+		named_add(ia, "OFI_DATAGRAM_SIZE", ia->datagram_text);
+#endif
 }
 
 void dofi_caps_named_attrs(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->fabric.info;
 	const struct dofi_setting_line *line;
+	const struct dofi_cap *row;
 	size_t i;
 
 	dofi_fabric_list(false, ia->fabrics, sizeof(ia->fabrics));
@@ -211,26 +189,20 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 	named_add(ia, "OFI_FABRICS", ia->fabrics);
 	named_add(ia, "OFI_FABRICS_RDM", ia->rdm_fabrics);
 	named_add(ia, "OFI_LIBFABRIC", ia->version);
-	if (ia->node[0]) {
-		named_add(ia, "OFI_NUMA_NODE", ia->node);
-		named_add(ia, "OFI_NUMA_DISTANCE", ia->distance);
+	named_known(ia, "OFI_NUMA_NODE", ia->node);
+	named_known(ia, "OFI_NUMA_DISTANCE", ia->distance);
+	named_infiniband(ia);
+	for (row = dofi_caps; row < dofi_caps + dofi_n_caps; row++) {
+		named_add(ia, row->named[DOFI_NAMED_SOURCE], row->source);
+		named_add(ia, row->named[DOFI_NAMED_ADDS], row->adds);
+		if (row->limit)
+			named_add(ia, row->named[DOFI_NAMED_LIMIT],
+				  dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
+		if (row->when)
+			named_add(ia, row->named[DOFI_NAMED_MODIFY], row->when->words);
 	}
-	named_add(ia, "DAT_IB_RDMA_READ", "TRUE");
-	named_device(ia);
-	named_extension(ia);
-	for (i = 0; i < dofi_n_caps; i++)
-		named_add_row(ia, &dofi_caps[i]);
 	for (i = 0; (line = dofi_settings_line(i)); i++)
 		named_add(ia, line->name, line->text);
-}
-
-/* At the first query for them: libfabric's lists of fabrics take time, and few programs ask. */
-static void named_attrs_find(struct dofi_ia *ia)
-{
-	dofi_mutex_lock(&ia->lock);
-	if (!ia->n_named)
-		dofi_caps_named_attrs(ia);
-	dofi_mutex_unlock(&ia->lock);
 }
 
 DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
@@ -255,7 +227,11 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 	if (ia_mask)
 		dofi_caps_ia_attr(ia, ia_attr);
 	if (provider_mask) {
-		named_attrs_find(ia);
+		/* at the first query for them: libfabric's lists of fabrics take time */
+		dofi_mutex_lock(&ia->lock);
+		if (!ia->n_named)
+			dofi_caps_named_attrs(ia);
+		dofi_mutex_unlock(&ia->lock);
 		dofi_caps_provider_attr(ia, provider_attr);
 	}
 	return DAT_SUCCESS;
@@ -263,23 +239,20 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 
 /* Attributes of endpoints */
 
-static uint64_t most_of(const struct dofi_ia *ia, const struct dofi_cap *row)
+bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
+		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
-	return row->limit ? dofi_caps_value(ia, row->limit) : row->most;
-}
+	const uint64_t most = row->limit ? dofi_caps_value(ia, row->limit) : row->most;
+	const uint64_t def = row->def < most ? row->def : most;
+	uint64_t value = wanted ? load(wanted, row->offset, row->size) : def;
 
-static uint64_t default_of(const struct dofi_ia *ia, const struct dofi_cap *row)
-{
-	const uint64_t most = most_of(ia, row);
-
-	return row->def < most ? row->def : most;
-}
-
-/* Logs a value that the row does not permit. */
-static void value_log(const struct dofi_ia *ia, const struct dofi_cap *row, uint64_t value)
-{
-	const uint64_t most = most_of(ia, row);
-
+	if (!value && row->zero_is_default)
+		value = def;
+	/* a negative count is a large number here */
+	if (row->take ? row->take(ia, &value) : value <= most) {
+		store(attr, row->offset, row->size, value);
+		return true;
+	}
 	if (row->take)
 		dofi_log(DOFI_WARN, DOFI_EP, "%s is %#llx; permitted: %s", row->name,
 			 (unsigned long long)value, row->takes);
@@ -290,22 +263,7 @@ static void value_log(const struct dofi_ia *ia, const struct dofi_cap *row, uint
 		dofi_log(DOFI_WARN, DOFI_EP, "%s is %lld; permitted: 0 to %llu", row->name,
 			 most <= INT32_MAX ? (int32_t)value : (long long)value,
 			 (unsigned long long)most);
-}
-
-bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
-		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
-{
-	uint64_t value = wanted ? load(wanted, row->offset, row->size) : default_of(ia, row);
-
-	if (!value && row->zero_is_default)
-		value = default_of(ia, row);
-	/* a negative count is a large number here */
-	if (row->take ? !row->take(ia, &value) : value > most_of(ia, row)) {
-		value_log(ia, row, value);
-		return false;
-	}
-	store(attr, row->offset, row->size, value);
-	return true;
+	return false;
 }
 
 bool dofi_caps_is_datagram(const struct dofi_ia *ia, const DAT_EP_ATTR *attr)
@@ -320,60 +278,46 @@ bool dofi_caps_is_datagram(const struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 #endif
 }
 
-/* Programs that leave 0 use as many segments for RDMA as for sends. */
-static void rdma_iov_default(const struct dofi_ia *ia, uint64_t limit, DAT_COUNT wanted,
-			     DAT_COUNT requests, DAT_COUNT *iov)
-{
-	const DAT_COUNT most = dofi_caps_value(ia, limit);
-
-	if (!wanted && requests > *iov)
-		*iov = requests < most ? requests : most;
-}
-
 static DAT_RETURN rows_take(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
-	size_t i;
+	const struct dofi_cap *row;
+	DAT_COUNT most, iov;
 
 	memset(attr, 0, sizeof(*attr));
-	for (i = 0; i < dofi_n_caps; i++) {
-		const struct dofi_cap *row = &dofi_caps[i];
-
+	for (row = dofi_caps; row < dofi_caps + dofi_n_caps; row++) {
 		if (row->of == DOFI_CAP_EP && row->size &&
 		    !dofi_caps_ep_take(ia, row, wanted, attr))
 			return row->field == DAT_EP_FIELD_EP_ATTR_QOS ? DOFI_NOT_SUPPORTED :
 									DOFI_BAD_ARG(7);
 	}
-	if (wanted) {
-		rdma_iov_default(ia, DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_READ,
-				 wanted->max_rdma_read_iov, attr->max_request_iov,
-				 &attr->max_rdma_read_iov);
-		rdma_iov_default(ia, DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_WRITE,
-				 wanted->max_rdma_write_iov, attr->max_request_iov,
-				 &attr->max_rdma_write_iov);
-	}
+	/* programs that leave 0 use as many segments for RDMA as for sends */
+	most = dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_READ);
+	iov = attr->max_request_iov < most ? attr->max_request_iov : most;
+	if (wanted && !wanted->max_rdma_read_iov && attr->max_rdma_read_iov < iov)
+		attr->max_rdma_read_iov = iov;
+	most = dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_WRITE);
+	iov = attr->max_request_iov < most ? attr->max_request_iov : most;
+	if (wanted && !wanted->max_rdma_write_iov && attr->max_rdma_write_iov < iov)
+		attr->max_rdma_write_iov = iov;
 	return DAT_SUCCESS;
 }
 
-/*
- * The rows describe endpoints with connections. Only dat_ep_create() makes a datagram EP, so
- * dat_ep_modify(), which takes rows one by one, cannot make one of another EP.
- */
-static DAT_RETURN datagram_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted,
-				DAT_EP_ATTR *attr)
+DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
-	DAT_EP_ATTR w = *wanted;
+	DAT_EP_ATTR w;
 	DAT_RETURN ret;
 
+	if (!dofi_caps_is_datagram(ia, wanted))
+		return rows_take(ia, wanted, attr);
+	/*
+	 * The rows describe endpoints with connections. Only dat_ep_create() makes a datagram EP:
+	 * dat_ep_modify() takes rows one by one.
+	 */
+	w = *wanted;
 	w.service_type = DAT_SERVICE_TYPE_RC;
 	if (!w.max_message_size || w.max_message_size > ia->datagram_size)
 		w.max_message_size = ia->datagram_size;
 	ret = rows_take(ia, &w, attr);
 	attr->service_type = wanted->service_type;
 	return ret;
-}
-
-DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
-{
-	return dofi_caps_is_datagram(ia, wanted) ? datagram_attr(ia, wanted, attr) :
-						   rows_take(ia, wanted, attr);
 }

@@ -155,16 +155,15 @@ static bool counted_as(struct dofi_obj *obj, int kind, struct counted *c)
 
 	switch (kind) {
 	case DOFI_KIND(DAT_HANDLE_TYPE_IA):
-		*c =
-			(struct counted){ "ia",	     obj,     ia_counters, DOFI_IA_COUNTERS,
-					  &ia->lock, ia->base };
+		*c = (struct counted){ "ia", obj, ia_counters, DOFI_IA_COUNTERS, &ia->lock,
+				       ia->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EP):
 		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, NULL, ep->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EVD):
-		*c = (struct counted){ "evd",	   obj,	     evd_counters, DOFI_EVD_COUNTERS,
-				       &evd->lock, evd->base };
+		*c = (struct counted){ "evd", obj, evd_counters, DOFI_EVD_COUNTERS, &evd->lock,
+				       evd->base };
 		return true;
 	default:
 		return false;
@@ -208,18 +207,14 @@ static uint64_t total(const struct counted *c, int i)
 	       field(c, counter->less);
 }
 
-/* The base of a counter that was stopped is its value. */
-static bool is_stopped(const struct counted *c, int i)
-{
-	const struct dofi_ia *ia = c->obj;
-
-	return c->counter == ia_counters && ia->cm_stopped && i >= CM_FIRST && i < CM_END;
-}
-
-/* Counter @i since the reset. Needs the object's lock. */
+/*
+ * Counter @i since the reset; the base of a stopped counter is its value. Requires the object's
+ * lock.
+ */
 static uint64_t value(const struct counted *c, int i, bool reset)
 {
-	const bool stopped = is_stopped(c, i);
+	const struct dofi_ia *ia = c->counter == ia_counters ? c->obj : NULL;
+	const bool stopped = ia && ia->cm_stopped && i >= CM_FIRST && i < CM_END;
 	uint64_t now = stopped ? 0 : total(c, i);
 	uint64_t v = stopped ? c->base[i] : now - c->base[i];
 
@@ -277,19 +272,6 @@ DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool rese
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN group_check(int group)
-{
-	switch (group) {
-	case 0:		/* DCNT_IA_CM */
-		return DAT_SUCCESS;
-	case 1:		/* DCNT_IA_LNK */
-	case 2:		/* DCNT_IA_DIAG */
-		return DOFI_NOT_SUPPORTED;
-	default:
-		return DOFI_BAD_ARG(3);
-	}
-}
-
 DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run)
 {
 	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
@@ -298,8 +280,9 @@ DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run)
 
 	if (!ia || !counted_of(&ia->obj, &c))
 		return DOFI_BAD_HANDLE(IA);
-	if (group_check(group))
-		return group_check(group);
+	/* 0 is DCNT_IA_CM, 1 DCNT_IA_LNK, 2 DCNT_IA_DIAG */
+	if (group)
+		return group == 1 || group == 2 ? DOFI_NOT_SUPPORTED : DOFI_BAD_ARG(3);
 	dofi_mutex_lock(&ia->lock);
 	for (i = CM_FIRST; i < CM_END; i++)
 		c.base[i] = run ? total(&c, i) : value(&c, i, false);

@@ -165,7 +165,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event) DOFI_NEEDS(evd->lock)
  */
 void dofi_evd_route(struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
 
-/* Sets the number of queued events. Needs the lock. */
+/* Sets the number of queued events. */
 static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock)
 {
 	dofi_mutex_assert_held(&evd->lock);
@@ -175,7 +175,7 @@ static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI
 	atomic_store_explicit(&evd->count, count, memory_order_release);
 }
 
-/* Returns slot @i of the queue, counted from the oldest event. Needs the lock. */
+/* Returns slot @i of the queue, counted from the oldest event. */
 static inline struct dofi_event *dofi_evd_slot(const struct dofi_evd *evd, uint32_t i)
 	DOFI_NEEDS(evd->lock)
 {
@@ -195,10 +195,10 @@ static inline struct dofi_event *dofi_evd_reserve(const struct dofi_evd *evd) DO
 	return dofi_evd_slot(evd, count);
 }
 
-/* Wakes the waiter, or triggers the CNO, when @count events are queued. Needs the lock. */
+/* Wakes the waiter, or triggers the CNO, when @count events are queued. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock);
 
-/* Queues the event in the reserved slot; @notify as for dofi_evd_push(). Needs the lock. */
+/* Queues the event in the reserved slot; @notify as for dofi_evd_push(). */
 static inline void dofi_evd_append(struct dofi_evd *evd, bool notify) DOFI_NEEDS(evd->lock)
 {
 	const uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed) + 1;
@@ -246,7 +246,7 @@ bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_str
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 
-/* Calls @fn for each CQ that feeds @evd. Needs the lock. */
+/* Calls @fn for each CQ that feeds @evd. */
 static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))
 	DOFI_NEEDS(evd->lock)
 {
@@ -281,7 +281,7 @@ DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle);
 
 /* An empty queue for @qlen events, in @evd that is not published. 0 or -ENOMEM. */
 int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
-/* Resizes the queue to @qlen events, which are at least as many as are queued. Needs the lock. */
+/* Resizes the queue to @qlen events, which are at least as many as are queued. */
 DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
 /*
  * Ends the queue of @evd, which is not a valid handle any more, with @count events left in it. No

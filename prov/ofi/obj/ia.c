@@ -65,22 +65,16 @@ DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
 }
 #endif
 
-static void numa_render(struct dofi_ia *ia)
-{
-	ia->node[0] = ia->distance[0] = 0;
-	if (!ia->fabric.located)
-		return;
-	snprintf(ia->node, sizeof(ia->node), "%d", ia->fabric.locality.node);
-	snprintf(ia->distance, sizeof(ia->distance), "%u", ia->fabric.locality.distance);
-}
-
 /*
- * Opens a passive endpoint for a query only: without an address it takes no port, as none may be
- * free.
+ * Sets *@size, which is 0, to the bytes of private data that the fabric carries: 0 if libfabric's
+ * provider cannot tell. Opens a passive endpoint without an address, as no port may be free.
+ * Returns 0 or a negative errno.
  */
-static int pep_open(struct dofi_ia *ia, struct fid_pep **pep)
+static int fabric_data_size(struct dofi_ia *ia, size_t *size)
 {
 	struct fi_info *info = fi_dupinfo(ia->fabric.info);
+	size_t len = sizeof(*size);
+	struct fid_pep *pep;
 	int ret;
 
 	if (!info)
@@ -88,21 +82,8 @@ static int pep_open(struct dofi_ia *ia, struct fid_pep **pep)
 	free(info->src_addr);
 	info->src_addr = NULL;
 	info->src_addrlen = 0;
-	ret = fi_passive_ep(ia->progress.fabric, info, pep, NULL);
+	ret = fi_passive_ep(ia->progress.fabric, info, &pep, NULL);
 	fi_freeinfo(info);
-	return ret;
-}
-
-/*
- * Sets *@size, which is 0, to the bytes of private data that the fabric carries: none if
- * libfabric's provider cannot tell. Returns 0 or a negative errno.
- */
-static int fabric_data_size(struct dofi_ia *ia, size_t *size)
-{
-	struct fid_pep *pep;
-	size_t len = sizeof(*size);
-	int ret = pep_open(ia, &pep);
-
 	if (!ret) {
 		ret = fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, size, &len);
 		fi_close(&pep->fid);
@@ -128,34 +109,28 @@ struct init_call {
 	int ret;
 };
 
-/* An IA may lack datagrams: none of its other services needs them. */
-static void datagrams_init(struct dofi_ia *ia, const struct dofi_datagrams *service)
-{
-	int ret;
-
-	ia->datagrams = service;
-	if (!service)
-		return;
-	ret = service->ia_init(ia);
-	if (ret) {
-		dofi_log(DOFI_INFO, DOFI_FAB, "no datagrams: %s", fi_strerror(-ret));
-		ia->datagrams = NULL;
-		ia->datagram_size = 0;
-		return;
-	}
-	snprintf(ia->datagram_text, sizeof(ia->datagram_text), "%u", ia->datagram_size);
-}
-
 static void ia_init_on_thread(void *arg)
 {
 	struct init_call *c = arg;
 	struct dofi_ia *ia = c->ia;
+	const struct dofi_datagrams *service = c->xports->datagrams;
+	int ret;
 
 	c->ret = ia->xport->ia_init(ia);
-	if (!c->ret && ia->local.info && c->xports->add_local(ia))
+	if (c->ret)
+		return;
+	if (ia->local.info && c->xports->add_local(ia))
 		local_drop(ia);
-	if (!c->ret)
-		datagrams_init(ia, c->xports->datagrams);
+	/* an IA may lack datagrams: none of its other services needs them */
+	ia->datagrams = service;
+	ret = service ? service->ia_init(ia) : 0;
+	if (ret) {
+		dofi_log(DOFI_INFO, DOFI_FAB, "no datagrams: %s", fi_strerror(-ret));
+		ia->datagrams = NULL;
+		ia->datagram_size = 0;
+	} else if (service) {
+		snprintf(ia->datagram_text, sizeof(ia->datagram_text), "%u", ia->datagram_size);
+	}
 }
 
 static void ia_reset(struct dofi_ia *ia)
@@ -184,11 +159,8 @@ static void ia_reset(struct dofi_ia *ia)
 	}
 }
 
-/*
- * The limits that both fabrics have, because a program does not know which one a connection will
- * take.
- */
-static int limits_find(struct dofi_ia *ia)
+/* Sets all members that follow from the fabrics. Returns 0 or a negative errno. */
+static int ia_describe(struct dofi_ia *ia, const struct dofi_params *params)
 {
 	size_t data_size = ia->xport->cm_data_size;
 	const int ret = data_size ? 0 : fabric_data_size(ia, &data_size);
@@ -197,46 +169,32 @@ static int limits_find(struct dofi_ia *ia)
 	if (ret)
 		return ret;
 	dofi_info_limits(&ia->fabric, data_size, &ia->limits);
+	/* the lower limits of both fabrics: a program does not know which one a connection takes */
 	if (ia->local.info) {
 		dofi_info_limits(&ia->local, 0, &local);
 		dofi_limits_lower(&ia->limits, &local);
 	}
-	return 0;
-}
-
-static void frame_size_render(struct dofi_ia *ia)
-{
-	ia->frame_size[0] = 0;
-	if (ia->fabric.rdm)
-		snprintf(ia->frame_size, sizeof(ia->frame_size), "%zu", ia->fabric.frame_size);
-}
-
-/* Everything that follows from the chosen fabric. */
-static int ia_describe(struct dofi_ia *ia, const struct dofi_params *params)
-{
-	const int ret = limits_find(ia);
-
-	if (ret)
-		return ret;
+	if (ia->limits.cm_data_size <= ia->xport->header_size) {
+		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s carries too little private data (%u bytes)",
+			 ia->fabric.info->fabric_attr->prov_name, ia->limits.cm_data_size);
+		return -ENOTSUP;
+	}
 	ia->max_private_data = (DAT_COUNT)(ia->limits.cm_data_size - ia->xport->header_size);
 	dofi_fabric_address(&ia->fabric, params, &ia->address);
-	frame_size_render(ia);
 	dofi_device_find(ia->fabric.info, &ia->address, DOFI_DEVICE_SYSFS, &ia->device);
 	dofi_version_text(fi_version(), ia->version, sizeof(ia->version));
 	dofi_version_check(fi_version());
-	numa_render(ia);
+	ia->frame_size[0] = ia->node[0] = ia->distance[0] = 0;
+	if (ia->fabric.rdm)
+		snprintf(ia->frame_size, sizeof(ia->frame_size), "%zu", ia->fabric.frame_size);
+	if (ia->fabric.located) {
+		snprintf(ia->node, sizeof(ia->node), "%d", ia->fabric.locality.node);
+		snprintf(ia->distance, sizeof(ia->distance), "%u", ia->fabric.locality.distance);
+	}
 	return 0;
 }
 
-/*
- * Whether @p names a fabric. An address is one of several that this host may have, with another IA
- * at each.
- */
-static bool names_something(const struct dofi_params *p)
-{
-	return p->provider[0] || p->domain[0] || p->address[0] || p->endpoint[0];
-}
-
+/* Chooses the fabric, and also a local one if @params name none. */
 static int fabrics_choose(struct dofi_ia *ia, const struct dofi_params *params,
 			  const struct dofi_xports *xports)
 {
@@ -251,7 +209,8 @@ static int fabrics_choose(struct dofi_ia *ia, const struct dofi_params *params,
 	if (ret)
 		return ret;
 	ia->xport = ia->fabric.rdm ? xports->connectionless : xports->connected;
-	if (!ia->fabric.rdm && xports->add_local && dofi_settings.local && !names_something(params))
+	if (!ia->fabric.rdm && xports->add_local && dofi_settings.local && !params->provider[0] &&
+	    !params->domain[0] && !params->address[0] && !params->endpoint[0])
 		ia->fabric.also_granted = !dofi_rings_choose_beside(&ia->local);
 	return 0;
 }
@@ -260,14 +219,6 @@ static void fabrics_release(struct dofi_ia *ia)
 {
 	local_drop(ia);
 	dofi_fabric_release(&ia->fabric);
-}
-
-/* Programs of DAT 2.0 were written for OFED's provider, those of uDAPL 1.2 for several. */
-static bool is_strict(const struct dofi_params *params)
-{
-	if (dofi_settings.strict >= 0)
-		return dofi_settings.strict;
-	return params->strict[0] ? params->strict[0] == '1' : DAT_VERSION_MAJOR < 2;
 }
 
 int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
@@ -282,7 +233,9 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ia_reset(ia);
 	ia->obj.provider = provider;
 	ia->thread_safe = thread_safe;
-	ia->strict = is_strict(params);
+	/* programs of DAT 2.0 were written for OFED's provider, those of uDAPL 1.2 for several */
+	ia->strict = dofi_settings.strict >= 0 ? dofi_settings.strict :
+		     params->strict[0] ? params->strict[0] == '1' : DAT_VERSION_MAJOR < 2;
 	ret = fabrics_choose(ia, params, xports);
 	if (ret)
 		goto put_ia;
@@ -292,12 +245,6 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ret = ia_describe(ia, params);
 	if (ret)
 		goto stop_progress;
-	if (ia->limits.cm_data_size <= ia->xport->header_size) {
-		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s carries too little private data (%u bytes)",
-			 ia->fabric.info->fabric_attr->prov_name, ia->limits.cm_data_size);
-		ret = -ENOTSUP;
-		goto stop_progress;
-	}
 	dofi_progress_call(&ia->progress, ia_init_on_thread, &call);
 	ret = call.ret;
 	if (ret)
@@ -359,20 +306,16 @@ static void destroy_children(void *arg)
 	ia->xport->ia_fini(ia);
 }
 
-/* Releases an EVD that another IA owns; it may be freed already. */
-static void async_evd_return(struct dofi_ia *ia)
-{
-	struct dofi_obj *evd = dofi_obj_live((struct dofi_obj *)ia->async_evd, DAT_HANDLE_TYPE_EVD);
-
-	if (!ia->async_evd_owned && evd)
-		dofi_obj_put(evd);
-}
-
 void dofi_ia_destroy(struct dofi_ia *ia)
 {
+	struct dofi_obj *evd;
+
 	dofi_pool_tag_set(ia, 0);
 	dofi_obj_await_calls(&ia->obj);
-	async_evd_return(ia);
+	/* another IA owns the EVD, and may have freed it */
+	evd = dofi_obj_live((struct dofi_obj *)ia->async_evd, DAT_HANDLE_TYPE_EVD);
+	if (!ia->async_evd_owned && evd)
+		dofi_obj_put(evd);
 	/* a forked child has no progress thread, and must not touch the parent's fabric */
 	if (!dofi_progress_orphaned(&ia->progress)) {
 		dofi_progress_call(&ia->progress, destroy_children, ia);
@@ -384,55 +327,41 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 	dofi_pool_put(&dofi_ia_pool, ia);
 }
 
-/* Requests without an answer, and the EPs that came with them, keep no IA open. */
-static bool is_consumers(const struct dofi_ia *ia, struct dofi_obj *obj)
-{
-	return !atomic_load(&obj->provided) &&
-	       !(ia->async_evd_owned && obj == (struct dofi_obj *)ia->async_evd);
-}
-
 bool dofi_ia_in_use(struct dofi_ia *ia)
 {
 	struct dofi_obj *obj;
 	bool found = false;
 	size_t i;
 
+	/* unanswered requests, and the EPs that came with them, do not keep the IA open */
 	dofi_mutex_lock(&ia->lock);
-	for (i = 0; i < DOFI_KINDS && !found; i++)
+	for (i = 0; i < DOFI_KINDS; i++)
 		TAILQ_FOREACH(obj, &ia->children[i], sibling)
-			if ((found = is_consumers(ia, obj)))
-				break;
+			found |= !atomic_load(&obj->provided) &&
+				 !(ia->async_evd_owned && obj == (struct dofi_obj *)ia->async_evd);
 	dofi_mutex_unlock(&ia->lock);
 	return found;
-}
-
-/* Claims @ia, which is entered, and leaves it in any case. */
-static DAT_RETURN claim(struct dofi_ia *ia, DAT_CLOSE_FLAGS flags)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-
-	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
-		ret = DOFI_BAD_ARG(2);
-	else if (flags == DAT_CLOSE_GRACEFUL_FLAG && dofi_ia_in_use(ia))
-		ret = DOFI_BAD_STATE(IA_IN_USE);
-	else if (!dofi_obj_claim(&ia->obj))
-		ret = DOFI_BAD_HANDLE(IA);
-	dofi_obj_leave(&ia->obj);
-	return ret;
 }
 
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
 	struct dofi_ia *ia = dofi_ia_enter(ia_handle);
-	DAT_RETURN ret;
+	const bool graceful = flags == DAT_CLOSE_GRACEFUL_FLAG;
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
-	ret = claim(ia, flags);
+	if (!graceful && flags != DAT_CLOSE_ABRUPT_FLAG)
+		ret = DOFI_BAD_ARG(2);
+	else if (graceful && dofi_ia_in_use(ia))
+		ret = DOFI_BAD_STATE(IA_IN_USE);
+	else if (!dofi_obj_claim(&ia->obj))
+		ret = DOFI_BAD_HANDLE(IA);
+	dofi_obj_leave(&ia->obj);
 	if (ret)
 		return ret;
 	dofi_obj_await_calls(&ia->obj);
-	if (flags == DAT_CLOSE_GRACEFUL_FLAG && dofi_ia_in_use(ia)) {
+	if (graceful && dofi_ia_in_use(ia)) {
 		/* a call that was in progress has made an object */
 		dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));
 		return DOFI_BAD_STATE(IA_IN_USE);
