@@ -9,15 +9,17 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 
-/* Whether @kind is that of a receive that failed: see receive_name(). */
-static bool is_receive(uint8_t kind)
+DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
 {
-	return kind == DOFI_DTO_RECV || kind == DOFI_DTO_RECV_UD || kind == DOFI_DTO_RECV_UD_IMMED;
-}
+	/* a receive that failed has kept its kind, or receive_name() has changed it */
+	const bool receive = dofi_dto_is(dto->kind, 1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_UD |
+					 1u << DOFI_DTO_RECV_UD_IMMED);
+	const bool rdma = dofi_dto_is(dto->kind, DOFI_DTO_RDMA);
+	/* a message did not fit in a receive that lost its segments: DOFI_DTO_BARRED */
+	const DAT_DTO_COMPLETION_STATUS too_long = dto->flags & DOFI_DTO_BARRED ?
+		DAT_DTO_ERR_LOCAL_PROTECTION : DAT_DTO_ERR_LOCAL_LENGTH;
 
-static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
-{
-	if (err && kind == DOFI_DTO_BIND)
+	if (err && dto->kind == DOFI_DTO_BIND)
 		return DAT_RMR_OPERATION_FAILED;
 	switch (err) {
 	case 0:
@@ -33,39 +35,29 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 	case FI_ETRUNC:
 	case FI_ETOOSMALL:
 	case EREMOTEIO:
-		return is_receive(kind) ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_REMOTE_RESPONDER;
+		return receive ? too_long : DAT_DTO_ERR_REMOTE_RESPONDER;
 	case EMSGSIZE:
-		return DAT_DTO_ERR_LOCAL_LENGTH;
+		return too_long;
 	case EBADMSG:
 		return DAT_DTO_ERR_BAD_RESPONSE;
-	case EBADFD:		/* what soft-RoCE reports for a receive that is too short */
-		return is_receive(kind) ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
+	case EBADFD:		/* soft-RoCE, of a receive that is too short */
+		return receive ? too_long : DAT_DTO_ERR_LOCAL_EP;
 	case EFAULT:		/* also from the provider: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
-	case EINVAL:		/* what EFA reports for an address or a key that the peer refused */
-		return dofi_dto_is(kind, DOFI_DTO_RDMA) ? DAT_DTO_ERR_REMOTE_ACCESS :
-						 DAT_DTO_ERR_TRANSPORT;
+	case EINVAL:		/* EFA, of an address or a key that the peer refused */
+		return rdma ? DAT_DTO_ERR_REMOTE_ACCESS : DAT_DTO_ERR_TRANSPORT;
 	/* of a receive: the write with data that was to end it was refused */
 	case FI_EKEYREJECTED:
-		if (kind == DOFI_DTO_RECV)
+		if (dto->kind == DOFI_DTO_RECV)
 			return DAT_DTO_ERR_FLUSHED;
 		/* fall through */
 	case FI_EACCES:
 	case FI_EPERM:
 	case FI_ENOKEY:
-		return dofi_dto_is(kind, DOFI_DTO_RDMA) ? DAT_DTO_ERR_REMOTE_ACCESS :
-						 DAT_DTO_ERR_LOCAL_PROTECTION;
+		return rdma ? DAT_DTO_ERR_REMOTE_ACCESS : DAT_DTO_ERR_LOCAL_PROTECTION;
 	default:
 		return DAT_DTO_ERR_TRANSPORT;
 	}
-}
-
-DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
-{
-	const DAT_DTO_COMPLETION_STATUS status = status_of(err, dto->kind);
-
-	return status == DAT_DTO_ERR_LOCAL_LENGTH && dto->flags & DOFI_DTO_BARRED ?
-		DAT_DTO_ERR_LOCAL_PROTECTION : status;
 }
 
 /* A receive of a datagram EP completes with the extension's event even if no datagram came. */
@@ -77,7 +69,6 @@ static void receive_name(const struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
-/* An operation failed, and with it the connection. */
 __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
 	bool quiet;
@@ -90,19 +81,14 @@ __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	/* a peer may send any number of datagrams that are too long */
 	quiet = ep->datagrams || dto->status == DAT_DTO_ERR_FLUSHED;
-	dofi_log(quiet ? DOFI_DEBUG : DOFI_WARN, DOFI_EP,
-		 "ep %p: operation failed: %s", (void *)ep, fi_strerror(err));
-	/*
-	 * FI_ECANCELED comes after the fabric has read to the end, another error if it could not
-	 * send
-	 */
+	dofi_log(quiet ? DOFI_DEBUG : DOFI_WARN, DOFI_EP, "ep %p: operation failed: %s", (void *)ep,
+		 fi_strerror(err));
+	/* FI_ECANCELED comes after a read to the end, other errors when a send failed */
 	if (dto->status == DAT_DTO_ERR_FLUSHED)
 		dofi_ep_lost(ep, err != FI_ECANCELED);
 	else
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
-
-/* Events */
 
 #if DAT_VERSION_MAJOR >= 2
 static const DAT_DTOS operation[DOFI_DTO_KINDS] = {
@@ -127,17 +113,6 @@ static const DAT_DTOS operation[DOFI_DTO_KINDS] = {
 };
 #endif
 
-static __attribute__((noinline)) DAT_EVENT_NUMBER fill_bind_event(DAT_EVENT_DATA *data,
-								  const struct dofi_dto *dto)
-{
-	DAT_RMR_BIND_COMPLETION_EVENT_DATA *d = &data->rmr_completion_event_data;
-
-	d->rmr_handle = dto->rmr;
-	d->user_cookie.as_64 = dto->cookie;
-	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
-	return DAT_RMR_BIND_COMPLETION_EVENT;
-}
-
 static DOFI_INTO_CALLER void fill_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
 					    const struct dofi_dto *dto)
 {
@@ -154,8 +129,13 @@ static __attribute__((noinline)) DAT_EVENT_NUMBER fill_other_event(DAT_EVENT_DAT
 								   struct dofi_ep *ep,
 								   const struct dofi_dto *dto)
 {
-	if (dto->kind == DOFI_DTO_BIND)
-		return fill_bind_event(data, dto);
+	if (dto->kind == DOFI_DTO_BIND) {
+		data->rmr_completion_event_data = (DAT_RMR_BIND_COMPLETION_EVENT_DATA){
+			.rmr_handle = dto->rmr, .user_cookie.as_64 = dto->cookie,
+			.status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status,
+		};
+		return DAT_RMR_BIND_COMPLETION_EVENT;
+	}
 	fill_dto_event(&data->dto_completion_event_data, ep, dto);
 #if DAT_VERSION_MAJOR >= 2
 	if (dto->kind == DOFI_DTO_RECV_INVALIDATE)
@@ -189,38 +169,31 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	return !(dto->flags & chosen & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-/*
- * Counts the event of @dto as unread, and returns the count, until the consumer has dequeued the
- * event.
- */
-static struct dofi_unread *count_unread(struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	struct dofi_queue *q = dofi_dto_is(dto->kind, DOFI_DTO_RECVS) ? &ep->rq : &ep->sq;
-
-	/* a buffer of an SRQ counts since the EP took it */
-	if (dto->flags & DOFI_DTO_SHARED)
-		return &ep->srq->given;
-	dofi_unread_add(q->unread);
-	dofi_queue_narrow(q);
-	return q->unread;
-}
-
 /* A buffer of the SRQ is done, without an event. */
 static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	dofi_unread_done(&ep->srq->given, dofi_unread_life(&ep->srq->given));
 }
 
-/* Queues the event: no thread polls for it now, or other events are before it. */
+/*
+ * Queues the event: no thread polls for it now, or other events are before it. It counts as unread
+ * until the consumer dequeues it; a buffer of an SRQ has counted since the EP took it.
+ */
 static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
 					      const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
+	struct dofi_queue *q = dofi_dto_is(dto->kind, DOFI_DTO_RECVS) ? &ep->rq : &ep->sq;
+	const bool shared = dto->flags & DOFI_DTO_SHARED;
 	struct dofi_event *event;
 
 	dofi_mutex_lock(&evd->lock);
 	event = dofi_evd_reserve(evd);
 	if (event) {
-		event->unread = count_unread(ep, dto);
+		if (!shared) {
+			dofi_unread_add(q->unread);
+			dofi_queue_narrow(q);
+		}
+		event->unread = shared ? &ep->srq->given : q->unread;
 		event->life = dofi_unread_life(event->unread);
 		event->number = fill_event(&event->data, ep, dto);
 		event->immed = dto->immed;
@@ -229,24 +202,20 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 	}
 	dofi_mutex_unlock(&evd->lock);
 	if (__builtin_expect(!event, 0)) {
-		if (dto->flags & DOFI_DTO_SHARED)
+		if (shared)
 			release_buffer(ep);
 		dofi_evd_lost(evd);
 	}
 	dofi_cq_delivered(ep->cq);
 }
 
-static DOFI_INTO_CALLER bool has_event(const struct dofi_evd *evd, const struct dofi_dto *dto)
-{
-	return evd &&
-	       (!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) || dto->status != DAT_DTO_SUCCESS);
-}
-
 static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
 				     const struct dofi_dto *dto, struct dofi_sink *sink)
 	DOFI_NEEDS(ep->lock)
 {
-	const bool reported = __builtin_expect(has_event(evd, dto), 1);
+	const bool reported = __builtin_expect(
+		evd && (!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) ||
+			dto->status != DAT_DTO_SUCCESS), 1);
 	DAT_EVENT *event = reported ? dofi_sink_take(sink, evd) : NULL;
 
 	if (reported && !event) {
@@ -313,38 +282,26 @@ void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 		dofi_ep_request_done(ep);
 }
 
-/* Before the flush, so that a grant has ended when the event of its bind is read. */
-static void binds_drop(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+void dofi_dto_flush(struct dofi_ep *ep)
 {
-	const struct dofi_queue *q = &ep->sq;
+	struct dofi_queue *sq = &ep->sq, *rq = &ep->rq;
 	uint32_t i;
 
-	for (i = q->head; i != q->tail; i++) {
-		const struct dofi_dto *dto = dofi_queue_at(q, i);
+	dofi_ep_assert_locked(ep);
+	/* before the flush, so that a grant has ended when the event of its bind is read */
+	for (i = sq->head; i != sq->tail; i++) {
+		const struct dofi_dto *dto = dofi_queue_at(sq, i);
 
 		if (!dto->done && dto->kind == DOFI_DTO_BIND)
 			dofi_bind_drop(dto->bind);
 	}
-}
-
-static void receives_name(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	uint32_t i;
-
-	for (i = ep->rq.head; ep->datagrams && i != ep->rq.tail; i++)
-		receive_name(ep, dofi_queue_at(&ep->rq, i));
-}
-
-void dofi_dto_flush(struct dofi_ep *ep)
-{
-	dofi_ep_assert_locked(ep);
-	binds_drop(ep);
-	dofi_queue_flush(&ep->sq, DAT_DTO_ERR_FLUSHED);
+	dofi_queue_flush(sq, DAT_DTO_ERR_FLUSHED);
 	dofi_requests_retire(ep, NULL);
-	receives_name(ep);
-	dofi_queue_flush(&ep->rq, DAT_DTO_ERR_FLUSHED);
+	for (i = rq->head; ep->datagrams && i != rq->tail; i++)
+		receive_name(ep, dofi_queue_at(rq, i));
+	dofi_queue_flush(rq, DAT_DTO_ERR_FLUSHED);
 	dofi_receives_retire(ep, NULL);
-	ep->sq.failed = ep->rq.failed = false;
+	sq->failed = rq->failed = false;
 	if (ep->srq) {
 		dofi_srq_leave(ep->srq, &ep->srq_user);
 		if (ep->inbox && ep->obj.ia->xport->srq_clear)

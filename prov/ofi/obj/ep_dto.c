@@ -12,11 +12,6 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
-static inline bool waiting(const struct dofi_ep *ep)
-{
-	return dofi_queue_waits(&ep->sq) || dofi_queue_waits(&ep->rq) || ep->owes;
-}
-
 static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int err,
 				 struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
@@ -30,7 +25,8 @@ static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int e
 			dofi_ep_request_done(ep);
 	}
 	/* a message that ended in an SRQ's buffer lets the EP take the next */
-	if (waiting(ep) || __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
+	if (dofi_queue_waits(&ep->sq) || dofi_queue_waits(&ep->rq) || ep->owes ||
+	    __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
 		dofi_dto_pump(ep);
 }
 
@@ -135,13 +131,6 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
 	dofi_dto_pump(ep);
 }
 
-/* A receive that was recalled, and got no message. */
-static bool is_given_back(const struct dofi_dto *dto, int err)
-{
-	return err == FI_ECANCELED && dofi_dto_is(dto->kind, DOFI_DTO_RECVS) &&
-	       dto->marks & DOFI_DTO_RECALLED;
-}
-
 /*
  * A receive is flushed when an attempt fails; its event is about to come (dofi_dto_recall()). A
  * receive that failed for a reason of its own got a message, so the connection exists.
@@ -168,7 +157,9 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 	ep = dto->ep;
 	dofi_ep_lock(ep);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
-		if (__builtin_expect(err && is_given_back(dto, err), 0)) {
+		/* a receive that was recalled, and got no message */
+		if (__builtin_expect(err == FI_ECANCELED, 0) &&
+		    dofi_dto_is(dto->kind, DOFI_DTO_RECVS) && dto->marks & DOFI_DTO_RECALLED) {
 			dto->at_fabric = false;
 			goto unlock;
 		}

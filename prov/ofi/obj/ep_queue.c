@@ -24,15 +24,20 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 }
 
 /*
- * A fence waits for earlier reads and atomics. A read waits while as many as agreed are in flight;
- * if none are agreed, for all before it. A bind waits for reads into the grant that it ends. The
- * target's program carries out atomics when it reads them: RDMA that would reach its memory
- * directly waits for them here.
+ * A fence waits for earlier reads and atomics, unless the fabric delays the request itself: not a
+ * message in a frame, which is two messages of the fabric, and no empty message or atomic, which
+ * are posted without flags. A read waits while as many as agreed are in flight; if none are agreed,
+ * for all before it. A bind waits for reads into the grant that it ends. The target's program
+ * carries out atomics when it reads them: RDMA that would reach its memory directly waits for them
+ * here.
  */
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 						const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
-	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG && !dofi_fenced_by_fabric(ep, dto))
+	const bool fabric_fences = ep->obj.ia->fabric.fences && !ep->framed && dto->n_iov &&
+				   !dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS);
+
+	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG && !fabric_fences)
 		return true;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_READS) && ep->reads >= ep->attr.max_rdma_read_out)
 		return true;
@@ -41,50 +46,29 @@ static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 	return ep->atomics && dofi_dto_is(dto->kind, DOFI_DTO_RDMA & ~DOFI_DTO_ATOMICS);
 }
 
-static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
-	DOFI_NEEDS(ep->lock)
-{
-	return __builtin_expect(ep->reads, 0) && must_wait(ep, dto);
-}
-
-/* Carries out a bind that is next in its queue, so operations behind it find it done. */
-static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
-{
-	dofi_queue_advance(&ep->sq);
-	dofi_dto_finish(ep, dto, -dofi_bind_execute(dto->bind));
-	dofi_dto_retire(ep, NULL);
-}
-
-/* The next request may not use its memory: it fails without reaching the fabric. */
-static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
-{
-	dofi_queue_advance(&ep->sq);
-	dofi_dto_finish(ep, dto, EFAULT);
-	dofi_dto_retire(ep, NULL);
-}
-
-/*
- * Processes a read to an RMR that is next in its queue: if its context is bound, it becomes a read.
- */
-static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
-{
-	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key))
-		dto->kind = DOFI_DTO_READ;
-	else
-		fail_here(ep, dto);
-}
-
-static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct dofi_dto *dto)
-	DOFI_NEEDS(ep->lock)
-{
-	if (dto->kind == DOFI_DTO_BIND)
-		bind_execute(ep, dto);
-	else
-		read_to_rmr_execute(ep, dto);
-}
-
 /* Kinds that do not go to the fabric, or not yet. */
 #define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
+
+/*
+ * Carries out the next request, a bind, so operations behind it find it done. A read to an RMR
+ * becomes a read if its context is bound. A request that may not use its memory fails here.
+ */
+static __attribute__((noinline)) void execute_here(struct dofi_ep *ep, struct dofi_dto *dto)
+	DOFI_NEEDS(ep->lock)
+{
+	int err = EFAULT;
+
+	if (dto->kind == DOFI_DTO_READ_TO_RMR && !(dto->marks & DOFI_DTO_REVOKED) &&
+	    dofi_rmr_in_force(ep->pz, ep, dto->local_key)) {
+		dto->kind = DOFI_DTO_READ;
+		return;
+	}
+	dofi_queue_advance(&ep->sq);
+	if (dto->kind == DOFI_DTO_BIND)
+		err = -dofi_bind_execute(dto->bind);
+	dofi_dto_finish(ep, dto, err);
+	dofi_dto_retire(ep, NULL);
+}
 
 /*
  * @dto failed or is done: no completion comes. A failure ends a connection, which flushes the
@@ -132,28 +116,20 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 	return true;
 }
 
-/* Starts @dto, the next operation of @q. Returns false if it has to wait. */
-static bool start(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
-	DOFI_NEEDS(ep->lock)
-{
-	if (held_back(ep, dto))
-		return false;
-	if (__builtin_expect(dto->marks & DOFI_DTO_REVOKED, 0))
-		fail_here(ep, dto);
-	else if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0))
-		special_execute(ep, dto);
-	else
-		return submit(ep, q, dto, dto->kind);
-	return true;
-}
-
 void dofi_dto_pump_queue(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
 
 	dofi_ep_assert_locked(ep);
-	while ((dto = dofi_queue_ready(q)) && start(ep, q, dto))
-		;
+	while ((dto = dofi_queue_ready(q))) {
+		if (__builtin_expect(ep->reads, 0) && must_wait(ep, dto))
+			break;
+		if (__builtin_expect(dto->marks & DOFI_DTO_REVOKED ||
+				     dofi_dto_is(dto->kind, OURS), 0))
+			execute_here(ep, dto);
+		else if (!submit(ep, q, dto, dto->kind))
+			break;
+	}
 	dofi_fast_renew(ep);
 }
 

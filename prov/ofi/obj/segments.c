@@ -5,12 +5,6 @@
 
 #include "obj/lmr.h"
 
-static inline DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
-{
-	return dofi_dto_is(kind, DOFI_DTO_READS | 1u << DOFI_DTO_RECV) ?
-		DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
-}
-
 /* Checks a segment of @pz and of at most @most bytes, and appends it to the slot's. */
 static inline DAT_RETURN load_segment(const struct dofi_pz *pz, uint64_t most, struct dofi_dto *dto,
 				      DAT_MEM_PRIV_FLAGS priv, const DAT_LMR_TRIPLET *s)
@@ -57,7 +51,9 @@ static __attribute__((noinline)) DAT_RETURN load_many(const struct dofi_pz *pz, 
 DAT_RETURN dofi_dto_load(struct dofi_dto *dto, const struct dofi_pz *pz, uint64_t most, DAT_COUNT n,
 			 const DAT_LMR_TRIPLET *iov)
 {
-	const DAT_MEM_PRIV_FLAGS priv = local_privilege(dto->kind);
+	const DAT_MEM_PRIV_FLAGS priv =
+		dofi_dto_is(dto->kind, DOFI_DTO_READS | 1u << DOFI_DTO_RECV) ?
+			DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
 
 	if (__builtin_expect(n != 1 || !iov->segment_length, 0))
 		return load_many(pz, most, dto, priv, n, iov);
