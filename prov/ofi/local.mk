@@ -97,7 +97,6 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_queue.c \
 	prov/ofi/obj/ep_revoke.c \
 	prov/ofi/obj/ep_srq.c \
-	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_queue.c \
 	prov/ofi/obj/evd_wait.c \
@@ -266,7 +265,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_queue.h \
 	prov/ofi/obj/ep_revoke.h \
 	prov/ofi/obj/ep_srq.h \
-	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
 	prov/ofi/obj/exchange.h \
 	prov/ofi/obj/fast.h \

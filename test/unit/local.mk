@@ -185,7 +185,6 @@ obj_test_sources = \
 	test/unit/obj/ep_queue_test.c \
 	test/unit/obj/ep_revoke_test.c \
 	test/unit/obj/ep_srq_test.c \
-	test/unit/obj/ep_state_test.c \
 	test/unit/obj/ep_test.c \
 	test/unit/obj/evd_one.h \
 	test/unit/obj/evd_queue_test.c \

@@ -80,7 +80,7 @@ static int in_flight(const struct dofi_queue *q, unsigned kinds)
 
 #define CHECK_EP(ep, condition, ...) \
 	CHECK("ep", ep, condition, "state %s, fabric endpoint %p, closing %d; " __VA_ARGS__)
-#define OF_EP(ep) dofi_ep_state_row((ep)->state)->name, (void *)(ep)->fid, (ep)->closing
+#define OF_EP(ep) dofi_ep_states[(ep)->state].name, (void *)(ep)->fid, (ep)->closing
 
 /* The requests of a connection that has not failed end in order, and reads are counted. */
 static void requests_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)

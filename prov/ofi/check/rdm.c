@@ -53,7 +53,7 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 	CHECK("connection", conn, ep->conn == conn, "EP %p has %p", (void *)ep, ep->conn);
 	CHECK("connection", conn, ep->cq == &rpz->domain->cq, "EP %p", (void *)ep);
 	CHECK("connection", conn, dofi_ep_is_live(ep), "EP %p is %s", (void *)ep,
-	      dofi_ep_state_row(ep->state)->name);
+	      dofi_ep_states[ep->state].name);
 	CHECK("connection", conn, conn->credits <= conn->max_credits, "%u, %u", conn->credits,
 	      conn->max_credits);
 	CHECK("connection", conn, conn->credits_owed <= conn->window, "%u", conn->credits_owed);

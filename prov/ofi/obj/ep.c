@@ -8,6 +8,41 @@
 
 #include <assert.h>
 
+#define TO(state) (1u << DAT_EP_STATE_##state)
+
+/* One row each. dofi_ep_state_set() changes the state. */
+const struct dofi_ep_state dofi_ep_states[] = {
+	[DAT_EP_STATE_UNCONNECTED] = {
+		"UNCONNECTED", DOFI_EP_MAY_FREE,
+		TO(RESERVED) | TO(ACTIVE_CONNECTION_PENDING) | TO(COMPLETION_PENDING),
+		DAT_INVALID_STATE_EP_UNCONNECTED },
+	[DAT_EP_STATE_RESERVED] = {
+		"RESERVED", 0, TO(UNCONNECTED) | TO(PASSIVE_CONNECTION_PENDING),
+		DAT_INVALID_STATE_EP_RESERVED },
+	[DAT_EP_STATE_PASSIVE_CONNECTION_PENDING] = {
+		"PASSIVE_CONNECTION_PENDING", DOFI_EP_HAS_PEER,
+		TO(COMPLETION_PENDING) | TO(UNCONNECTED), DAT_INVALID_STATE_EP_PASSCONNPENDING },
+	[DAT_EP_STATE_ACTIVE_CONNECTION_PENDING] = {
+		"ACTIVE_CONNECTION_PENDING", DOFI_EP_MAY_FREE | DOFI_EP_HAS_PEER | DOFI_EP_IS_LIVE,
+		TO(CONNECTED) | TO(DISCONNECTED), DAT_INVALID_STATE_EP_ACTCONNPENDING },
+	[DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING] = {
+		"TENTATIVE_CONNECTION_PENDING", DOFI_EP_HAS_PEER, TO(COMPLETION_PENDING),
+		DAT_INVALID_STATE_EP_TENTCONNPENDING },
+	[DAT_EP_STATE_COMPLETION_PENDING] = {
+		"COMPLETION_PENDING", DOFI_EP_MAY_FREE | DOFI_EP_HAS_PEER | DOFI_EP_IS_LIVE,
+		TO(CONNECTED) | TO(DISCONNECTED), DAT_INVALID_STATE_EP_COMPLPENDING },
+	[DAT_EP_STATE_CONNECTED] = {
+		"CONNECTED",
+		DOFI_EP_MAY_REQUEST | DOFI_EP_MAY_FREE | DOFI_EP_HAS_PEER | DOFI_EP_IS_LIVE,
+		TO(DISCONNECT_PENDING) | TO(DISCONNECTED), DAT_INVALID_STATE_EP_CONNECTED },
+	[DAT_EP_STATE_DISCONNECT_PENDING] = {
+		"DISCONNECT_PENDING", DOFI_EP_MAY_FREE | DOFI_EP_HAS_PEER | DOFI_EP_IS_LIVE,
+		TO(DISCONNECTED), DAT_INVALID_STATE_EP_DISCPENDING },
+	[DAT_EP_STATE_DISCONNECTED] = {
+		"DISCONNECTED", DOFI_EP_MAY_REQUEST | DOFI_EP_MAY_FREE, TO(UNCONNECTED),
+		DAT_INVALID_STATE_EP_DISCONNECTED },
+};
+
 static void ep_ctor(void *obj)
 {
 	struct dofi_ep *ep = obj;
@@ -29,47 +64,36 @@ void dofi_fast_close(struct dofi_ep *ep)
 	dofi_mutex_unlock(lock);
 }
 
-/* What may go to the fabric */
-
-/*
- * Chooses the functions that plain operations call: the fabric's own where the transport adds
- * nothing.
- */
-static void fast_choose(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	ep->fast.request_evd = ep->request_evd;
-	ep->fast.recv_evd = ep->recv_evd;
-	if (ep->xport->fabric_sends) {
-		ep->fast.send = ep->fid->msg->send;
-		ep->fast.recv = ep->fid->msg->recv;
-		ep->fast.to = ep->fid;
-	} else {
-		ep->fast.send = ep->xport->send;
-		ep->fast.recv = ep->xport->recv;
-		ep->fast.to = dofi_fast_to(ep);
-	}
-	if (ep->srq)
-		ep->fast.recv = NULL;
-}
-
-/* Written when one of these changes, so that a plain operation tests one field. */
+/* Plain operations call the fabric's own functions where the transport adds nothing. */
 void dofi_fast_renew(struct dofi_ep *ep)
 {
+	const struct dofi_xport *xport = ep->xport;
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
-			   !ep->rq.held && !ep->owes;
+			   !ep->rq.held && !ep->owes && (xport->recv || xport->fabric_sends);
+	struct dofi_fast *fast = &ep->fast;
 
 	dofi_ep_assert_locked(ep);
-	ep->fast.send = NULL;
-	ep->fast.recv = NULL;
-	ep->fast.request_evd = ep->fast.recv_evd = NULL;
-	if (plain && (ep->xport->recv || ep->xport->fabric_sends))
-		fast_choose(ep);
-	ep->fast.lock_when_free = ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock;
+	fast->send = NULL;
+	fast->recv = NULL;
+	fast->request_evd = plain ? ep->request_evd : NULL;
+	fast->recv_evd = plain ? ep->recv_evd : NULL;
+	if (plain && xport->fabric_sends) {
+		fast->send = ep->fid->msg->send;
+		fast->recv = ep->fid->msg->recv;
+		fast->to = ep->fid;
+	} else if (plain) {
+		fast->send = xport->send;
+		fast->recv = xport->recv;
+		fast->to = dofi_fast_to(ep);
+	}
+	if (ep->srq)
+		fast->recv = NULL;
+	fast->lock_when_free = fast->send && ep->cq->serial ? &ep->cq->access : &ep->lock;
 	/* the fast path tests the LMR alone */
-	if (!ep->fast.send)
+	if (!fast->send)
 		ep->sq.lmr = &dofi_lmr_none;
-	if (!ep->fast.recv)
+	if (!fast->recv)
 		ep->rq.lmr = &dofi_lmr_none;
 }
 
@@ -88,8 +112,6 @@ void dofi_ep_open_queues(struct dofi_ep *ep)
 	ep->sq.open = open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 	dofi_fast_renew(ep);
 }
-
-/* State, and how a connection's end begins */
 
 void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
 {

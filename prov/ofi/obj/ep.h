@@ -5,7 +5,6 @@
 
 #include "base/mutex.h"
 #include "sock/watch.h"
-#include "obj/ep_state.h"
 #include "obj/evd.h"
 #include "obj/exchange.h"
 #include "obj/lmr.h"
@@ -15,6 +14,23 @@
 #include "wq/queue.h"
 
 struct fid_ep;
+
+/* What a state allows, and what it means. */
+enum {
+	DOFI_EP_MAY_REQUEST = 1 << 0,	/* sends and RDMA are accepted */
+	DOFI_EP_MAY_FREE = 1 << 1,
+	DOFI_EP_HAS_PEER = 1 << 2,	/* the remote address is meaningful */
+	DOFI_EP_IS_LIVE = 1 << 3,	/* a connection is being made, used or ended */
+};
+
+struct dofi_ep_state {
+	const char *name;
+	unsigned may;
+	uint32_t next;			/* bits of the states that may follow */
+	DAT_RETURN_SUBTYPE error;	/* of DAT_INVALID_STATE when the state forbids a call */
+};
+
+extern const struct dofi_ep_state dofi_ep_states[];
 
 /* Work of an EP for the progress thread. */
 enum {
@@ -27,10 +43,7 @@ enum {
 
 #define DOFI_EP_COUNTERS 24
 
-/*
- * What the fast path of an EP may assume. dofi_fast_renew() writes all but lock; fast.h says what
- * it caches.
- */
+/* What the fast path of an EP may assume, see fast.h. dofi_fast_renew() writes all but lock. */
 struct dofi_fast {
 	/*
 	 * The lock that posts and completions of plain operations hold: the EP's lock; or, where
@@ -42,8 +55,7 @@ struct dofi_fast {
 	dofi_send *send;		/* NULL: the slow path, also of RDMA */
 	dofi_recv *recv;		/* NULL: the slow path */
 	struct fid_ep *to;		/* the first argument of send and recv */
-	struct dofi_evd *request_evd;	/* the EP's; NULL on the slow path */
-	struct dofi_evd *recv_evd;	/* the EP's; NULL on the slow path */
+	struct dofi_evd *request_evd, *recv_evd;	/* the EP's; NULL on the slow path */
 };
 
 struct dofi_ep {
@@ -58,27 +70,18 @@ struct dofi_ep {
 
 	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
 	DAT_EP_STATE state;
-	/* the transport to its peer; the IA's without a connection */
-	const struct dofi_xport *xport;
-	/* where its operations complete; the PZ's CQ without a peer */
-	struct dofi_cq *cq;
-	/* of a datagram EP: another CQ where its datagrams arrive, or NULL */
-	struct dofi_cq *second_cq;
-	/* of the CQ; NULL unless the EP has an endpoint of its own open */
-	struct dofi_shard *shard;
-	/* the fabric endpoint, its own or its PZ's; NULL unless open */
-	struct fid_ep *fid;
-	/* the EP takes no more operations; those it has will be flushed */
-	bool closing;
+	const struct dofi_xport *xport;	/* the transport to its peer; the IA's without a peer */
+	struct dofi_cq *cq;		/* where operations complete; the PZ's CQ without a peer */
+	struct dofi_cq *second_cq;	/* another CQ of a datagram EP, or NULL */
+	struct dofi_shard *shard;	/* of the CQ; NULL unless an own endpoint is open */
+	struct fid_ep *fid;		/* its own endpoint or its PZ's; NULL unless open */
+	bool closing;			/* takes no more operations, and flushes those it has */
 	bool failed_early;		/* a receive failed before the event of the connection */
-	/* the fabric reported the end, and this end did not request it */
-	bool lost;
-	/* the connection was lost before all that the peer sent was read */
-	bool data_lost;
+	bool lost;			/* the fabric reported an end that was not requested here */
+	bool data_lost;			/* and did so before it read all that the peer sent */
 	bool sends_bye, got_bye;	/* the peer sends a message before an orderly end; it did */
-	/* a graceful disconnect waits for requests; the CQ has a sleeper */
-	bool graceful;
-	bool finishing;			/* it waits for the peer: dofi_xport.finish() */
+	bool graceful;			/* a disconnect waits for requests; the CQ has a sleeper */
+	bool finishing;			/* a disconnect waits for the peer: dofi_xport.finish() */
 	bool silent;			/* being freed: no more events */
 	bool moved;			/* an earlier connect_evd may have its events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
@@ -91,19 +94,15 @@ struct dofi_ep {
 	unsigned n_failed;		/* in exchanges_failed */
 	struct dofi_fast fast;
 	struct dofi_queue sq, rq;	/* requests and receives */
-	/* events of sq and rq that are not dequeued; no lock */
-	struct dofi_unread sq_unread, rq_unread;
+	struct dofi_unread sq_unread, rq_unread;	/* their events not dequeued; no lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* atomics at the fabric; also counted in reads */
 	struct dofi_mailbox mailbox;	/* the peer's */
-	/* the transport's state of atomics with the peer's mailbox, or NULL */
-	void *mail;
+	void *mail;			/* the transport's state of atomics with it, or NULL */
 	bool owes;			/* dofi_xport.resume() has something to do */
-	/* of the connection, sent and received: dofi_mr_fabric_key() */
-	uint32_t secret, peer_secret;
-	/* more receives than this raise an asynchronous event, once */
-	DAT_COUNT soft_watermark;
-	DAT_COUNT hard_watermark;	/* more receives than this break the connection */
+	uint32_t secret, peer_secret;	/* sent and received: dofi_mr_fabric_key() */
+	DAT_COUNT soft_watermark;	/* more receives raise an asynchronous event, once */
+	DAT_COUNT hard_watermark;	/* more receives break the connection */
 	struct dofi_tally posted[DOFI_DTO_KINDS], receipts[DOFI_DTO_KINDS];
 	uint64_t n_connect, n_disconnect;
 	uint64_t base[DOFI_EP_COUNTERS]; /* see counters.c */
@@ -111,8 +110,7 @@ struct dofi_ep {
 	DAT_EVENT_NUMBER end;		/* the event that will report the end */
 	struct dofi_work work;
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
-	/* the transport's state of an EP with an SRQ: dofi_xport.srq_open() */
-	void *inbox;
+	void *inbox;			/* the transport's, with an SRQ: dofi_xport.srq_open() */
 
 	/* the RSP's pointer to this EP, or NULL; under the IA's lock */
 	struct dofi_ep **reserved_by;
@@ -120,8 +118,7 @@ struct dofi_ep {
 	/* of the connection; progress thread, or the consumer's while no connection is live */
 	struct dofi_request request;
 	void *conn;			/* the transport's state of the open endpoint */
-	/* the transport's state of an endpoint that a thread is opening, or NULL */
-	void *opening;
+	void *opening;			/* its state of one that a thread is opening, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
 	/* of the attempt; later of a peer if the fabric does not report its end */
@@ -129,7 +126,7 @@ struct dofi_ep {
 	struct dofi_timer retry;	/* of DOFI_EP_RETRY */
 	struct dofi_watch watch;
 	struct dofi_linger *lingering;	/* the transport's, while it waits in finish() */
-	uint32_t received;		/* rq.head when the timer was started */
+	uint32_t received;		/* rq.head when dofi_ep_last_receives() started the timer */
 	struct sockaddr_storage local;
 	DAT_PORT_QUAL local_port, remote_port;
 	DAT_COUNT peer_data_size;	/* private data in the last connection event */
@@ -158,7 +155,7 @@ static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
 	dofi_mutex_unlock(&ep->lock);
 }
 
-/* As dofi_mutex_assert_held(), for what dofi_ep_lock() or dofi_fast_lock() has locked. */
+/* As dofi_mutex_assert_held(), for dofi_ep_lock() and dofi_fast_lock(). */
 #define dofi_ep_assert_locked(ep) dofi_ep_check_locked(ep, __func__)
 
 static inline void dofi_ep_check_locked(const struct dofi_ep *ep, const char *function)
@@ -198,13 +195,12 @@ static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock) 
 	return false;
 }
 
-/* @ep as the first argument of a transport's dofi_send or dofi_recv. */
+/* @ep as the first argument of a transport's dofi_send or dofi_recv, and back. */
 static inline struct fid_ep *dofi_fast_to(struct dofi_ep *ep)
 {
 	return (struct fid_ep *)ep;
 }
 
-/* The EP that a transport's dofi_send or dofi_recv was called for. */
 static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
 {
 	return (struct dofi_ep *)to;
@@ -214,7 +210,7 @@ static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
 static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	dofi_ep_assert_locked(ep);
-	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
+	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_states[ep->state].error);
 }
 
 /* dofi_ep_bad_state(), for a call that is not on the data path: the log has the reason. */
@@ -222,24 +218,14 @@ static inline DAT_RETURN dofi_ep_refuse(const struct dofi_ep *ep, const char *ca
 	DOFI_NEEDS(ep->lock)
 {
 	return DOFI_REFUSED(dofi_ep_bad_state(ep), DOFI_EP, "%s: ep %p is in the state %s", call,
-			    (const void *)ep, dofi_ep_state_row(ep->state)->name);
+			    (const void *)ep, dofi_ep_states[ep->state].name);
 }
 
 /* Whether a connection of @ep is being made, used or ended. EP lock held. */
 static inline bool dofi_ep_is_live(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	dofi_ep_assert_locked(ep);
-	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
-}
-
-/*
- * Whether the fabric itself delays @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG. A message in
- * a frame is two messages of the fabric; and empty messages and atomics are posted without flags.
- */
-static inline bool dofi_fenced_by_fabric(const struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	return ep->obj.ia->fabric.fences && !ep->framed && dto->n_iov &&
-	       !dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS);
+	return dofi_ep_states[ep->state].may & DOFI_EP_IS_LIVE;
 }
 
 /* The fabric's key of a request. */
@@ -268,12 +254,12 @@ void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next) DOFI_NEEDS(ep->loc
 DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
 /*
- * Opens or closes the queues to the fabric, as the EP's state, its fabric endpoint and closing
- * require. Called after each change of these, so that a post tests one flag. EP lock held.
+ * Opens or closes the queues to the fabric, so that a post tests one flag. Call after a change of
+ * the EP's state, its fabric endpoint or closing. EP lock held.
  */
 void dofi_ep_open_queues(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
-/* Writes ep->fast, after a change of what that caches: see fast.h. EP lock held. */
+/* Writes ep->fast. Call after changing anything it caches: see fast.h. EP lock held. */
 void dofi_fast_renew(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Queues work for the progress thread. EP lock held. */

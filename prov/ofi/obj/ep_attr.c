@@ -16,17 +16,12 @@ static bool is_past(uint32_t held, DAT_COUNT watermark)
 	return watermark != DAT_WATERMARK_INFINITE && held > (uint32_t)watermark;
 }
 
-static void depth_limit(struct dofi_queue *q, DAT_COUNT watermark)
-{
-	if (watermark != DAT_WATERMARK_INFINITE && q->depth > (uint32_t)watermark)
-		q->depth = watermark;
-}
-
 /* DAT has no event for the soft one: it is the reason of an EP's error. */
 void dofi_dto_watermarks(struct dofi_ep *ep)
 {
 	const bool hard = ep->state == DAT_EP_STATE_CONNECTED;
 	uint32_t held = dofi_queue_used(&ep->rq);
+	struct dofi_queue *rq = &ep->rq;
 
 	dofi_ep_assert_locked(ep);
 	if (is_past(held, ep->soft_watermark)) {
@@ -36,19 +31,14 @@ void dofi_dto_watermarks(struct dofi_ep *ep)
 	}
 	if (hard && is_past(held, ep->hard_watermark))
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
-	dofi_queue_widen(&ep->rq);
-	depth_limit(&ep->rq, ep->soft_watermark);
-	if (hard)
-		depth_limit(&ep->rq, ep->hard_watermark);
+	dofi_queue_widen(rq);
+	if (is_past(rq->depth, ep->soft_watermark))
+		rq->depth = ep->soft_watermark;
+	if (hard && is_past(rq->depth, ep->hard_watermark))
+		rq->depth = ep->hard_watermark;
 }
 
 /* Parts */
-
-static void evd_get(struct dofi_evd *evd)
-{
-	if (evd)
-		dofi_evd_keep(evd);
-}
 
 static void evd_put(struct dofi_evd *evd)
 {
@@ -57,22 +47,18 @@ static void evd_put(struct dofi_evd *evd)
 }
 
 /*
- * Whether an EP of @ia may deliver to @evd. DAT requires an EVD of the EP's IA. An IA that is not
- * strict also accepts an EVD of another open instance of the IA, as OFED's provider does.
+ * DAT requires an EVD of the EP's IA. An IA that is not strict also accepts an EVD of another open
+ * instance of the IA, as OFED's provider does.
  */
-static bool evd_suits(const struct dofi_ia *ia, const struct dofi_evd *evd)
-{
-	return evd->obj.ia == ia ||
-	       (!ia->strict &&
-		!strcmp(evd->obj.provider->device_name, ia->obj.provider->device_name));
-}
-
 bool dofi_ep_evd_use(struct dofi_ia *ia, const char *name, DAT_EVD_HANDLE handle,
 		     DAT_EVD_FLAGS flag, struct dofi_evd **evd)
 {
 	struct dofi_evd *next DOFI_CALL = dofi_evd_enter(handle);
+	const bool suits = next && (next->obj.ia == ia ||
+				    (!ia->strict && !strcmp(next->obj.provider->device_name,
+							    ia->obj.provider->device_name)));
 
-	if (handle && (!next || !evd_suits(ia, next) || !dofi_evd_keep(next)))
+	if (handle && (!suits || !dofi_evd_keep(next)))
 		return DOFI_REFUSED(false, DOFI_EP, "%s %p is no live EVD of the EP's IA", name,
 				    handle);
 	if (next && !(next->flags & flag)) {
@@ -88,11 +74,14 @@ bool dofi_ep_evd_use(struct dofi_ia *ia, const char *name, DAT_EVD_HANDLE handle
 
 static void parts_get(const struct dofi_ep_parts *parts)
 {
+	struct dofi_evd *const evds[] = { parts->recv_evd, parts->request_evd, parts->connect_evd };
+	size_t i;
+
 	if (parts->pz)
 		dofi_obj_get(&parts->pz->obj);
-	evd_get(parts->recv_evd);
-	evd_get(parts->request_evd);
-	evd_get(parts->connect_evd);
+	for (i = 0; i < sizeof(evds) / sizeof(evds[0]); i++)
+		if (evds[i])
+			dofi_evd_keep(evds[i]);
 	if (parts->srq)
 		dofi_obj_get(&parts->srq->obj);
 }
@@ -132,68 +121,29 @@ static struct dofi_ep_parts parts_of(const struct dofi_ep *ep)
 	};
 }
 
-static uint32_t largest(uint32_t a, uint32_t b, uint32_t c)
-{
-	uint32_t m = a > b ? a : b;
-
-	return m > c ? m : c;
-}
-
-struct queues {
-	struct dofi_queue sq, rq;
-};
-
-/* Frees what dofi_queue_renew() made in @next. */
-static void queue_discard(struct dofi_queue *next, const struct dofi_queue *q)
-{
-	if (next->slots != q->slots)
-		dofi_queue_fini(next);
-}
-
-/* Makes queues of the sizes in @a, to be put into @ep or discarded. */
-static int queues_make(struct dofi_ep *ep, const DAT_EP_ATTR *a, struct queues *next)
-{
-	uint32_t iov = largest(a->max_request_iov, a->max_rdma_read_iov, a->max_rdma_write_iov);
-	int ret;
-
-	ret = dofi_queue_renew(&next->sq, &ep->sq, ep, a->max_request_dtos, iov);
-	if (ret)
-		return ret;
-	ret = dofi_queue_renew(&next->rq, &ep->rq, ep, a->max_recv_dtos, a->max_recv_iov);
-	if (ret)
-		queue_discard(&next->sq, &ep->sq);
-	return ret;
-}
-
-/* EVD_THRESHOLD is another name for the default. */
-static DAT_COMPLETION_FLAGS notice_of(DAT_COMPLETION_FLAGS flags)
-{
-	return flags == DAT_COMPLETION_EVD_THRESHOLD_FLAG ? DAT_COMPLETION_DEFAULT_FLAG : flags;
-}
-
 #define STREAMS 3
+
+static void streams_of(const struct dofi_ep_parts *parts, struct dofi_stream streams[STREAMS])
+{
+	int i;
+
+	streams[0] = (struct dofi_stream){ parts->recv_evd, parts->attr.recv_completion_flags };
+	streams[1] = (struct dofi_stream){ parts->request_evd,
+					   parts->attr.request_completion_flags };
+	streams[2] = (struct dofi_stream){ parts->connect_evd, DAT_COMPLETION_DEFAULT_FLAG };
+	/* another name for the default */
+	for (i = 0; i < STREAMS; i++)
+		if (streams[i].notice == DAT_COMPLETION_EVD_THRESHOLD_FLAG)
+			streams[i].notice = DAT_COMPLETION_DEFAULT_FLAG;
+}
 
 static bool streams_swap(const struct dofi_ep_parts *old, const struct dofi_ep_parts *parts)
 {
-	const struct dofi_stream from[STREAMS] = {
-		{ old->recv_evd, notice_of(old->attr.recv_completion_flags) },
-		{ old->request_evd, notice_of(old->attr.request_completion_flags) },
-		{ old->connect_evd, DAT_COMPLETION_DEFAULT_FLAG },
-	}, to[STREAMS] = {
-		{ parts->recv_evd, notice_of(parts->attr.recv_completion_flags) },
-		{ parts->request_evd, notice_of(parts->attr.request_completion_flags) },
-		{ parts->connect_evd, DAT_COMPLETION_DEFAULT_FLAG },
-	};
+	struct dofi_stream from[STREAMS], to[STREAMS];
 
+	streams_of(old, from);
+	streams_of(parts, to);
 	return dofi_evd_streams_swap(from, to, STREAMS);
-}
-
-/* Where operations of @ep complete if its PZ is @pz. */
-static struct dofi_cq *cq_with(const struct dofi_ep *ep, struct dofi_pz *pz)
-{
-	if (pz && pz == ep->pz)
-		return ep->cq;
-	return pz ? &pz->domain.cq : NULL;
 }
 
 void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
@@ -222,28 +172,48 @@ void dofi_ep_set_second_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 	ep->second_cq = cq;
 }
 
+/* Frees the slots that dofi_queue_renew() made for @next. */
+static void queue_discard(struct dofi_queue *next, const struct dofi_queue *q)
+{
+	if (next->slots != q->slots)
+		dofi_queue_fini(next);
+}
+
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 {
 	const struct dofi_ep_parts old = parts_of(ep);
-	struct dofi_cq *cq = cq_with(ep, parts->pz);
-	struct queues next;
-	int ret = queues_make(ep, &parts->attr, &next);
+	const DAT_EP_ATTR *a = &parts->attr;
+	DAT_COUNT iov = a->max_request_iov;
+	struct dofi_queue sq, rq;
+	struct dofi_cq *cq;
+	int ret;
 
 	dofi_ep_assert_locked(ep);
+	if (iov < a->max_rdma_read_iov)
+		iov = a->max_rdma_read_iov;
+	if (iov < a->max_rdma_write_iov)
+		iov = a->max_rdma_write_iov;
+	ret = dofi_queue_renew(&sq, &ep->sq, ep, a->max_request_dtos, iov);
 	if (ret)
-		return DOFI_REFUSED(ret, DOFI_EP, "no memory for queues of %d requests and %d "
-				    "receives", parts->attr.max_request_dtos,
-				    parts->attr.max_recv_dtos);
+		goto no_memory;
+	ret = dofi_queue_renew(&rq, &ep->rq, ep, a->max_recv_dtos, a->max_recv_iov);
+	if (ret)
+		goto discard_sq;
 	if (!streams_swap(&old, parts)) {
-		queue_discard(&next.sq, &ep->sq);
-		queue_discard(&next.rq, &ep->rq);
+		queue_discard(&rq, &ep->rq);
+		queue_discard(&sq, &ep->sq);
 		return -EINVAL;
 	}
-	dofi_queue_replace(&ep->sq, &next.sq);
-	dofi_queue_replace(&ep->rq, &next.rq);
+	dofi_queue_replace(&ep->sq, &sq);
+	dofi_queue_replace(&ep->rq, &rq);
 	/* what stays is never unused in between; and an EVD can poll few CQs */
 	parts_get(parts);
 	feeds(&old, ep->cq, dofi_evd_feed_put);
+	/* a transport may have set the CQ of the PZ that the EP keeps */
+	if (!parts->pz)
+		cq = NULL;
+	else
+		cq = parts->pz == old.pz ? ep->cq : &parts->pz->domain.cq;
 	feeds(parts, cq, dofi_evd_feed_get);
 	dofi_ep_parts_put(&old);
 	if (old.pz && old.pz != parts->pz)
@@ -258,6 +228,12 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	ep->attr = parts->attr;
 	dofi_dto_watermarks(ep);
 	return 0;
+
+discard_sq:
+	queue_discard(&sq, &ep->sq);
+no_memory:
+	return DOFI_REFUSED(ret, DOFI_EP, "no memory for queues of %d requests and %d receives",
+			    a->max_request_dtos, a->max_recv_dtos);
 }
 
 void dofi_ep_parts_drop(struct dofi_ep *ep)
@@ -274,115 +250,74 @@ void dofi_ep_parts_drop(struct dofi_ep *ep)
 
 /* Modifying */
 
-/* A modification: the row at hand, and the parts that the EP will have. */
-struct change {
-	const struct dofi_ep *ep;
-	const struct dofi_cap *row;
-	const DAT_EP_PARAM *wanted;
-	struct dofi_ep_parts parts;
-};
-
-/* Puts the wanted value of the row into the parts. Returns false when it cannot be had. */
-typedef bool take_fn(struct change *c);
-
-static bool take_pz(struct change *c)
+static bool take_pz(const struct dofi_ep *ep, DAT_PZ_HANDLE pz_handle, struct dofi_ep_parts *parts)
 {
-	struct dofi_pz *pz = dofi_pz_use(c->wanted->pz_handle, c->ep->obj.ia);
+	struct dofi_pz *pz = dofi_pz_use(pz_handle, ep->obj.ia);
 
 	if (!pz)
 		return DOFI_REFUSED(false, DOFI_EP, "pz_handle %p is no live PZ of the EP's IA",
-				    c->wanted->pz_handle);
-	if (c->parts.pz)
-		dofi_obj_put(&c->parts.pz->obj);
-	c->parts.pz = pz;
-	if (c->parts.srq && c->parts.srq->pz != pz)
-		return DOFI_REFUSED(false, DOFI_EP, "pz_handle %p is not the PZ of the EP's SRQ",
-				    c->wanted->pz_handle);
-	return true;
+				    pz_handle);
+	if (parts->pz)
+		dofi_obj_put(&parts->pz->obj);
+	parts->pz = pz;
+	return !parts->srq || parts->srq->pz == pz ||
+	       DOFI_REFUSED(false, DOFI_EP, "pz_handle %p is not the PZ of the EP's SRQ",
+			    pz_handle);
 }
 
-static bool take_recv_evd(struct change *c)
+/* The soft watermark of what an endpoint takes from its SRQ, which is at most the SRQ's depth. */
+static bool take_srq_mark(const struct dofi_ep *ep, const char *name, DAT_COUNT mark,
+			  struct dofi_ep_parts *parts)
 {
-	return dofi_ep_evd_use(c->ep->obj.ia, c->row->name, c->wanted->recv_evd_handle,
-			       DAT_EVD_DTO_FLAG, &c->parts.recv_evd);
-}
-
-static bool take_request_evd(struct change *c)
-{
-	return dofi_ep_evd_use(c->ep->obj.ia, c->row->name, c->wanted->request_evd_handle,
-			       DAT_EVD_DTO_FLAG, &c->parts.request_evd);
-}
-
-static bool take_connect_evd(struct change *c)
-{
-	return dofi_ep_evd_use(c->ep->obj.ia, c->row->name, c->wanted->connect_evd_handle,
-			       DAT_EVD_CONNECTION_FLAG, &c->parts.connect_evd);
-}
-
-static bool take_attr(struct change *c)
-{
-	return dofi_caps_ep_take(c->ep->obj.ia, c->row, &c->wanted->ep_attr, &c->parts.attr);
+	parts->attr.srq_soft_hw = mark;
+	/* OFED's provider ignores the member, which is part of DAT_EP_FIELD_EP_ATTR_ALL */
+	if (!parts->srq)
+		return !ep->obj.ia->strict ||
+		       DOFI_REFUSED(false, DOFI_EP, "%s: the EP has no SRQ; DAT_OFI_STRICT=0 "
+				    "ignores that", name);
+	return mark == DAT_HW_DEFAULT || (mark > 0 && mark <= dofi_srq_depth(parts->srq)) ||
+	       DOFI_REFUSED(false, DOFI_EP, "%s is %d; permitted: 1 to %d, or DAT_HW_DEFAULT",
+			    name, mark, dofi_srq_depth(parts->srq));
 }
 
 /* Whether the operations that are posted fit into the wanted number. */
-static bool holds(const struct change *c, const struct dofi_queue *q, DAT_COUNT wanted)
+static bool holds(const char *name, const struct dofi_queue *q, DAT_COUNT wanted)
 {
 	const uint32_t used = dofi_queue_used(q);
 
 	return used <= (uint32_t)wanted ||
 	       DOFI_REFUSED(false, DOFI_EP, "%s is %d; permitted: at least %u, which are posted",
-			    c->row->name, wanted, used);
+			    name, wanted, used);
 }
 
-static bool take_recv_dtos(struct change *c)
+/* Puts the wanted value of @row into @parts. Returns false when it cannot be had. */
+static bool take(const struct dofi_ep *ep, const struct dofi_cap *row, const DAT_EP_PARAM *wanted,
+		 struct dofi_ep_parts *parts)
 {
-	return take_attr(c) && holds(c, &c->ep->rq, c->parts.attr.max_recv_dtos);
-}
+	struct dofi_ia *ia = ep->obj.ia;
 
-static bool take_request_dtos(struct change *c)
-{
-	return take_attr(c) && holds(c, &c->ep->sq, c->parts.attr.max_request_dtos);
-}
-
-/* The soft watermark of what an endpoint takes from its SRQ, which is at most the SRQ's depth. */
-static bool take_srq_mark(struct change *c)
-{
-	DAT_COUNT mark = c->wanted->ep_attr.srq_soft_hw;
-
-	c->parts.attr.srq_soft_hw = mark;
-	/* OFED's provider ignores the member, which is part of DAT_EP_FIELD_EP_ATTR_ALL */
-	if (!c->parts.srq)
-		return !c->ep->obj.ia->strict ||
-		       DOFI_REFUSED(false, DOFI_EP, "%s: the EP has no SRQ; DAT_OFI_STRICT=0 "
-				    "ignores that", c->row->name);
-	if (mark == DAT_HW_DEFAULT || (mark > 0 && mark <= dofi_srq_depth(c->parts.srq)))
-		return true;
-	return DOFI_REFUSED(false, DOFI_EP, "%s is %d; permitted: 1 to %d, or DAT_HW_DEFAULT",
-			    c->row->name, mark, dofi_srq_depth(c->parts.srq));
-}
-
-/* Rows that are not just attributes with a limit. */
-static const struct {
-	DAT_EP_PARAM_MASK field;
-	take_fn *take;
-} takes[] = {
-	{ DAT_EP_FIELD_PZ_HANDLE, take_pz },
-	{ DAT_EP_FIELD_RECV_EVD_HANDLE, take_recv_evd },
-	{ DAT_EP_FIELD_REQUEST_EVD_HANDLE, take_request_evd },
-	{ DAT_EP_FIELD_CONNECT_EVD_HANDLE, take_connect_evd },
-	{ DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, take_recv_dtos },
-	{ DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, take_request_dtos },
-	{ DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, take_srq_mark },
-};
-
-static take_fn *take_of(const struct dofi_cap *row)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(takes) / sizeof(takes[0]); i++)
-		if (takes[i].field == row->field)
-			return takes[i].take;
-	return take_attr;
+	switch (row->field) {
+	case DAT_EP_FIELD_PZ_HANDLE:
+		return take_pz(ep, wanted->pz_handle, parts);
+	case DAT_EP_FIELD_RECV_EVD_HANDLE:
+		return dofi_ep_evd_use(ia, row->name, wanted->recv_evd_handle, DAT_EVD_DTO_FLAG,
+				       &parts->recv_evd);
+	case DAT_EP_FIELD_REQUEST_EVD_HANDLE:
+		return dofi_ep_evd_use(ia, row->name, wanted->request_evd_handle, DAT_EVD_DTO_FLAG,
+				       &parts->request_evd);
+	case DAT_EP_FIELD_CONNECT_EVD_HANDLE:
+		return dofi_ep_evd_use(ia, row->name, wanted->connect_evd_handle,
+				       DAT_EVD_CONNECTION_FLAG, &parts->connect_evd);
+	case DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW:
+		return take_srq_mark(ep, row->name, wanted->ep_attr.srq_soft_hw, parts);
+	}
+	if (!dofi_caps_ep_take(ia, row, &wanted->ep_attr, &parts->attr))
+		return false;
+	if (row->field == DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)
+		return holds(row->name, &ep->rq, parts->attr.max_recv_dtos);
+	if (row->field == DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS)
+		return holds(row->name, &ep->sq, parts->attr.max_request_dtos);
+	return true;
 }
 
 /* Takes the lowest bit out of @mask, and returns its row; NULL when there is no such row. */
@@ -415,7 +350,7 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask) DOF
 		if (!(row->when->bits & (1u << ep->state)))
 			return DOFI_REFUSED(false, DOFI_EP, "dat_ep_modify: %s in the state %s; "
 					    "permitted: %s", row->name,
-					    dofi_ep_state_row(ep->state)->name, row->when->words);
+					    dofi_ep_states[ep->state].name, row->when->words);
 		if (row->no_receives && !dofi_queue_empty(&ep->rq))
 			return DOFI_REFUSED(false, DOFI_EP, "dat_ep_modify: %s while receives are "
 					    "posted", row->name);
@@ -423,45 +358,26 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask) DOF
 	return true;
 }
 
-/* Takes all that @mask names into @c, or fails. */
-static bool take_all(struct change *c, DAT_EP_PARAM_MASK mask)
-{
-	while (mask) {
-		c->row = row_next(&mask);
-		if (!take_of(c->row)(c))
-			return false;
-	}
-	return true;
-}
-
-static DAT_RETURN parts_change(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
-	DOFI_NEEDS(ep->lock)
-{
-	switch (dofi_ep_parts_set(ep, parts)) {
-	case 0:
-		return DAT_SUCCESS;
-	case -EINVAL:
-		return DOFI_BAD_ARG(3);
-	default:
-		return DOFI_NO_RESOURCE(MEMORY);
-	}
-}
-
 /* Takes all that @mask names from @wanted, or nothing. */
 static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
 	DOFI_NEEDS(ep->lock)
 {
-	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };
-	DAT_RETURN ret = DOFI_BAD_ARG(3);
+	struct dofi_ep_parts parts = parts_of(ep);
+	DAT_EP_PARAM_MASK left = mask;
+	int err = -EINVAL;
 
-	parts_get(&c.parts);
-	if (take_all(&c, mask)) {
-		if (mask & DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW && c.parts.srq)
-			ep->soft_watermark = c.parts.attr.srq_soft_hw;
-		ret = parts_change(ep, &c.parts);
-	}
-	dofi_ep_parts_put(&c.parts);
-	return ret;
+	parts_get(&parts);
+	while (left)
+		if (!take(ep, row_next(&left), wanted, &parts))
+			goto put_parts;
+	if (mask & DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW && parts.srq)
+		ep->soft_watermark = parts.attr.srq_soft_hw;
+	err = dofi_ep_parts_set(ep, &parts);
+put_parts:
+	dofi_ep_parts_put(&parts);
+	if (err)
+		return err == -EINVAL ? DOFI_BAD_ARG(3) : DOFI_NO_RESOURCE(MEMORY);
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
@@ -485,8 +401,6 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
 	dofi_ep_unlock(ep);
 	return ret;
 }
-
-/* Receives */
 
 DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *buffers, DAT_COUNT *span)
 {

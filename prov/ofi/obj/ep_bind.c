@@ -90,7 +90,7 @@ static uint32_t secret_of(struct dofi_ep *ep)
 static DAT_RETURN bind_admit(struct dofi_ep *ep, struct dofi_bind *bind, struct dofi_dto **dto)
 	DOFI_NEEDS(ep->lock)
 {
-	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST))
+	if (!(dofi_ep_states[ep->state].may & DOFI_EP_MAY_REQUEST))
 		return dofi_ep_bad_state(ep);
 	if (ep->pz != bind->pz)
 		return DOFI_RET(DAT_PROTECTION_VIOLATION, 0);

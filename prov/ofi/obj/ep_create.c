@@ -328,7 +328,7 @@ static DAT_RETURN claim(struct dofi_ep *ep)
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	dofi_ep_lock(ep);
-	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_FREE))
+	if (!(dofi_ep_states[ep->state].may & DOFI_EP_MAY_FREE))
 		ret = dofi_ep_bad_state(ep);
 	else if (!dofi_obj_claim(&ep->obj))
 		ret = DOFI_BAD_HANDLE(EP);
@@ -448,7 +448,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 		return DOFI_BAD_ARG(3);
 	memset(param, 0, sizeof(*param));
 	dofi_ep_lock(ep);
-	has_peer = !ep->datagrams && dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
+	has_peer = !ep->datagrams && dofi_ep_states[ep->state].may & DOFI_EP_HAS_PEER;
 	param->ia_handle = dofi_ia_export(ep->obj.ia);
 	param->ep_state = ep->state;
 #if DAT_VERSION_MAJOR >= 2

@@ -208,7 +208,7 @@ static DOFI_INTO_CALLER DAT_RETURN post_locked(struct dofi_ep *ep, uint8_t kind,
 	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
 		return DOFI_BAD_HANDLE(EP);
 	if (ep->state != DAT_EP_STATE_CONNECTED &&
-	    !(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST))
+	    !(dofi_ep_states[ep->state].may & DOFI_EP_MAY_REQUEST))
 		return dofi_ep_bad_state(ep);
 	dto = dofi_queue_reserve(&ep->sq);
 	if (!dto)
