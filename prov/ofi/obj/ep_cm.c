@@ -20,11 +20,6 @@
 #include <stddef.h>
 #include <string.h>
 
-static bool is_connected(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	return ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
-}
-
 static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_event event = { .number = number };
@@ -151,7 +146,6 @@ void dofi_ep_graceful_begin(struct dofi_ep *ep)
 	dofi_cq_sleep_begin(ep->cq);
 }
 
-/* EP lock held. */
 static void graceful_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	if (ep->graceful)
@@ -159,63 +153,54 @@ static void graceful_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	ep->graceful = false;
 }
 
-/* Only the peer of this connection had a right to these grants. */
-static void end_scoped_grants(struct dofi_ep *ep)
+/* The counter of ends by @event. */
+static uint64_t *end_counter(struct dofi_ia *ia, DAT_EVENT_NUMBER event)
 {
-	bool scoped;
-
-	dofi_ep_lock(ep);
-	scoped = ep->scoped;
-	ep->scoped = false;
-	dofi_ep_unlock(ep);
-	if (scoped)
-		dofi_rmr_end_scope(ep->obj.ia, ep);
-}
-
-static void count_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-
-	if (ep->datagrams)
-		return;
-	switch (ep->end) {
+	switch (event) {
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
-		dofi_count_exactly(&ia->count.rejected);
-		break;
+		return &ia->count.rejected;
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
 	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		dofi_count_exactly(&ia->count.refused);
-		break;
+		return &ia->count.refused;
 	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		dofi_count_exactly(&ia->count.timeout);
-		break;
+		return &ia->count.timeout;
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
-		dofi_count_exactly(&ia->count.disconnected);
-		break;
+		return &ia->count.disconnected;
 	default:
-		dofi_count_exactly(&ia->count.broken);
+		return &ia->count.broken;
 	}
 }
 
-/*
- * Reports that the connection takes no more buffers from the SRQ, as InfiniBand's providers do,
- * once for each connection: programs wait for it before they free an endpoint.
- */
-static void report_last_receive(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+/* All that the peer sent has been read, and the fabric has no operation of @ep. */
+static void closed(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
-	if (ep->srq && is_connected(ep) && !ep->silent)
-		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
-				 DAT_EP_TRANSFER_TO_ERROR);
-}
+	const bool connected = ep->state == DAT_EP_STATE_CONNECTED ||
+			       ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 
-/* All that the peer sent has been read: decides which event the end has. EP lock held. */
-static void judge_loss(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	if (ep->lost && is_connected(ep) && ep->sends_bye && !ep->got_bye)
+	ep->xport = ep->obj.ia->xport;
+	ep->todo = 0;	/* drops work that was queued meanwhile */
+	if (ep->lost && connected && ep->sends_bye && !ep->got_bye)
 		ep->end = DAT_CONNECTION_EVENT_BROKEN;
 	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
 		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
 	ep->lost = ep->sends_bye = ep->got_bye = false;
+	if (!dofi_ep_is_live(ep))
+		return;
+	dofi_dto_flush(ep);
+	/*
+	 * The connection takes no more buffers from the SRQ. InfiniBand's providers report that
+	 * once for each connection, and programs wait for it before they free an endpoint.
+	 */
+	if (ep->srq && connected && !ep->silent)
+		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				 DAT_EP_TRANSFER_TO_ERROR);
+	dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
+	graceful_end(ep);
+	ep->closing = ep->failed_early = ep->finishing = false;
+	dofi_ep_open_queues(ep);
+	if (!ep->datagrams)
+		dofi_count_exactly(end_counter(ep->obj.ia, ep->end));
+	push_connection_event(ep, ep->end);
 }
 
 /*
@@ -224,41 +209,24 @@ static void judge_loss(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
  */
 void dofi_ep_close_now(struct dofi_ep *ep)
 {
-	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
-	dofi_timer_stop(&ep->obj.ia->progress, &ep->retry);
+	struct dofi_ia *ia = ep->obj.ia;
+	bool scoped;
+
+	dofi_timer_stop(&ia->progress, &ep->timer);
+	dofi_timer_stop(&ia->progress, &ep->retry);
 	if (ep->datagrams)
 		dofi_exchanges_start(ep);
 	ep->xport->close(ep);
-	end_scoped_grants(ep);
 	dofi_ep_lock(ep);
-	ep->xport = ep->obj.ia->xport;
-	ep->todo = 0;	/* drops work that was queued meanwhile */
-	judge_loss(ep);
-	if (dofi_ep_is_live(ep)) {
-		dofi_dto_flush(ep);
-		report_last_receive(ep);
-		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
-		graceful_end(ep);
-		ep->closing = ep->failed_early = ep->finishing = false;
-		dofi_ep_open_queues(ep);
-		count_end(ep);
-		push_connection_event(ep, ep->end);
-	}
+	scoped = ep->scoped;
+	ep->scoped = false;
 	dofi_ep_unlock(ep);
-}
-
-/*
- * Whether the connection ends by a graceful disconnect, all requests of which are done. EP lock
- * held.
- */
-static bool finishes(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	if (ep->graceful && dofi_queue_empty(&ep->sq) && !ep->lost &&
-	    ep->end == DAT_CONNECTION_EVENT_DISCONNECTED) {
-		graceful_end(ep);
-		ep->finishing = true;
-	}
-	return ep->finishing && ep->xport->finish;
+	/* only the peer of this connection had a right to these grants */
+	if (scoped)
+		dofi_rmr_end_scope(ia, ep);
+	dofi_ep_lock(ep);
+	closed(ep);
+	dofi_ep_unlock(ep);
 }
 
 /* Progress thread. After a close, an open that has not begun is skipped. */
@@ -272,8 +240,15 @@ static void ep_work(struct dofi_work *work)
 	/* a thread that closes it without this work has also set closing */
 	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
-	if (todo & DOFI_EP_CLOSE)
-		finish = finishes(ep);
+	if (todo & DOFI_EP_CLOSE) {
+		/* a graceful disconnect, all requests of which are done */
+		if (ep->graceful && dofi_queue_empty(&ep->sq) && !ep->lost &&
+		    ep->end == DAT_CONNECTION_EVENT_DISCONNECTED) {
+			graceful_end(ep);
+			ep->finishing = true;
+		}
+		finish = ep->finishing && ep->xport->finish;
+	}
 	dofi_ep_unlock(ep);
 	if (todo & DOFI_EP_RETRY)
 		dofi_timer_start(&ep->obj.ia->progress, &ep->retry,

@@ -42,30 +42,23 @@ struct attempt {
 	DAT_CONNECT_FLAGS flags;
 };
 
-static DAT_COUNT request_data_max(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
-{
-	return ia->xport->request_data_max ? ia->xport->request_data_max(ia, conn_qual) :
-					 ia->max_private_data;
-}
-
-/* The private data of a datagram EP's request does not pass the fabric. */
-static DAT_COUNT attempt_data_max(const struct dofi_ep *ep, const struct attempt *a)
-{
-	return ep->datagrams ? ep->obj.ia->max_private_data :
-			       request_data_max(ep->obj.ia, a->conn_qual);
-}
-
 /* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data the next. */
 static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *a,
 				DAT_RETURN_SUBTYPE first)
 {
+	const struct dofi_ia *ia = ep->obj.ia;
+	DAT_COUNT most = ia->max_private_data;
+
+	/* the private data of a datagram EP's request does not pass the fabric */
+	if (!ep->datagrams && ia->xport->request_data_max)
+		most = ia->xport->request_data_max(ia, a->conn_qual);
 	if (!a->timeout)
 		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, first), DOFI_CM,
 				    "timeout is 0; permitted: from 1 on");
-	if (a->data_size < 0 || a->data_size > attempt_data_max(ep, a))
+	if (a->data_size < 0 || a->data_size > most)
 		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, first + 1), DOFI_CM,
 				    "private_data_size is %d; permitted: 0 to %d", a->data_size,
-				    attempt_data_max(ep, a));
+				    most);
 	if (a->data_size && !a->data)
 		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, first + 2), DOFI_CM,
 				    "no private_data, with a size of %d", a->data_size);
@@ -91,20 +84,15 @@ static void request_fill(struct dofi_request *request, const struct attempt *a)
 		memcpy(request->data, a->data, a->data_size);
 }
 
-static DAT_RETURN exchange_start(struct dofi_ep *ep, const struct attempt *a)
-{
-	struct dofi_request request;
-
-	request_fill(&request, a);
-	return dofi_datagram_connect(ep, &request);
-}
-
 static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 {
+	struct dofi_request request;
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	if (ep->datagrams)
-		return exchange_start(ep, a);
+	if (ep->datagrams) {
+		request_fill(&request, a);
+		return dofi_datagram_connect(ep, &request);
+	}
 	dofi_ep_lock(ep);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_refuse(ep, "dat_ep_connect");
@@ -174,22 +162,6 @@ DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR ad
 }
 #endif
 
-/* Where @dup is connected to, as a query of it returns. */
-static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-
-	dofi_mutex_lock(&dup->lock);
-	if (dup->state == DAT_EP_STATE_CONNECTED) {
-		a->peer = dup->request.peer;
-		a->conn_qual = dup->remote_port;
-	} else {
-		ret = dofi_ep_bad_state(dup);
-	}
-	dofi_mutex_unlock(&dup->lock);
-	return ret;
-}
-
 /* The flags are those of the duplicated endpoint: there is only the default. */
 DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
 			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
@@ -207,8 +179,17 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 		return DOFI_BAD_HANDLE(EP);
 	/* how much the request carries depends on the peer, but arguments are checked first */
 	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
-	if (!ret)
-		ret = peer_take(dup, &a);
+	if (ret)
+		return ret;
+	/* @dup is connected to what a query of it returns */
+	dofi_mutex_lock(&dup->lock);
+	if (dup->state == DAT_EP_STATE_CONNECTED) {
+		a.peer = dup->request.peer;
+		a.conn_qual = dup->remote_port;
+	} else {
+		ret = dofi_ep_bad_state(dup);
+	}
+	dofi_mutex_unlock(&dup->lock);
 	if (!ret)
 		ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
 	return ret ? ret : attempt_start(ep, &a);

@@ -18,15 +18,6 @@ static void ep_close(void *arg)
 	dofi_ep_close_now(arg);
 }
 
-static void forget_reservation(struct dofi_ep *ep)
-{
-	dofi_mutex_lock(&ep->obj.ia->lock);
-	if (ep->reserved_by)
-		*ep->reserved_by = NULL;
-	ep->reserved_by = NULL;
-	dofi_mutex_unlock(&ep->obj.ia->lock);
-}
-
 /* Drops the connection events of @ep. After dat_ep_modify() any EVD may have some. */
 static void events_purge(struct dofi_ep *ep)
 {
@@ -46,6 +37,7 @@ static void events_purge(struct dofi_ep *ep)
 static void ep_destroy(struct dofi_obj *obj)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)obj;
+	struct dofi_ia *ia = obj->ia;
 	bool live;
 
 	dofi_ep_lock(ep);
@@ -59,27 +51,22 @@ static void ep_destroy(struct dofi_obj *obj)
 	/* a post that found the handle valid has entered the EP, or has left the lock */
 	dofi_obj_await_calls(obj);
 	if (live)
-		dofi_progress_call(&obj->ia->progress, ep_close, ep);
-	dofi_progress_withdraw(&obj->ia->progress, &ep->work);
+		dofi_progress_call(&ia->progress, ep_close, ep);
+	dofi_progress_withdraw(&ia->progress, &ep->work);
 	/* not before: an LMR that is freed meanwhile takes its memory back from operations */
 	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_EP);
-	forget_reservation(ep);
+	dofi_mutex_lock(&ia->lock);
+	if (ep->reserved_by)
+		*ep->reserved_by = NULL;
+	ep->reserved_by = NULL;
+	dofi_mutex_unlock(&ia->lock);
 	events_purge(ep);
 	if (ep->datagrams)
 		dofi_exchanges_drop(ep);
 	if (ep->inbox)
-		ep->obj.ia->xport->srq_close(ep);
+		ia->xport->srq_close(ep);
 	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
-}
-
-static void exchanges_init(struct dofi_ep *ep)
-{
-	TAILQ_INIT(&ep->exchanges);
-	TAILQ_INIT(&ep->exchanges_new);
-	TAILQ_INIT(&ep->exchanges_kept);
-	TAILQ_INIT(&ep->exchanges_failed);
-	ep->n_failed = 0;
 }
 
 static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DOFI_NEEDS(ep->lock)
@@ -95,7 +82,11 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->state = first;
 	ep->datagrams = datagrams;
 	ep->xport = datagrams ? ep->obj.ia->datagrams->xport : ep->obj.ia->xport;
-	exchanges_init(ep);
+	TAILQ_INIT(&ep->exchanges);
+	TAILQ_INIT(&ep->exchanges_new);
+	TAILQ_INIT(&ep->exchanges_kept);
+	TAILQ_INIT(&ep->exchanges_failed);
+	ep->n_failed = 0;
 	ep->cq = ep->second_cq = NULL;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
@@ -108,8 +99,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->mail = NULL;
 	ep->owes = false;
 	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->silent = false;
-	ep->moved = false;
-	ep->scoped = ep->framed = false;
+	ep->moved = ep->scoped = ep->framed = false;
 	ep->lost = ep->sends_bye = ep->got_bye = false;
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
@@ -140,26 +130,12 @@ static void datagrams_open_on_thread(void *arg)
 	dofi_ep_unlock(ep);
 }
 
-static int datagrams_open(struct dofi_ep *ep)
-{
-	struct open_call call = { .ep = ep, .ret = -ENODEV };
-
-	dofi_progress_call(&ep->obj.ia->progress, datagrams_open_on_thread, &call);
-	return call.ret;
-}
-
-static int inbox_open(struct dofi_ep *ep)
-{
-	const struct dofi_xport *xport = ep->obj.ia->xport;
-
-	return ep->srq && xport->srq_open && xport->srq_open(ep) ? -ENOMEM : 0;
-}
-
 /* Makes an EP in state @first, which is not published. */
 static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct dofi_ep_parts *parts,
 			 struct dofi_ep **out)
 {
 	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
+	struct open_call call = { .ep = ep, .ret = -ENODEV };
 	DAT_RETURN why;
 	int ret;
 
@@ -177,7 +153,12 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 	}
 	if (ep->srq)
 		ep->soft_watermark = ep->attr.srq_soft_hw;
-	ret = ep->datagrams ? datagrams_open(ep) : inbox_open(ep);
+	if (ep->datagrams) {
+		dofi_progress_call(&ia->progress, datagrams_open_on_thread, &call);
+		ret = call.ret;
+	} else if (ep->srq && ia->xport->srq_open && ia->xport->srq_open(ep)) {
+		ret = -ENOMEM;
+	}
 	if (ret) {
 		why = dofi_ret_short(ret);
 		goto drop_parts;
@@ -283,25 +264,6 @@ static DAT_RETURN srq_attr(struct dofi_srq *srq, const DAT_EP_ATTR *wanted, DAT_
 	return dofi_caps_ep_attr(srq->obj.ia, &w, attr);
 }
 
-static DAT_RETURN create_with_srq(struct dofi_ia *ia, struct dofi_ep_parts *parts,
-				  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
-{
-	DAT_RETURN ret;
-
-	if (!parts->srq)
-		return DOFI_REFUSED(DOFI_BAD_HANDLE(SRQ), DOFI_EP,
-				    "srq_handle is no live SRQ of the EP's IA");
-	if (parts->pz != parts->srq->pz)
-		return DOFI_REFUSED(DOFI_BAD_ARG(2), DOFI_EP, "pz_handle is not the SRQ's PZ");
-	if (!attr)
-		return DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_EP, "an EP with an SRQ needs attributes");
-	if (!ep_handle)
-		return DOFI_REFUSED(DOFI_BAD_ARG(8), DOFI_EP,
-				    "dat_ep_create_with_srq: no ep_handle");
-	ret = srq_attr(parts->srq, attr, &parts->attr);
-	return ret ? ret : create(ia, parts, ep_handle);
-}
-
 DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
 				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
@@ -314,44 +276,48 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_han
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
 	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
-	if (!ret) {
-		parts.srq = dofi_srq_use(srq_handle, ia);
-		ret = create_with_srq(ia, &parts, attr, ep_handle);
-	}
+	if (ret)
+		goto put_parts;
+	parts.srq = dofi_srq_use(srq_handle, ia);
+	if (!parts.srq)
+		ret = DOFI_REFUSED(DOFI_BAD_HANDLE(SRQ), DOFI_EP,
+				   "srq_handle is no live SRQ of the EP's IA");
+	else if (parts.pz != parts.srq->pz)
+		ret = DOFI_REFUSED(DOFI_BAD_ARG(2), DOFI_EP, "pz_handle is not the SRQ's PZ");
+	else if (!attr)
+		ret = DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_EP, "an EP with an SRQ needs attributes");
+	else if (!ep_handle)
+		ret = DOFI_REFUSED(DOFI_BAD_ARG(8), DOFI_EP,
+				   "dat_ep_create_with_srq: no ep_handle");
+	else
+		ret = srq_attr(parts.srq, attr, &parts.attr);
+	if (!ret)
+		ret = create(ia, &parts, ep_handle);
+put_parts:
 	dofi_ep_parts_put(&parts);
-	return ret;
-}
-
-/* Claims @ep if it may be freed. Under the lock, so that it is not reserved afterwards. */
-static DAT_RETURN claim(struct dofi_ep *ep)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-
-	dofi_ep_lock(ep);
-	if (!(dofi_ep_states[ep->state].may & DOFI_EP_MAY_FREE))
-		ret = dofi_ep_bad_state(ep);
-	else if (!dofi_obj_claim(&ep->obj))
-		ret = DOFI_BAD_HANDLE(EP);
-	dofi_ep_unlock(ep);
 	return ret;
 }
 
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
 {
 	struct dofi_ep *ep = dofi_ep_enter(ep_handle);
-	DAT_RETURN ret;
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	ret = claim(ep);
+	/* claimed under the lock, so that it is not reserved afterwards */
+	dofi_ep_lock(ep);
+	if (!(dofi_ep_states[ep->state].may & DOFI_EP_MAY_FREE))
+		ret = dofi_ep_bad_state(ep);
+	else if (!dofi_obj_claim(&ep->obj))
+		ret = DOFI_BAD_HANDLE(EP);
+	dofi_ep_unlock(ep);
 	if (ret)
 		dofi_obj_leave(&ep->obj);
 	else
 		dofi_obj_end(&ep->obj);
 	return ret;
 }
-
-/* Reservation */
 
 DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 {
@@ -406,8 +372,6 @@ void dofi_ep_pass_over(struct dofi_ep *ep)
 	if (made)
 		dofi_obj_destroy(&ep->obj);
 }
-
-/* Query */
 
 static void nothing(void *arg)
 {
