@@ -32,31 +32,17 @@ struct bind_call {
 #define BAD_CONTEXT DOFI_BAD_ARG(7)
 #endif
 
-static DAT_RETURN protection(DAT_MEM_PRIV_FLAGS priv)
-{
-	return DOFI_RET(DAT_PROTECTION_VIOLATION,
-			priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? DAT_PROTECTION_RDMA_WRITE :
-								DAT_PROTECTION_RDMA_READ);
-}
-
-/* A program may grant its peers only what it may do itself. */
-static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS wanted, DAT_MEM_PRIV_FLAGS has)
-{
-	if ((wanted & DAT_MEM_PRIV_REMOTE_READ_FLAG) && !(has & DAT_MEM_PRIV_LOCAL_READ_FLAG))
-		return DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_RDMA_READ);
-	if ((wanted & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) && !(has & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-		return DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_RDMA_WRITE);
-	return DAT_SUCCESS;
-}
-
-/* Whether @rmr may be bound to @lmr as @c says; @lmr is NULL for an unbind. */
+/*
+ * Whether @rmr may be bound to @lmr as @c says. A program may grant its peers only what it may do
+ * itself.
+ */
 static DAT_RETURN grant_check(const struct dofi_rmr *rmr, const struct dofi_lmr *lmr,
 			      const struct bind_call *c)
 {
+	const bool reads = c->priv & DAT_MEM_PRIV_REMOTE_READ_FLAG;
+	const bool writes = c->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	const DAT_LMR_TRIPLET *t = c->triplet;
 
-	if (!lmr)
-		return DAT_SUCCESS;
 	if (c->priv & ~DOFI_LMR_PRIVILEGES)
 		return BAD_PRIVILEGE;
 	if (!c->context)
@@ -66,24 +52,15 @@ static DAT_RETURN grant_check(const struct dofi_rmr *rmr, const struct dofi_lmr 
 	if (c->zero_based && !rmr->obj.ia->fabric.zero_based)
 		return DOFI_NOT_SUPPORTED;
 	if (lmr->pz != rmr->pz)
-		return protection(c->priv);
+		return DOFI_RET(DAT_PROTECTION_VIOLATION, writes ? DAT_PROTECTION_RDMA_WRITE :
+								   DAT_PROTECTION_RDMA_READ);
 	if (!dofi_lmr_covers(lmr, t->virtual_address, t->segment_length))
 		return BAD_TRIPLET;
-	return privileges_check(c->priv, lmr->priv);
-}
-
-/*
- * The secret by which the fabric distinguishes the peer of @ep from other peers, while it is
- * connected.
- */
-static uint32_t secret_of(struct dofi_ep *ep)
-{
-	uint32_t secret;
-
-	dofi_ep_lock(ep);
-	secret = ep->secret;
-	dofi_ep_unlock(ep);
-	return secret;
+	if (reads && !(lmr->priv & DAT_MEM_PRIV_LOCAL_READ_FLAG))
+		return DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_RDMA_READ);
+	if (writes && !(lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_RDMA_WRITE);
+	return DAT_SUCCESS;
 }
 
 /* Reserves the slot of @bind if it may be posted through @ep. EP lock held. */
@@ -100,13 +77,34 @@ static DAT_RETURN bind_admit(struct dofi_ep *ep, struct dofi_bind *bind, struct 
 	return *dto ? dofi_bind_post(bind, ep) : DOFI_NO_RESOURCE(TEP);
 }
 
-/* Posts @bind as a request of @ep. */
-static DAT_RETURN bind_post(struct dofi_ep *ep, struct dofi_bind *bind, const struct bind_call *c)
+/* Binds @rmr to @lmr, or unbinds it if @lmr is NULL. */
+static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const struct bind_call *c)
 {
-	struct dofi_rmr *rmr = bind->rmr;
+	const struct dofi_part part = {
+		.lmr = lmr, .addr = c->triplet->virtual_address, .len = c->triplet->segment_length,
+		.priv = c->priv, .zero_based = c->zero_based,
+	};
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(c->ep);
+	struct dofi_bind *bind;
 	struct dofi_dto *dto;
+	uint32_t secret;
 	DAT_RETURN ret;
 
+	/* without a connection no peer could use the memory */
+	if (!ep || ep->datagrams)
+		return DOFI_BAD_HANDLE(EP);
+	if (!dofi_dto_request_flags(ep, c->flags))
+		return BAD_FLAGS;
+	ret = lmr ? grant_check(rmr, lmr, c) : DAT_SUCCESS;
+	if (ret)
+		return ret;
+	/* by its secret the fabric distinguishes the peer of a connected EP from other peers */
+	dofi_ep_lock(ep);
+	secret = ep->secret;
+	dofi_ep_unlock(ep);
+	ret = dofi_bind_new(rmr, &part, secret, &bind);
+	if (ret)
+		return ret;
 	dofi_ep_lock(ep);
 	if (dofi_queue_full(&ep->sq))
 		dofi_ep_reclaim_slots(ep);
@@ -126,31 +124,6 @@ static DAT_RETURN bind_post(struct dofi_ep *ep, struct dofi_bind *bind, const st
 		dofi_dto_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
 	}
 	dofi_ep_unlock(ep);
-	return ret;
-}
-
-static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const struct bind_call *c)
-{
-	const struct dofi_part part = {
-		.lmr = lmr, .addr = c->triplet->virtual_address, .len = c->triplet->segment_length,
-		.priv = c->priv, .zero_based = c->zero_based,
-	};
-	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(c->ep);
-	struct dofi_bind *bind;
-	DAT_RETURN ret;
-
-	/* without a connection no peer could use the memory */
-	if (!ep || ep->datagrams)
-		return DOFI_BAD_HANDLE(EP);
-	if (!dofi_dto_request_flags(ep, c->flags))
-		return BAD_FLAGS;
-	ret = grant_check(rmr, lmr, c);
-	if (ret)
-		return ret;
-	ret = dofi_bind_new(rmr, &part, secret_of(ep), &bind);
-	if (ret)
-		return ret;
-	ret = bind_post(ep, bind, c);
 	if (ret)
 		dofi_bind_free(bind);
 	return ret;

@@ -3,20 +3,9 @@
 
 #include "obj/ep_ext.h"
 
-#include "obj/datagram.h"
-
 static DAT_RETURN bad_arg(int n)
 {
 	return DOFI_RET(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + (n - 1));
-}
-
-static uint64_t remote_address(const DAT_RMR_TRIPLET *remote)
-{
-#if DAT_VERSION_MAJOR >= 2
-	return remote->virtual_address;
-#else
-	return remote->target_address;
-#endif
 }
 
 /* The segments are arguments 3 and 4, the flags argument @flags_arg. */
@@ -68,7 +57,7 @@ static DAT_RETURN post_atomic(DAT_EP_HANDLE ep_handle, uint8_t kind, int first,
 		return DOFI_NOT_SUPPORTED;
 	if (!p->iov)
 		return bad_arg(first);
-	if (!p->remote || remote_address(p->remote) % sizeof(uint64_t))
+	if (!p->remote || dofi_remote_address(p->remote) % sizeof(uint64_t))
 		return bad_arg(first + 2);
 	if (!dofi_dto_request_flags(ep, p->flags))
 		return bad_arg(first + 3);
@@ -93,39 +82,36 @@ DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* The segments are arguments 3 and 4, the address handle 5, the flags argument @flags_arg. */
-static DAT_RETURN datagram_check(const struct dofi_ep *ep, int flags_arg,
-				 const struct dofi_post *p) DOFI_NEEDS(ep->lock)
-{
-	const struct dofi_datagrams *service = ep->obj.ia->datagrams;
-
-	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
-		return DOFI_BAD_HANDLE(EP);
-	if (!service)
-		return DOFI_NOT_SUPPORTED;
-	if (!ep->datagrams)
-		return DOFI_BAD_HANDLE(EP);
-	if ((unsigned)p->n > (unsigned)ep->attr.max_request_iov)
-		return bad_arg(3);
-	if (p->n && !p->iov)
-		return bad_arg(4);
-	if (!p->ah || !service->ah_valid(ep, p->ah->ah))
-		return bad_arg(5);
-	return dofi_dto_request_flags(ep, p->flags) ? DAT_SUCCESS : bad_arg(flags_arg);
-}
-
-/* Checks under the lock, as other posts do: the EP may be freed meanwhile. */
+/*
+ * The segments are arguments 3 and 4, the address handle 5, the flags argument @flags_arg. Checks
+ * under the lock, as other posts do: the EP may be freed meanwhile.
+ */
 static DAT_RETURN post_datagram(DAT_EP_HANDLE ep_handle, uint8_t kind, int flags_arg,
 				const struct dofi_post *p)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct dofi_datagrams *service;
 	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	dofi_ep_lock(ep);
-	ret = datagram_check(ep, flags_arg, p);
-	if (!ret)
+	service = ep->obj.ia->datagrams;
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		ret = DOFI_BAD_HANDLE(EP);
+	else if (!service)
+		ret = DOFI_NOT_SUPPORTED;
+	else if (!ep->datagrams)
+		ret = DOFI_BAD_HANDLE(EP);
+	else if ((unsigned)p->n > (unsigned)ep->attr.max_request_iov)
+		ret = bad_arg(3);
+	else if (p->n && !p->iov)
+		ret = bad_arg(4);
+	else if (!p->ah || !service->ah_valid(ep, p->ah->ah))
+		ret = bad_arg(5);
+	else if (!dofi_dto_request_flags(ep, p->flags))
+		ret = bad_arg(flags_arg);
+	else
 		ret = dofi_ep_post_locked(ep, kind, p);
 	dofi_ep_unlock(ep);
 	return ret;

@@ -75,15 +75,10 @@ static inline bool flags_valid(const struct dofi_ep *ep, unsigned flags, unsigne
 	return !(flags & ~(allowed | (stream & DAT_COMPLETION_UNSIGNALLED_FLAG)));
 }
 
-static inline bool request_flags_valid(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
+bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
 {
 	return !flags || flags_valid(ep, flags, REQUEST_FLAGS | VERSION_FLAGS,
 				     ep->attr.request_completion_flags);
-}
-
-bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
-{
-	return request_flags_valid(ep, flags);
 }
 
 /* Fills in what the less usual requests have in addition. */
@@ -168,31 +163,6 @@ __attribute__((noinline)) void dofi_ep_reclaim_slots(struct dofi_ep *ep)
 	is_full(ep);
 }
 
-/* The most segments of a request of @kind. */
-static inline DAT_COUNT max_iov_of(const struct dofi_ep *ep, uint8_t kind)
-{
-	switch (kind) {
-	case DOFI_DTO_READ:
-		return ep->attr.max_rdma_read_iov;
-	case DOFI_DTO_WRITE:
-		return ep->attr.max_rdma_write_iov;
-	default:
-		return ep->attr.max_request_iov;
-	}
-}
-
-static inline DAT_RETURN request_check(const struct dofi_ep *ep, uint8_t kind,
-				       const struct dofi_post *p)
-{
-	if ((unsigned)p->n > (unsigned)max_iov_of(ep, kind))
-		return DOFI_BAD_ARG(2);
-	if (p->n && !p->iov)
-		return DOFI_BAD_ARG(3);
-	if (!request_flags_valid(ep, p->flags))
-		return p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
-	return DAT_SUCCESS;
-}
-
 /* Posts a request after its number of segments, pointers and flags have been checked. */
 static DOFI_INTO_CALLER DAT_RETURN post_locked(struct dofi_ep *ep, uint8_t kind,
 					       const struct dofi_post *p) DOFI_NEEDS(ep->lock)
@@ -223,18 +193,27 @@ static DOFI_INTO_CALLER DAT_RETURN post_locked(struct dofi_ep *ep, uint8_t kind,
 
 DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
-	DAT_RETURN ret = DOFI_BAD_HANDLE(EP);
+	const DAT_EP_ATTR *a = &ep->attr;
+	DAT_COUNT most;
+	DAT_RETURN ret;
 
 	dofi_ep_lock(ep);
-	if (dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
-		ret = request_check(ep, kind, p);
-	if (!ret)
+	most = kind == DOFI_DTO_READ ? a->max_rdma_read_iov :
+	       kind == DOFI_DTO_WRITE ? a->max_rdma_write_iov : a->max_request_iov;
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		ret = DOFI_BAD_HANDLE(EP);
+	else if ((unsigned)p->n > (unsigned)most)
+		ret = DOFI_BAD_ARG(2);
+	else if (p->n && !p->iov)
+		ret = DOFI_BAD_ARG(3);
+	else if (!dofi_dto_request_flags(ep, p->flags))
+		ret = p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
+	else
 		ret = post_locked(ep, kind, p);
 	dofi_ep_unlock(ep);
 	return ret;
 }
 
-/* Posts a request of one segment without flags on the slow path. */
 DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 			    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
@@ -243,9 +222,8 @@ DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIP
 	return dofi_ep_post_request(ep, kind, &p);
 }
 
-DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n,
-						     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-						     DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
 
@@ -268,11 +246,9 @@ DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_
 	return ret;
 }
 
-DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind,
-						     DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-						     DAT_DTO_COOKIE cookie,
-						     const DAT_RMR_TRIPLET *remote,
-						     DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	const struct dofi_post p = {
 		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
@@ -324,8 +300,14 @@ static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool ma
 		ep->xport->resume(ep);
 }
 
-static inline DAT_RETURN receive_check(const struct dofi_ep *ep, const struct dofi_post *p)
+/* Sets *@first if this is the first receive of an open queue. */
+static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const struct dofi_post *p,
+						  bool *first) DOFI_NEEDS(ep->lock)
 {
+	struct dofi_dto *dto;
+	DAT_RETURN ret;
+	bool marked;
+
 	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
 		return DOFI_BAD_HANDLE(EP);
 	if (ep->srq)
@@ -334,20 +316,8 @@ static inline DAT_RETURN receive_check(const struct dofi_ep *ep, const struct do
 		return DOFI_BAD_ARG(2);
 	if (p->n && !p->iov)
 		return DOFI_BAD_ARG(3);
-	return !p->flags || flags_valid(ep, p->flags, 0, ep->attr.recv_completion_flags) ?
-		       DAT_SUCCESS : DOFI_BAD_ARG(5);
-}
-
-/* Sets *@first if this is the first receive of an open queue. */
-static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const struct dofi_post *p,
-						  bool *first) DOFI_NEEDS(ep->lock)
-{
-	DAT_RETURN ret = receive_check(ep, p);
-	struct dofi_dto *dto;
-	bool marked;
-
-	if (ret)
-		return ret;
+	if (p->flags && !flags_valid(ep, p->flags, 0, ep->attr.recv_completion_flags))
+		return DOFI_BAD_ARG(5);
 	dto = dofi_queue_reserve(&ep->rq);
 	marked = !dto;
 	if (__builtin_expect(marked, 0))
@@ -365,9 +335,8 @@ static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const stru
 }
 
 /* Receives may be posted in every state; they wait in the queue until there is a connection. */
-DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
-						     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-						     DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
