@@ -28,45 +28,30 @@ struct revoked {
 	SLIST_HEAD(, dofi_ep) holders;	/* EPs with operations at the fabric that use it */
 };
 
-static bool has_segment(const struct dofi_dto *dto, DAT_LMR_CONTEXT context)
-{
-	const uint32_t n = dto->flags & DOFI_DTO_BARRED ? dto->remote_key : dto->n_iov;
-	uint32_t i;
-
-	for (i = 0; i < n; i++)
-		if (dofi_dto_lmr(dto)[i] == context)
-			return true;
-	return false;
-}
-
 /* Whether @dto uses the memory; false for receives that have lost their memory before. */
 static bool uses(const struct dofi_dto *dto, const struct revoked *r)
 {
+	const bool barred = dto->flags & DOFI_DTO_BARRED;
+	uint32_t i, n;
+
 	if (dto->done || dto->kind == DOFI_DTO_BIND)
 		return false;
 	if (dofi_dto_is_plain(dto))
 		return !r->rmr && dto->memory_lmr == r->context;
 	if (r->rmr)
 		return dto->marks & DOFI_DTO_GRANTED && dto->local_key == r->context;
-	return has_segment(dto, r->context) && !(dto->flags & DOFI_DTO_BARRED && !dto->remote_addr);
+	if (barred && !dto->remote_addr)
+		return false;
+	n = barred ? dto->remote_key : dto->n_iov;
+	for (i = 0; i < n; i++)
+		if (dofi_dto_lmr(dto)[i] == r->context)
+			return true;
+	return false;
 }
 
 static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const struct revoked *r)
 {
 	return uses(dto, r) && ep->xport->holds(ep, dto);
-}
-
-/* Operations that the fabric has not got */
-
-/* EP lock held, as for the functions below. */
-static void requests_mark(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
-{
-	struct dofi_queue *q = &ep->sq;
-	uint32_t i;
-
-	for (i = q->next; i != q->tail; i++)
-		if (uses(dofi_queue_at(q, i), r))
-			dofi_queue_at(q, i)->marks |= DOFI_DTO_REVOKED;
 }
 
 /*
@@ -106,12 +91,16 @@ static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q,
  */
 static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 {
+	struct dofi_queue *sq = &ep->sq;
+	uint32_t i;
 	bool held;
 
 	dofi_ep_lock(ep);
-	requests_mark(ep, r);
+	for (i = sq->next; i != sq->tail; i++)
+		if (uses(dofi_queue_at(sq, i), r))
+			dofi_queue_at(sq, i)->marks |= DOFI_DTO_REVOKED;
 	receives_bar(ep, r);
-	held = queue_is_held(ep, &ep->sq, r) || queue_is_held(ep, &ep->rq, r);
+	held = queue_is_held(ep, sq, r) || queue_is_held(ep, &ep->rq, r);
 	dofi_ep_unlock(ep);
 	return held;
 }
@@ -140,44 +129,35 @@ static bool eps_revoke(struct revoked *r, bool collect)
 	return held;
 }
 
-/* At the fabric; progress thread */
-
-/* The oldest receive at the fabric that uses the memory, or next. */
-static uint32_t first_held(const struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
-{
-	const struct dofi_queue *q = &ep->rq;
-	uint32_t i = q->head;
-
-	while (i != q->next && !is_held(ep, dofi_queue_at(q, i), r))
-		i++;
-	return i;
-}
-
-/* Newest first: a message that comes meanwhile meets the oldest receive that is left. */
-static void receives_cancel(struct dofi_ep *ep, uint32_t first) DOFI_NEEDS(ep->lock)
+/*
+ * Cancels the receives at the fabric from the oldest one that uses the memory on, the newest first:
+ * a message that comes meanwhile meets the oldest receive that is left. No receive is posted there
+ * meanwhile. Drops the EP lock for their completions; cancelled receives are pending again.
+ */
+static void receives_recall(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_queue *q = &ep->rq;
-	uint32_t i;
+	uint32_t first = q->head, i;
+	struct dofi_dto *dto;
 
+	while (first != q->next && !is_held(ep, dofi_queue_at(q, first), r))
+		first++;
+	if (first == q->next || !ep->xport->cancel)
+		return;
+	q->held = true;
+	dofi_ep_open_queues(ep);
 	for (i = q->next; i != first; i--) {
-		struct dofi_dto *dto = dofi_queue_at(q, i - 1);
-
+		dto = dofi_queue_at(q, i - 1);
 		if (!dto->at_fabric)
 			continue;
 		dto->marks = (dofi_dto_is_plain(dto) ? 0 : dto->marks) | DOFI_DTO_RECALLED;
 		ep->xport->cancel(ep, dto);
 	}
-}
-
-/* Cancelled receives are the newest: they are pending again. */
-static void receives_give_back(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	struct dofi_queue *q = &ep->rq;
-	uint32_t i;
-
+	dofi_ep_unlock(ep);
+	dofi_cq_drain(ep->cq);
+	dofi_ep_lock(ep);
 	for (i = q->next; i != q->head; i--) {
-		struct dofi_dto *dto = dofi_queue_at(q, i - 1);
-
+		dto = dofi_queue_at(q, i - 1);
 		if (dto->at_fabric || dto->done || !(dto->marks & DOFI_DTO_RECALLED))
 			break;
 		dofi_receive_unplain(dto);
@@ -187,27 +167,8 @@ static void receives_give_back(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	dofi_queue_rewind(q, i);
 	for (; i != q->head; i--)
 		dofi_queue_at(q, i - 1)->marks &= ~DOFI_DTO_RECALLED;
-}
-
-/*
- * Cancels the receives at the fabric. None is posted there meanwhile. Drops the EP lock for their
- * completions.
- */
-static void receives_recall(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
-{
-	const uint32_t first = first_held(ep, r);
-
-	if (first == ep->rq.next || !ep->xport->cancel)
-		return;
-	ep->rq.held = true;
-	dofi_ep_open_queues(ep);
-	receives_cancel(ep, first);
-	dofi_ep_unlock(ep);
-	dofi_cq_drain(ep->cq);
-	dofi_ep_lock(ep);
-	receives_give_back(ep);
 	receives_bar(ep, r);
-	ep->rq.held = false;
+	q->held = false;
 	dofi_ep_open_queues(ep);
 }
 
@@ -230,36 +191,30 @@ static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct rev
 }
 
 /*
- * Cancels the operations of @ep. If the fabric has completed or returns all of them, the connection
- * stays.
+ * Progress thread: cancels the operations at the fabric. If the fabric has completed or returns all
+ * of an EP, its connection stays. EPs with operations at the fabric are closed by this thread
+ * alone, so they outlive this.
  */
-static void ep_take_back(struct dofi_ep *ep, const struct revoked *r)
-{
-	bool failed;
-
-	if (ep->cq)
-		dofi_cq_drain(ep->cq);
-	dofi_ep_lock(ep);
-	receives_recall(ep, r);
-	failed = held_fail(ep, &ep->sq, r);
-	failed |= held_fail(ep, &ep->rq, r);
-	if (!failed)
-		dofi_dto_pump(ep);
-	dofi_ep_unlock(ep);
-	if (failed)
-		dofi_ep_close_now(ep);
-}
-
-/* EPs with operations at the fabric are closed by this thread alone, so they outlive this. */
 static void revoke_run(void *arg)
 {
 	struct revoked *r = arg;
 	struct dofi_ep *ep;
+	bool failed;
 
 	eps_revoke(r, true);
 	while ((ep = SLIST_FIRST(&r->holders))) {
 		SLIST_REMOVE_HEAD(&r->holders, holder);
-		ep_take_back(ep, r);
+		if (ep->cq)
+			dofi_cq_drain(ep->cq);
+		dofi_ep_lock(ep);
+		receives_recall(ep, r);
+		failed = held_fail(ep, &ep->sq, r);
+		failed |= held_fail(ep, &ep->rq, r);
+		if (!failed)
+			dofi_dto_pump(ep);
+		dofi_ep_unlock(ep);
+		if (failed)
+			dofi_ep_close_now(ep);
 	}
 }
 
@@ -296,8 +251,6 @@ static void revoke(struct dofi_ia *ia, uint32_t context, bool rmr)
 	if (eps_revoke(&r, false))
 		dofi_progress_call(&ia->progress, revoke_run, &r);
 }
-
-/* The calls */
 
 DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
