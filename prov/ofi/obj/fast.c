@@ -87,19 +87,6 @@ static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint
 	return lmr;
 }
 
-static DOFI_INTO_CALLER ssize_t fabric_submit(struct dofi_ep *ep, uint8_t kind, void *memory,
-					     void *desc, const struct dofi_dto *dto,
-					     const DAT_RMR_TRIPLET *remote, void *context)
-{
-	if (kind == DOFI_DTO_SEND)
-		return ep->fast.send(ep->fast.to, memory, dto->length, desc, 0, context);
-	if (kind == DOFI_DTO_RECV)
-		return ep->fast.recv(ep->fast.to, memory, dto->length, desc, 0, context);
-	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
-		ep, memory, dto->length, desc, dofi_remote_address(remote),
-		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
-}
-
 /* Sets the fields of the slot @dto that a plain operation needs, and hands it to the fabric. */
 static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
 					    const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
@@ -119,7 +106,13 @@ static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
 	dto->memory_lmr = s->lmr_context;
 	if (kind == DOFI_DTO_RECV)
 		dto->memory = memory;
-	return fabric_submit(ep, kind, memory, lmr->desc, dto, remote, context);
+	if (kind == DOFI_DTO_SEND)
+		return ep->fast.send(ep->fast.to, memory, dto->length, lmr->desc, 0, context);
+	if (kind == DOFI_DTO_RECV)
+		return ep->fast.recv(ep->fast.to, memory, dto->length, lmr->desc, 0, context);
+	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
+		ep, memory, dto->length, lmr->desc, dofi_remote_address(remote),
+		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
 }
 
 /* Counts the plain operation @dto. */
@@ -173,7 +166,7 @@ static DOFI_INTO_CALLER void send_report(struct dofi_ep *ep, const struct dofi_d
 }
 
 /* The plain request @dto is done, and no completion comes. A send alone takes no slot. */
-static DOFI_INTO_CALLER bool fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
+static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 	DOFI_UNCHECKED_LOCKS
 {
 	if (__builtin_expect(dto->kind == DOFI_DTO_SEND && dofi_queue_empty(&ep->sq), 1)) {
@@ -184,7 +177,6 @@ static DOFI_INTO_CALLER bool fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 		fast_posted(ep, dto->kind, dto);
 		dofi_dto_end(ep, dto, 0, NULL);
 	}
-	return true;
 }
 
 /*
@@ -203,9 +195,12 @@ static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const D
 		return false;
 	dto = dofi_queue_at(q, q->tail);
 	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
-	if (__builtin_expect(ret, 0))
-		return ret == DOFI_DONE && fast_done(ep, dto);
-	fast_posted(ep, kind, dto);
+	if (__builtin_expect(!ret, 1))
+		fast_posted(ep, kind, dto);
+	else if (ret == DOFI_DONE)
+		fast_done(ep, dto);
+	else
+		return false;
 	return true;
 }
 
@@ -295,10 +290,9 @@ static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, D
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	if (__builtin_expect(!of_one(n, iov, flags) ||
-				     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP,
-							   ep_handle),
-			     0))
+	if (__builtin_expect(
+		    !of_one(n, iov, flags) ||
+		    !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
 		return post_send(ep_handle, n, iov, cookie, flags);
 	return post_one(ep_handle, DOFI_DTO_SEND, iov, NULL, cookie);
 }
@@ -328,7 +322,7 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR
 	return post_rdma(ep_handle, DOFI_DTO_WRITE, n, iov, cookie, remote, flags);
 }
 
-/* Continues recv_one() after the first receive of @cq. @ep is entered. */
+/* Continues dofi_ep_post_recv() after the first receive of @cq. @ep is entered. */
 static __attribute__((noinline)) void first_posted(struct dofi_ep *ep, struct dofi_cq *cq,
 						   struct dofi_shard *shard)
 {
@@ -336,17 +330,22 @@ static __attribute__((noinline)) void first_posted(struct dofi_ep *ep, struct do
 	dofi_calls_end(&ep->obj.calls);
 }
 
-static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
-				      DAT_DTO_COOKIE cookie) DOFI_UNCHECKED_LOCKS
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags) DOFI_UNCHECKED_LOCKS
 {
+	struct dofi_ep *ep = ep_handle;
 	struct dofi_shard *shard = NULL;
 	struct dofi_cq *first = NULL;
 	struct dofi_mutex *lock;
 	bool posted;
 
+	if (__builtin_expect(!of_one(n, iov, flags) ||
+			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep), 0))
+		return dofi_ep_recv_any(ep, n, iov, cookie, flags);
+	/* constants from here on: n and flags need no registers */
 	if (!dofi_fast_lock(ep, &lock))
-		return false;
-	posted = fast_post(ep, DOFI_DTO_RECV, segment, NULL, cookie);
+		return dofi_ep_recv_any(ep, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	posted = fast_post(ep, DOFI_DTO_RECV, iov, NULL, cookie);
 	if (__builtin_expect(posted && dofi_queue_used(&ep->rq) == 1, 0)) {
 		first = ep->cq;
 		shard = ep->shard;
@@ -355,19 +354,9 @@ static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET 
 	dofi_mutex_unlock(lock);
 	if (__builtin_expect(first != NULL, 0))
 		first_posted(ep, first, shard);
-	return __builtin_expect(posted, 1);
-}
-
-DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-	if (__builtin_expect(!of_one(n, iov, flags) ||
-				     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP,
-							   ep_handle),
-			     0))
-		return dofi_ep_recv_any(ep_handle, n, iov, cookie, flags);
-	return recv_one(ep_handle, iov, cookie) ? DAT_SUCCESS :
-	       dofi_ep_recv_any(ep_handle, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	if (__builtin_expect(posted, 1))
+		return DAT_SUCCESS;
+	return dofi_ep_recv_any(ep, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -413,102 +402,47 @@ _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_
 	       "a plain operation's kind is what DAT calls it");
 #endif
 
-static DOFI_INTO_CALLER void fast_event(DAT_EVENT *event, struct dofi_evd *evd,
-					      struct dofi_ep *ep, const struct dofi_dto *dto,
-					      uint64_t length)
+/*
+ * Writes the event of @dto, of @ep, to which @entry belongs, if it is a plain operation that ended
+ * well and in order, for the thread that polls @evd, which @cq feeds. Of a request the fabric
+ * reports only that it is done. Returns false without side effects if @entry is anything else.
+ * Called with fast.lock held.
+ */
+static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
+					struct dofi_dto *dto, struct dofi_cq *cq,
+					struct dofi_evd *evd, DAT_EVENT *event)
 {
+	uint64_t length;
+
+	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
+			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq,
+			     0))
+		return false;
+	if (dto->kind == DOFI_DTO_RECV) {
+		if (__builtin_expect(!dofi_queue_is_oldest(&ep->rq, dto) ||
+				     !next_is_pending(&ep->rq, NULL) ||
+				     ep->fast.recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA,
+				     0))
+			return false;
+		dofi_queue_retire(&ep->rq);
+		length = entry->len;
+		dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], length);
+	} else {
+		if (__builtin_expect(!dofi_queue_is_oldest(&ep->sq, dto) ||
+				     !next_is_pending(&ep->sq, cq) || ep->fast.request_evd != evd,
+				     0))
+			return false;
+		dofi_queue_retire(&ep->sq);
+		length = dto->length;
+		if (dto->kind == DOFI_DTO_READ)
+			ep->reads--;
+	}
+	dto->at_fabric = false;
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = evd;
 	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind,
 		       DAT_DTO_SUCCESS, length);
-}
-
-/* Completes a request, of which the fabric reports only that it is done. */
-static DOFI_INTO_CALLER bool fast_requested(struct dofi_ep *ep, struct dofi_dto *dto,
-						  struct dofi_cq *cq, struct dofi_evd *evd,
-						  DAT_EVENT *event)
-{
-	if (__builtin_expect(!dofi_queue_is_oldest(&ep->sq, dto) || !next_is_pending(&ep->sq, cq) ||
-			     ep->fast.request_evd != evd, 0))
-		return false;
-	dofi_queue_retire(&ep->sq);
-	dto->at_fabric = false;
-	if (dto->kind == DOFI_DTO_READ)
-		ep->reads--;
-	fast_event(event, evd, ep, dto, dto->length);
 	return true;
-}
-
-/* Completes a receive of a message without remote CQ data. */
-static DOFI_INTO_CALLER bool fast_received(const struct fi_cq_data_entry *entry,
-						 struct dofi_ep *ep, struct dofi_dto *dto,
-						 struct dofi_evd *evd, DAT_EVENT *event)
-{
-	if (__builtin_expect(!dofi_queue_is_oldest(&ep->rq, dto) ||
-			     !next_is_pending(&ep->rq, NULL) || ep->fast.recv_evd != evd ||
-			     entry->flags & FI_REMOTE_CQ_DATA, 0))
-		return false;
-	dofi_queue_retire(&ep->rq);
-	dto->at_fabric = false;
-	dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], entry->len);
-	fast_event(event, evd, ep, dto, entry->len);
-	return true;
-}
-
-/* Completes @dto, of @ep, to which @entry belongs. Called with fast.lock held. */
-static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
-					      struct dofi_dto *dto, struct dofi_cq *cq,
-					      struct dofi_evd *evd, DAT_EVENT *event)
-{
-	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
-				     atomic_load_explicit(&evd->straight_feed,
-							  memory_order_relaxed) != cq,
-			     0))
-		return false;
-	return dto->kind == DOFI_DTO_RECV ? fast_received(entry, ep, dto, evd, event) :
-					    fast_requested(ep, dto, cq, evd, event);
-}
-
-/*
- * Writes the event of a plain operation that ended well and in order, for the thread that polls
- * @evd, which @cq feeds. Returns false without side effects if @entry is anything else, or if
- * another thread holds the EP's lock: dofi_dto_complete() waits for that. @cq is not serial, so
- * fast.lock is the EP's own lock.
- */
-static DOFI_INTO_CALLER bool fast_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
-					     struct dofi_evd *evd, DAT_EVENT *event)
-{
-	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
-	struct dofi_ep *ep;
-
-	if (__builtin_expect(!dto, 0))
-		return false;
-	ep = dto->ep;
-	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
-		return false;
-	if (__builtin_expect(!fast_ended(entry, ep, dto, cq, evd, event), 0)) {
-		dofi_mutex_unlock(&ep->lock);
-		return false;
-	}
-	dofi_mutex_unlock(&ep->lock);
-	return true;
-}
-
-/* As fast_take(), where @cq is serial. Called within dofi_cq_enter(). */
-static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *entry,
-						    struct dofi_cq *cq, struct dofi_evd *evd,
-						    DAT_EVENT *event)
-{
-	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
-	struct dofi_ep *ep;
-
-	if (__builtin_expect(!dto, 0))
-		return false;
-	ep = dto->ep;
-	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) ==
-					&cq->access,
-				1) &&
-	       fast_ended(entry, ep, dto, cq, evd, event);
 }
 
 /* Dequeue: a poll of the CQ that alone feeds an EVD */
@@ -532,20 +466,32 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
 /*
  * Polls the only CQ of @evd. Called with the CQ lock held, and releases it. Returns true if @event
  * was written; if not, an event may be queued now. The access lock of a serial CQ also covers plain
- * operations of its endpoints.
+ * operations of its endpoints; with another CQ fast.lock is the EP's own lock. If another thread
+ * holds the EP's lock, poll_past() waits for it.
  */
 static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
 				       const bool serial) DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
 {
 	const struct fi_cq_data_entry *entry;
-	bool taken;
+	struct dofi_dto *dto;
+	bool taken = false;
 	ssize_t n;
 
 	if (serial)
 		dofi_mutex_lock(&cq->access);
 	entry = dofi_cq_next(cq, &n);
-	taken = entry && (serial ? fast_take_serial(entry, cq, evd, event) :
-				   fast_take(entry, cq, evd, event));
+	dto = entry ? dofi_dto_of(entry->op_context) : NULL;
+	if (dto && serial) {
+		taken = dofi_fast_lock_holds(dto->ep, &cq->access) &&
+			fast_ended(entry, dto->ep, dto, cq, evd, event);
+	} else if (dto) {
+		struct dofi_ep *ep = dto->ep;
+
+		if (__builtin_expect(dofi_mutex_try(&ep->lock), 1)) {
+			taken = fast_ended(entry, ep, dto, cq, evd, event);
+			dofi_mutex_unlock(&ep->lock);
+		}
+	}
 	if (serial)
 		dofi_mutex_unlock(&cq->access);
 	if (__builtin_expect(taken, 1)) {
@@ -660,9 +606,9 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 {
 	struct dofi_cq *cq;
 
-	if (__builtin_expect(!event || !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD,
-							     evd_handle),
-			     0))
+	if (__builtin_expect(
+		    !event ||
+		    !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
 		return dofi_evd_dequeue_any(evd_handle, event);
 	cq = feed_try(evd_handle);
 	if (__builtin_expect(!cq, 0))

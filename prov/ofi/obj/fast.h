@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The fast path. A plain operation is a send, a receive, or an RDMA write or read, of one segment,
- * without flags. It is posted, and its event is handed to the thread that polls, without a test of
- * each thing that could be in the way: the fields below cache these things. Each has one function
- * that writes it, called after each change of what it caches.
+ * without flags. It is posted, and its event is handed to the thread that polls, without testing
+ * each obstacle: the fields below cache the tests. One function writes each field; call it after
+ * changing anything that the field caches.
  *
  *	ep->fast
  *		the EP is connected, its queues are open and not held, nothing waits in them, the
