@@ -100,7 +100,6 @@ dofi_api_sources = \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_queue.c \
 	prov/ofi/obj/evd_wait.c \
-	prov/ofi/obj/exchange.c \
 	prov/ofi/obj/fast.c \
 	prov/ofi/obj/handle.c \
 	prov/ofi/obj/ia.c \

@@ -54,11 +54,6 @@ static void cr_destroy(struct dofi_obj *obj)
 	turn_down(&call);
 }
 
-static DAT_PORT_QUAL port_of(const struct sockaddr_storage *address)
-{
-	return ntohs(((const struct sockaddr_in *)address)->sin_port);
-}
-
 /* What a query of the EP returns about the peer. EP lock held. */
 static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
 {
@@ -67,24 +62,17 @@ static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
 	ep->remote_port = cr->peer_port;
 }
 
-static const struct dofi_xport *xport_of(const struct dofi_ia *ia, const struct dofi_arrival *a)
-{
-	if (a->xport)
-		return a->xport;
-	return a->datagram ? ia->datagrams->xport : ia->xport;
-}
-
 static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, struct dofi_ep *ep)
 {
-	struct dofi_cr *cr =
-		dofi_obj_new(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, sp->obj.ia, cr_destroy);
+	struct dofi_ia *ia = sp->obj.ia;
+	struct dofi_cr *cr = dofi_obj_new(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, ia, cr_destroy);
 
 	if (!cr)
 		return NULL;
 	atomic_store(&cr->obj.provided, true);
 	cr->conn_qual = sp->conn_qual;
 	cr->ep = ep;
-	cr->xport = xport_of(sp->obj.ia, a);
+	cr->xport = a->xport ? a->xport : a->datagram ? ia->datagrams->xport : ia->xport;
 	cr->request = a->request;
 	cr->secret = a->secret;
 	cr->mailbox = a->mailbox;
@@ -94,26 +82,20 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	if (a->data_size)
 		memcpy(cr->data, a->data, a->data_size);
 	cr->peer = a->peer;
-	cr->peer_port = port_of(&cr->peer);
+	/* the port is at the same offset in the addresses of both families */
+	cr->peer_port = ntohs(((const struct sockaddr_in *)&cr->peer)->sin_port);
 	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
 	return cr;
 }
 
-static DAT_EVENT_NUMBER number_of(const struct dofi_cr *cr)
-{
-#if DAT_VERSION_MAJOR >= 2
-	if (cr->datagram)
-		return (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
-#else
-	(void)cr;
-#endif
-	return DAT_CONNECTION_REQUEST_EVENT;
-}
-
 static int push_event(struct dofi_sp *sp, struct dofi_cr *cr)
 {
-	struct dofi_event event = { .number = number_of(cr) };
+	struct dofi_event event = { .number = DAT_CONNECTION_REQUEST_EVENT };
 
+#if DAT_VERSION_MAJOR >= 2
+	if (cr->datagram)
+		event.number = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
+#endif
 	event.data.cr_arrival_event_data = (DAT_CR_ARRIVAL_EVENT_DATA){
 		.sp_handle.psp_handle = sp,
 		.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&sp->obj.ia->address,
@@ -124,7 +106,7 @@ static int push_event(struct dofi_sp *sp, struct dofi_cr *cr)
 	return dofi_evd_offer(sp->evd, &event);
 }
 
-/* the caller that takes the event finds the EP in its new state */
+/* The caller that takes the event finds the EP in its new state. */
 static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 {
 	struct dofi_ep *ep = cr->ep;
@@ -143,25 +125,10 @@ static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 	return ret;
 }
 
-static int cr_make(struct dofi_sp *sp, const struct dofi_arrival *a, struct dofi_ep *ep)
-{
-	struct dofi_cr *cr = cr_new(sp, a, ep);
-	int ret;
-
-	if (!cr)
-		return -ENOMEM;
-	ret = announce(sp, cr);
-	if (ret && dofi_obj_claim(&cr->obj)) {
-		dofi_obj_await_calls(&cr->obj);
-		dofi_obj_unlink(&cr->obj, DAT_HANDLE_TYPE_CR);
-		cr_free(cr);
-	}
-	return ret;
-}
-
 int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 {
 	struct dofi_ep *made = NULL;
+	struct dofi_cr *cr;
 	int ret;
 
 	if (sp->spent)
@@ -175,11 +142,22 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 			return -ENOMEM;
 	}
 	/* an EP is not freed while it is reserved, so that no lock is needed here */
-	ret = cr_make(sp, a, made ? made : sp->reserved);
-	sp->spent = !ret && sp->kind->once;
-	if (!ret && a->datagram)
+	cr = cr_new(sp, a, made ? made : sp->reserved);
+	ret = cr ? announce(sp, cr) : -ENOMEM;
+	if (ret)
+		goto undo;
+	sp->spent = sp->kind->once;
+	if (a->datagram)
 		dofi_count_exactly(&sp->obj.ia->count.ah_request_arrived);
-	if (ret && made)
+	return 0;
+
+undo:
+	if (cr && dofi_obj_claim(&cr->obj)) {
+		dofi_obj_await_calls(&cr->obj);
+		dofi_obj_unlink(&cr->obj, DAT_HANDLE_TYPE_CR);
+		cr_free(cr);
+	}
+	if (made)
 		dofi_ep_pass_over(made);
 	return ret;
 }
@@ -204,48 +182,38 @@ DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR
 	return DAT_SUCCESS;
 }
 
-/* Moves the request from the CR to the EP. EP lock held. */
-static void take_over(struct dofi_ep *ep, struct dofi_cr *cr) DOFI_NEEDS(ep->lock)
+static DAT_RETURN accept_connection(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
+				    const void *data)
 {
+	DAT_RETURN ret = DAT_SUCCESS;
+	bool may;
+
+	dofi_ep_lock(ep);
+	/* an EP that came with the request is the only EP that may accept it */
+	may = cr->ep ? ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+		       ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING :
+		       ep->state == DAT_EP_STATE_UNCONNECTED;
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		ret = DOFI_REFUSED(DOFI_BAD_HANDLE(EP), DOFI_CM, "the EP to accept was freed");
+	else if (!may)
+		ret = dofi_ep_refuse(ep, "dat_cr_accept");
+	else if (!ep->pz || !ep->connect_evd)
+		ret = DOFI_REFUSED(DOFI_BAD_STATE(EP_NOTREADY), DOFI_CM,
+				   "the EP to accept has no %s", ep->pz ? "connect EVD" : "PZ");
+	/* only one of two threads that answer the request gets it */
+	else if (!dofi_obj_claim(&cr->obj))
+		ret = DOFI_BAD_HANDLE(CR);
+	if (ret)
+		goto unlock;
 	show_peer(ep, cr);
 	ep->xport = cr->xport;
 	ep->accepting = cr->request;
+	cr->request = NULL;
 	ep->mailbox = cr->mailbox;
 	ep->peer_secret = cr->secret;
 	ep->framed = cr->framed;
-	cr->request = NULL;
 	/* an EP of the provider becomes the consumer's */
 	atomic_store(&ep->obj.provided, false);
-}
-
-/* An EP that came with the request is the only EP that may accept it. EP lock held. */
-static bool may_accept(const struct dofi_ep *ep, const struct dofi_cr *cr) DOFI_NEEDS(ep->lock)
-{
-	switch (ep->state) {
-	case DAT_EP_STATE_UNCONNECTED:
-		return !cr->ep;
-	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
-	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
-		return cr->ep;
-	default:
-		return false;
-	}
-}
-
-static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
-			      const void *data) DOFI_NEEDS(ep->lock)
-{
-	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
-		return DOFI_REFUSED(DOFI_BAD_HANDLE(EP), DOFI_CM, "the EP to accept was freed");
-	if (!may_accept(ep, cr))
-		return dofi_ep_refuse(ep, "dat_cr_accept");
-	if (!ep->pz || !ep->connect_evd)
-		return DOFI_REFUSED(DOFI_BAD_STATE(EP_NOTREADY), DOFI_CM,
-				    "the EP to accept has no %s", ep->pz ? "connect EVD" : "PZ");
-	/* only one of two threads that answer the request gets it */
-	if (!dofi_obj_claim(&cr->obj))
-		return DOFI_BAD_HANDLE(CR);
-	take_over(ep, cr);
 	ep->request.deadline = DOFI_NEVER;
 	ep->request.qos = DAT_QOS_BEST_EFFORT;
 	ep->request.data_size = size;
@@ -253,24 +221,9 @@ static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT 
 		memcpy(ep->request.data, data, size);
 	dofi_ep_state_set(ep, DAT_EP_STATE_COMPLETION_PENDING);
 	dofi_ep_todo(ep, DOFI_EP_ACCEPT);
-	return DAT_SUCCESS;
-}
-
-/* Moves the request from the CR, which the caller has claimed, to @x. */
-static void exchange_fill(struct dofi_exchange *x, struct dofi_cr *cr, DAT_COUNT size,
-			  const void *data)
-{
-	x->accepting = cr->request;
-	cr->request = NULL;
-	x->peer = x->request.peer = cr->peer;
-	x->request.conn_qual = cr->conn_qual;
-	x->request.deadline = DOFI_NEVER;
-	x->request.qos = DAT_QOS_BEST_EFFORT;
-	x->request.data_size = size;
-	if (size)
-		memcpy(x->request.data, data, size);
-	x->data_size = cr->data_size;
-	memcpy(x->data, cr->data, cr->data_size);
+unlock:
+	dofi_ep_unlock(ep);
+	return ret;
 }
 
 /* Accepts @cr, of a datagram EP, with @ep, which is one too. */
@@ -287,7 +240,17 @@ static DAT_RETURN accept_exchange(struct dofi_cr *cr, struct dofi_ep *ep, DAT_CO
 	if (!ret && !dofi_obj_claim(&cr->obj))
 		ret = DOFI_BAD_HANDLE(CR);
 	if (!ret) {
-		exchange_fill(x, cr, size, data);
+		x->accepting = cr->request;
+		cr->request = NULL;
+		x->peer = x->request.peer = cr->peer;
+		x->request.conn_qual = cr->conn_qual;
+		x->request.deadline = DOFI_NEVER;
+		x->request.qos = DAT_QOS_BEST_EFFORT;
+		x->request.data_size = size;
+		if (size)
+			memcpy(x->request.data, data, size);
+		x->data_size = cr->data_size;
+		memcpy(x->data, cr->data, cr->data_size);
 		dofi_exchange_begin(ep, x);
 	}
 	dofi_ep_unlock(ep);
@@ -296,32 +259,15 @@ static DAT_RETURN accept_exchange(struct dofi_cr *cr, struct dofi_ep *ep, DAT_CO
 	return ret;
 }
 
-static DAT_RETURN accept_connection(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
-				    const void *data)
-{
-	DAT_RETURN ret;
-
-	dofi_ep_lock(ep);
-	ret = accept_with(cr, ep, size, data);
-	dofi_ep_unlock(ep);
-	return ret;
-}
-
-/* Whether @ep, which is entered, may accept @cr. */
-static bool is_acceptor(const struct dofi_cr *cr, DAT_EP_HANDLE ep_handle, const struct dofi_ep *ep)
-{
-	if (!ep || (cr->ep && ep_handle != DAT_HANDLE_NULL))
-		return false;
-	return cr->ep || (ep->obj.ia == cr->obj.ia && ep->datagrams == cr->datagram);
-}
-
 /* Accepts with the request's own EP, or else the consumer's. Claims @cr. */
 static DAT_RETURN cr_accept(struct dofi_cr *cr, DAT_EP_HANDLE ep_handle, DAT_COUNT data_size,
 			    const void *data)
 {
 	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(cr->ep ? cr->ep : ep_handle);
+	const bool fits = cr->ep ? ep_handle == DAT_HANDLE_NULL :
+			  ep && ep->obj.ia == cr->obj.ia && ep->datagrams == cr->datagram;
 
-	if (!is_acceptor(cr, ep_handle, ep))
+	if (!ep || !fits)
 		return DOFI_REFUSED(DOFI_BAD_HANDLE(EP), DOFI_CM, "ep_handle is %p; permitted: %s",
 				    ep_handle, cr->ep ?
 				    "null, as the request has an EP of its own" :
@@ -360,16 +306,6 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_
 	return DAT_SUCCESS;
 }
 
-/* Claims @cr if the arguments are valid. */
-static DAT_RETURN reject_claim(struct dofi_cr *cr, DAT_COUNT data_size, const void *data)
-{
-	if (data_size < 0 || data_size > cr->obj.ia->max_private_data)
-		return DOFI_BAD_ARG(2);
-	if (data_size && !data)
-		return DOFI_BAD_ARG(3);
-	return dofi_obj_claim(&cr->obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(CR);
-}
-
 static DAT_RETURN reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const void *data)
 {
 	struct dofi_cr *cr = dofi_cr_enter(cr_handle);
@@ -381,7 +317,12 @@ static DAT_RETURN reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const voi
 
 	if (!cr)
 		return DOFI_BAD_HANDLE(CR);
-	ret = reject_claim(cr, data_size, data);
+	if (data_size < 0 || data_size > cr->obj.ia->max_private_data)
+		ret = DOFI_BAD_ARG(2);
+	else if (data_size && !data)
+		ret = DOFI_BAD_ARG(3);
+	else
+		ret = dofi_obj_claim(&cr->obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(CR);
 	if (ret) {
 		dofi_obj_leave(&cr->obj);
 		return ret;
@@ -416,41 +357,30 @@ struct handoff_call {
  * The other service point gets the request as it arrived. If it cannot take the request now, it
  * rejects it as it would a request from the peer.
  */
-static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
+static void cr_handoff_on_thread(void *arg)
 {
-	const struct dofi_arrival arrival = {
+	struct handoff_call *c = arg;
+	struct dofi_cr *cr = dofi_cr_enter(c->cr_handle);
+	struct dofi_sp *to = cr ? dofi_sp_find(cr->obj.ia, c->conn_qual) : NULL;
+	struct dofi_arrival arrival;
+
+	c->cr = cr;
+	c->ret = cr && !to ? DOFI_BAD_ARG(2) : DOFI_BAD_HANDLE(CR);
+	if (!to || !dofi_obj_claim(&cr->obj)) {
+		if (cr)
+			dofi_obj_leave(&cr->obj);
+		return;
+	}
+	c->ret = DAT_SUCCESS;
+	arrival = (struct dofi_arrival){
 		.xport = cr->xport, .request = cr->request, .peer = cr->peer, .secret = cr->secret,
 		.mailbox = cr->mailbox, .framed = cr->framed, .datagram = cr->datagram,
 		.data = cr->data, .data_size = cr->data_size,
 	};
-
 	if (cr->ep)
 		dofi_ep_pass_over(cr->ep);
 	if (dofi_cr_arrived(to, &arrival))
 		cr->xport->reject(cr, DOFI_REJECT_PROVIDER, NULL, 0);
-}
-
-/* Claims @cr if its request can be handed off. */
-static DAT_RETURN handoff(struct dofi_cr *cr, DAT_CONN_QUAL conn_qual)
-{
-	struct dofi_sp *to = dofi_sp_find(cr->obj.ia, conn_qual);
-
-	if (!to)
-		return DOFI_BAD_ARG(2);
-	if (!dofi_obj_claim(&cr->obj))
-		return DOFI_BAD_HANDLE(CR);
-	hand_off(cr, to);
-	return DAT_SUCCESS;
-}
-
-static void cr_handoff_on_thread(void *arg)
-{
-	struct handoff_call *c = arg;
-
-	c->cr = dofi_cr_enter(c->cr_handle);
-	c->ret = c->cr ? handoff(c->cr, c->conn_qual) : DOFI_BAD_HANDLE(CR);
-	if (c->ret && c->cr)
-		dofi_obj_leave(&c->cr->obj);
 }
 
 DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL conn_qual)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Lists */
+struct dofi_pool dofi_exchange_pool = DOFI_POOL_INIT("exchange", struct dofi_exchange, NULL);
 
 /* Moves @x of @ep to the end of @to; NULL: it is in no list. */
 static void move(struct dofi_ep *ep, struct dofi_exchange *x, struct dofi_exchanges *to)
@@ -32,8 +32,6 @@ static void exchange_free(struct dofi_ep *ep, struct dofi_exchange *x) DOFI_NEED
 	move(ep, x, NULL);
 	dofi_exchange_discard(x);
 }
-
-/* Beginning */
 
 struct dofi_exchange *dofi_exchange_new(struct dofi_ep *ep, bool active)
 {
@@ -91,27 +89,21 @@ DAT_RETURN dofi_datagram_connect(struct dofi_ep *ep, const struct dofi_request *
 	return ret;
 }
 
-/* Moves the oldest new exchange to those of the transport. Returns NULL if there is none. */
-static struct dofi_exchange *take_new(struct dofi_ep *ep)
-{
-	struct dofi_exchange *x;
-
-	dofi_ep_lock(ep);
-	while ((x = TAILQ_FIRST(&ep->exchanges_new)) && ep->silent && x->active)
-		exchange_free(ep, x);
-	if (x)
-		move(ep, x, &ep->exchanges);
-	dofi_ep_unlock(ep);
-	return x;
-}
-
 void dofi_exchanges_start(struct dofi_ep *ep)
 {
 	const struct dofi_datagrams *service = ep->obj.ia->datagrams;
 	struct dofi_exchange *x;
 	void *request;
 
-	while ((x = take_new(ep))) {
+	for (;;) {
+		dofi_ep_lock(ep);
+		while ((x = TAILQ_FIRST(&ep->exchanges_new)) && ep->silent && x->active)
+			exchange_free(ep, x);
+		if (x)
+			move(ep, x, &ep->exchanges);
+		dofi_ep_unlock(ep);
+		if (!x)
+			return;
 		request = x->accepting;
 		x->accepting = NULL;
 		if (x->active)
@@ -120,8 +112,6 @@ void dofi_exchanges_start(struct dofi_ep *ep)
 			service->accept(x, request);
 	}
 }
-
-/* Ending */
 
 #if DAT_VERSION_MAJOR >= 2
 static DAT_COUNT type_of(const struct dofi_exchange *x, DAT_EVENT_NUMBER event)
@@ -142,79 +132,57 @@ static DAT_COUNT type_of(const struct dofi_exchange *x, DAT_EVENT_NUMBER event)
 }
 #endif
 
-static void result_keep(struct dofi_exchange *x, const struct dofi_exchanged *how)
-{
-	const size_t size = how->data_size < sizeof(x->data) ? how->data_size : sizeof(x->data);
-
-	x->type = type_of(x, how->event);
-	x->ah = how->ah;
-	x->number = how->number;
-	if (how->peer.ss_family)
-		x->peer = how->peer;
-	if (!size)
-		return;
-	memcpy(x->data, how->data, size);
-	x->data_size = (DAT_COUNT)size;
-}
-
-/*
- * Frees the oldest failed exchanges if there are too many. Programs free those that succeeded, but
- * may never free those that failed.
- */
-static void failed_trim(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	struct dofi_exchange *x;
-
-	while (ep->n_failed > DOFI_EXCHANGES_FAILED) {
-		x = TAILQ_FIRST(&ep->exchanges_failed);
-		if (!atomic_load_explicit(&x->taken, memory_order_relaxed))
-			break;
-		exchange_free(ep, x);
-	}
-}
-
-static int push_event(struct dofi_ep *ep, struct dofi_exchange *x, DAT_EVENT_NUMBER number)
-	DOFI_NEEDS(ep->lock)
-{
-	struct dofi_event event = { .number = number, .immed = dofi_pool_index(x) };
-
-	event.data.connect_event_data = (DAT_CONNECTION_EVENT_DATA){
-		.ep_handle = ep,
-		.private_data_size = x->data_size,
-		.private_data = x->data_size ? x->data : NULL,
-	};
-	return dofi_evd_push(ep->connect_evd, &event, true);
-}
-
 /*
  * Queues the event of @x. Returns false if the program will not see it, and so not free the address
  * handle; @x is freed then, or is when its EP ends.
  */
-static bool report(struct dofi_ep *ep, struct dofi_exchange *x, DAT_EVENT_NUMBER event)
+static bool report(struct dofi_ep *ep, struct dofi_exchange *x, DAT_EVENT_NUMBER number)
 	DOFI_NEEDS(ep->lock)
 {
+	struct dofi_event event = { .number = number, .immed = dofi_pool_index(x) };
+
 	move(ep, x, x->ah || ep->silent ? &ep->exchanges_kept : &ep->exchanges_failed);
 	if (ep->silent) {
 		x->ah = NULL;
 		return false;
 	}
 	x->reported = true;
-	if (push_event(ep, x, event)) {
+	event.data.connect_event_data = (DAT_CONNECTION_EVENT_DATA){
+		.ep_handle = ep,
+		.private_data_size = x->data_size,
+		.private_data = x->data_size ? x->data : NULL,
+	};
+	if (dofi_evd_push(ep->connect_evd, &event, true)) {
 		exchange_free(ep, x);
 		return false;
 	}
-	failed_trim(ep);
+	/* programs free the exchanges that succeeded, but may never free those that failed */
+	while (ep->n_failed > DOFI_EXCHANGES_FAILED) {
+		x = TAILQ_FIRST(&ep->exchanges_failed);
+		if (!atomic_load_explicit(&x->taken, memory_order_relaxed))
+			break;
+		exchange_free(ep, x);
+	}
 	return true;
 }
 
 void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how)
 {
+	const size_t size = how->data_size < sizeof(x->data) ? how->data_size : sizeof(x->data);
 	struct dofi_ep *ep = x->ep;
 	struct dofi_ia *ia = ep->obj.ia;
 	bool seen;
 
 	dofi_ep_lock(ep);
-	result_keep(x, how);
+	x->type = type_of(x, how->event);
+	x->ah = how->ah;
+	x->number = how->number;
+	if (how->peer.ss_family)
+		x->peer = how->peer;
+	if (size) {
+		memcpy(x->data, how->data, size);
+		x->data_size = (DAT_COUNT)size;
+	}
 	seen = report(ep, x, how->event);
 	dofi_ep_unlock(ep);
 	if (how->ah)
@@ -261,6 +229,26 @@ void dofi_exchanges_drop(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 }
 
+#if DAT_VERSION_MAJOR >= 2
+void dofi_exchange_extend(DAT_EVENT *event, uint32_t index)
+{
+	DAT_IB_EXTENSION_EVENT_DATA extension = { .type = DAT_IB_UD_CONNECT_REQUEST };
+	struct dofi_exchange *x;
+
+	if (event->event_number != (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT) {
+		x = dofi_pool_at(&dofi_exchange_pool, index);
+		extension.type = (DAT_IB_EXT_TYPE)x->type;
+		extension.status = x->ah ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
+		extension.remote_ah.ah = x->ah;
+		extension.remote_ah.qpn = x->number;
+		memcpy(&extension.remote_ah.ia_addr, &x->peer, sizeof(extension.remote_ah.ia_addr));
+		extension.context.as_ptr = x;
+		atomic_store_explicit(&x->taken, true, memory_order_relaxed);
+	}
+	memcpy(event->event_extension_data, &extension, sizeof(extension));
+}
+#endif
+
 /* The calls of the extension */
 
 DAT_RETURN dofi_datagram_enter(DAT_EP_HANDLE handle, struct dofi_ep **ep)
@@ -274,31 +262,24 @@ DAT_RETURN dofi_datagram_enter(DAT_EP_HANDLE handle, struct dofi_ep **ep)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* The exchange at @p, which may be any value, if it is of @ep and its event was dequeued. */
-static struct dofi_exchange *exchange_find(struct dofi_ep *ep, void *p) DOFI_NEEDS(ep->lock)
-{
-	struct dofi_exchange *x = p;
-
-	dofi_ep_assert_locked(ep);
-	if (!dofi_pool_owns(&dofi_exchange_pool, p) || dofi_pool_tag(p) != DOFI_EXCHANGE_LIVE)
-		return NULL;
-	return x->ep == ep && atomic_load_explicit(&x->taken, memory_order_relaxed) ? x : NULL;
-}
-
 DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep_handle, void *exchange)
 {
-	struct dofi_exchange *x;
+	struct dofi_exchange *x = exchange;
 	struct dofi_ep *ep DOFI_CALL = NULL;
 	DAT_RETURN ret = dofi_datagram_enter(ep_handle, &ep);
+	bool found;
 
 	if (ret)
 		return ret;
 	dofi_ep_lock(ep);
-	x = exchange_find(ep, exchange);
-	if (x)
+	/* @exchange may be any value; the program has it from the event, which was dequeued */
+	found = dofi_pool_owns(&dofi_exchange_pool, x) &&
+		dofi_pool_tag(x) == DOFI_EXCHANGE_LIVE && x->ep == ep &&
+		atomic_load_explicit(&x->taken, memory_order_relaxed);
+	if (found)
 		exchange_free(ep, x);
 	dofi_ep_unlock(ep);
-	return x ? DAT_SUCCESS : DOFI_BAD_ARG(3);
+	return found ? DAT_SUCCESS : DOFI_BAD_ARG(3);
 }
 
 struct free_call {
@@ -307,46 +288,29 @@ struct free_call {
 	DAT_RETURN ret;
 };
 
-static DAT_RETURN ah_free(const struct free_call *c)
-{
-	struct dofi_ep *ep DOFI_CALL = NULL;
-	DAT_RETURN ret = dofi_datagram_enter(c->ep_handle, &ep);
-
-	if (ret)
-		return ret;
-	return ep->obj.ia->datagrams->ah_free(ep, c->ah->ah) ? DAT_SUCCESS : DOFI_BAD_ARG(3);
-}
-
 static void ah_free_on_thread(void *arg)
 {
 	struct free_call *c = arg;
+	struct dofi_ep *ep DOFI_CALL = NULL;
 
-	c->ret = ah_free(c);
-}
-
-/* The IA of the datagram EP @handle, entered. */
-static DAT_RETURN ia_enter(DAT_EP_HANDLE handle, struct dofi_ia **ia)
-{
-	struct dofi_ep *ep;
-	DAT_RETURN ret = dofi_datagram_enter(handle, &ep);
-
-	if (!ret)
-		*ia = dofi_obj_leave_to_ia(&ep->obj);
-	else if (ep)
-		dofi_obj_leave(&ep->obj);
-	return ret;
+	c->ret = dofi_datagram_enter(c->ep_handle, &ep);
+	if (!c->ret && !ep->obj.ia->datagrams->ah_free(ep, c->ah->ah))
+		c->ret = DOFI_BAD_ARG(3);
 }
 
 DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE ep_handle, const DAT_IB_ADDR_HANDLE *ah)
 {
-	struct free_call call = {
-		.ep_handle = ep_handle, .ah = ah, .ret = DOFI_BAD_ARG(3),
-	};
+	struct free_call call = { .ep_handle = ep_handle, .ah = ah, .ret = DOFI_BAD_ARG(3) };
+	struct dofi_ep *ep;
 	struct dofi_ia *ia;
-	DAT_RETURN ret = ia_enter(ep_handle, &ia);
+	DAT_RETURN ret = dofi_datagram_enter(ep_handle, &ep);
 
-	if (ret)
+	if (ret) {
+		if (ep)
+			dofi_obj_leave(&ep->obj);
 		return ret;
+	}
+	ia = dofi_obj_leave_to_ia(&ep->obj);
 	if (ah && ah->ah)
 		dofi_progress_call(&ia->progress, ah_free_on_thread, &call);
 	dofi_ia_leave(ia);
