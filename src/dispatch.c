@@ -5,9 +5,7 @@
 
 #include <string.h>
 
-/*
- * Any handle
- */
+/* Any handle */
 
 /* The context belongs to the object, so the provider stores it. */
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
@@ -45,9 +43,7 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *handle_ty
 	return DAT_SUCCESS;
 }
 
-/*
- * Transfers
- */
+/* Transfers */
 
 DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
@@ -110,9 +106,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_T
 }
 #endif
 
-/*
- * Endpoints
- */
+/* Endpoints */
 
 DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 			DAT_EP_PARAM *ep_param)
@@ -299,9 +293,7 @@ DAT_RETURN dat_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handle
 }
 #endif
 
-/*
- * Memory
- */
+/* Memory */
 
 DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
 			DAT_PZ_PARAM *pz_param)
@@ -364,9 +356,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *lmr_tr
 }
 #endif
 
-/*
- * Shared receive queues
- */
+/* Shared receive queues */
 
 DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK srq_param_mask,
 			 DAT_SRQ_PARAM *srq_param)
@@ -384,9 +374,7 @@ DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 	FORWARD(SRQ, srq_set_lw_func, srq_handle, low_watermark);
 }
 
-/*
- * Service points and connection requests
- */
+/* Service points and connection requests */
 
 DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK psp_param_mask,
 			 DAT_PSP_PARAM *psp_param)

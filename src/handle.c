@@ -63,25 +63,6 @@ static size_t slots_of(const struct dreg_table *t)
 	return t->mask / sizeof(t->slot[0]) + 1;
 }
 
-static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < slots_of(from); i++) {
-		struct dreg_slot *s = &from->slot[i];
-		uint64_t meta = atomic_load_explicit(&s->meta, memory_order_relaxed);
-		uintptr_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
-
-		if (!meta)
-			continue;
-		slot_fill(slot_for(to, key), key,
-			  atomic_load_explicit(&s->provider, memory_order_relaxed),
-			  atomic_load_explicit(&s->owner, memory_order_relaxed), meta);
-		n++;
-	}
-	return n;
-}
-
 /*
  * Replaces the table by a larger table unless half of its slots are empty.
  *
@@ -92,7 +73,7 @@ static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
 static int table_grow(void) DREG_NEEDS(lock)
 {
 	struct dreg_table *t = dreg_table_now(), *larger;
-	size_t slots = slots_of(t), size = sizeof(*larger) + 2 * slots * sizeof(t->slot[0]);
+	size_t slots = slots_of(t), size = sizeof(*larger) + 2 * slots * sizeof(t->slot[0]), i;
 
 	if (slots_in_use < slots / 2)
 		return 0;
@@ -102,7 +83,19 @@ static int table_grow(void) DREG_NEEDS(lock)
 	memset(larger, 0, size);
 	larger->mask = (2 * slots - 1) * sizeof(t->slot[0]);
 	larger->older = t;
-	slots_in_use = copy_used(larger, t);
+	slots_in_use = 0;
+	for (i = 0; i < slots; i++) {
+		struct dreg_slot *s = &t->slot[i];
+		uint64_t meta = atomic_load_explicit(&s->meta, memory_order_relaxed);
+		uintptr_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
+
+		if (!meta)
+			continue;
+		slot_fill(slot_for(larger, key), key,
+			  atomic_load_explicit(&s->provider, memory_order_relaxed),
+			  atomic_load_explicit(&s->owner, memory_order_relaxed), meta);
+		slots_in_use++;
+	}
 	/* Pairs with the acquire in dreg_table_now(). */
 	atomic_store_explicit(&dreg_table, larger, memory_order_release);
 	return 0;

@@ -59,9 +59,7 @@ uint64_t dreg_handle_serial(void);
 /* dreg_handle_flag - sets flags of a live handle of @kind; ignores any other value. */
 void dreg_handle_flag(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, unsigned int flags);
 
-/*
- * Lookup
- */
+/* Lookup */
 
 /* Aligned to its size, so that no slot crosses a cache line. */
 struct dreg_slot {

@@ -44,9 +44,7 @@ static DAT_RETURN object_add(DAT_RETURN ret, const struct dreg_handle *parent, D
 		return ret;								\
 	} while (0)
 
-/*
- * Event dispatchers and consumer notification objects
- */
+/* Event dispatchers and consumer notification objects */
 
 DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			  DAT_CNO_HANDLE cno_handle, DAT_EVD_FLAGS evd_flags,
@@ -90,9 +88,7 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
 	FREE(CNO, cno_free_func, cno_handle);
 }
 
-/*
- * Endpoints
- */
+/* Endpoints */
 
 DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EVD_HANDLE recv_completion_evd_handle,
@@ -150,9 +146,7 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 	FREE(SRQ, srq_free_func, srq_handle);
 }
 
-/*
- * Memory
- */
+/* Memory */
 
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
@@ -167,40 +161,24 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 	FREE(PZ, pz_free_func, pz_handle);
 }
 
-/* Checks the arguments of dat_lmr_create() that are handles. */
-static DAT_RETURN lmr_args_check(const struct dreg_handle *ia, DAT_MEM_TYPE mem_type,
-				 DAT_REGION_DESCRIPTION region, DAT_PZ_HANDLE pz)
-{
-	CHECK_ARG(ia->provider, PZ, pz, PZ);
-	if (mem_type == DAT_MEM_TYPE_LMR)
-		CHECK_ARG(ia->provider, LMR, region.for_lmr_handle, LMR);
-	NEEDS(ia->provider, lmr_create_func);
-	return DAT_SUCCESS;
-}
-
+DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			  DAT_REGION_DESCRIPTION region_description, DAT_VLEN length,
+			  DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
-			  DAT_REGION_DESCRIPTION region_description, DAT_VLEN length,
-			  DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
-			  DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_handle,
-			  DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
-			  DAT_VLEN *registered_length, DAT_VADDR *registered_address)
-#else
-DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
-			  DAT_REGION_DESCRIPTION region_description, DAT_VLEN length,
-			  DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
+			  DAT_VA_TYPE va_type,
+#endif
 			  DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
 			  DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
 			  DAT_VADDR *registered_address)
-#endif
 {
 	struct dreg_handle ia;
 	DAT_RETURN ret;
 
 	LOOK_UP(&ia, IA, ia_handle);
-	ret = lmr_args_check(&ia, mem_type, region_description, pz_handle);
-	if (ret != DAT_SUCCESS)
-		return ret;
+	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
+	if (mem_type == DAT_MEM_TYPE_LMR)
+		CHECK_ARG(ia.provider, LMR, region_description.for_lmr_handle, LMR);
+	NEEDS(ia.provider, lmr_create_func);
 	ret = ia.provider->lmr_create_func(ia_handle, mem_type, region_description, length,
 					   pz_handle, privileges,
 #if DAT_VERSION_MAJOR >= 2
@@ -239,9 +217,7 @@ DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 	FREE(RMR, rmr_free_func, rmr_handle);
 }
 
-/*
- * Service points
- */
+/* Service points */
 
 /* Sets the flag before the first request can arrive; see dat_evd_dequeue(). */
 #define CHECK_REQUEST_EVD(provider, evd)						\
