@@ -182,12 +182,6 @@ enum dreg_conf_kind dreg_conf_parse(char *line, size_t len, struct dreg_conf_ent
 	return *reason ? DREG_CONF_BAD : DREG_CONF_ENTRY;
 }
 
-/* Whether @c, of getc(), ends a line. */
-static bool ends_line(int c)
-{
-	return c == '\n' || c == EOF;
-}
-
 /*
  * Reads a line, without its terminator, into @line of DREG_CONF_LINE_SIZE bytes. Sets *@size to its
  * length in the file, at least DREG_CONF_LINE_SIZE if it is too long. Returns false at the end of
@@ -198,7 +192,7 @@ static bool line_get(FILE *file, char *line, size_t *size)
 	size_t n = 0;
 	int c;
 
-	while (!ends_line(c = getc_unlocked(file)) && n < DREG_CONF_FILE_SIZE)
+	while ((c = getc_unlocked(file)) != '\n' && c != EOF && n < DREG_CONF_FILE_SIZE)
 		if (n++ < DREG_CONF_LINE_SIZE - 1)
 			line[n - 1] = (char)c;
 	*size = n;
@@ -257,13 +251,10 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
 	return -err;
 }
 
-/* /dev/null counts as an empty file: DAT_OVERRIDE=/dev/null selects an empty registry. */
-static bool is_readable(const struct stat *st)
-{
-	return S_ISREG(st->st_mode) || (S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3));
-}
-
-/* Does not block on a FIFO without a writer, and refuses files that have no end. */
+/*
+ * Does not block on a FIFO without a writer, and refuses files that have no end. /dev/null counts
+ * as an empty file: DAT_OVERRIDE=/dev/null selects an empty registry.
+ */
 FILE *dreg_conf_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
@@ -272,7 +263,8 @@ FILE *dreg_conf_open(const char *path)
 
 	if (fd < 0)
 		return NULL;
-	if (!fstat(fd, &st) && !is_readable(&st))
+	if (!fstat(fd, &st) && !S_ISREG(st.st_mode) &&
+	    !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)))
 		errno = EINVAL;
 	else if ((file = fdopen(fd, "r")))
 		return file;

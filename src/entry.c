@@ -159,37 +159,37 @@ static int dir_read(struct reader *r, const char *dir)
 	return included_read(r, path);
 }
 
-/* A missing file is an empty registry: an open then returns PROVIDER_NOT_FOUND. */
-static int entries_read(void) DREG_NEEDS(lock)
+/*
+ * A missing file is an empty registry: an open then returns PROVIDER_NOT_FOUND. DAT_OVERRIDE names
+ * code to load, so a privileged program ignores it.
+ */
+int dreg_entries_read(void)
 {
-	/* DAT_OVERRIDE names code to load, so a privileged program ignores it. */
-	const char *override = secure_getenv("DAT_OVERRIDE");
-	const char *dir = override ? NULL : dreg_conf_dir(conf_dirs);
-	struct reader reader = { .tail = &entries };
+	struct reader reader = { .tail = NULL };
+	const char *override, *dir;
 	int err = 0;
 
+	if (atomic_load_explicit(&is_read, memory_order_acquire))
+		return 0;
+	dreg_lock(&lock);
+	if (is_read)
+		goto unlock;
+	reader.tail = &entries;
+	override = secure_getenv("DAT_OVERRIDE");
+	dir = override ? NULL : dreg_conf_dir(conf_dirs);
 	if (override)
 		err = file_read(&reader, override);
 	else if (dir)
 		err = dir_read(&reader, dir);
 	else
 		dreg_log(DREG_LOG_GENERIC, "no dat.conf found");
-	return is_transient(err) ? err : 0;
-}
-
-int dreg_entries_read(void)
-{
-	int err = 0;
-
-	if (atomic_load_explicit(&is_read, memory_order_acquire))
-		return 0;
-	dreg_lock(&lock);
-	if (!is_read)
-		err = entries_read();
-	if (err)
+	if (is_transient(err)) {
 		dreg_entries_free();
-	else
+	} else {
+		err = 0;
 		atomic_store_explicit(&is_read, true, memory_order_release);
+	}
+unlock:
 	dreg_unlock(&lock);
 	return err;
 }
@@ -211,9 +211,7 @@ void dreg_entries_free(void) DREG_UNCHECKED_LOCKS
 	}
 }
 
-/*
- * Matching
- */
+/* Matching */
 
 bool dreg_loadable(const DAT_PROVIDER_INFO *info)
 {

@@ -25,7 +25,7 @@ static DAT_EP_HANDLE cr_ep(const DAT_PROVIDER *provider, DAT_CR_HANDLE cr)
  * Looks up the EP now, while the CR holds it: it may be freed before a later call returns it. An EP
  * that the program created is in the set already.
  */
-static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
+static void cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
 	struct dreg_handle evd, known, obj;
@@ -33,7 +33,7 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	bool made;
 
 	if (!dreg_handle_live(evd_handle, DAT_HANDLE_TYPE_EVD, &evd))
-		return DAT_SUCCESS;
+		return;
 	ep = cr_ep(evd.provider, cr);
 	made = ep != DAT_HANDLE_NULL && !dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known);
 	obj = evd;
@@ -42,31 +42,26 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	obj.flags |= made ? DREG_HAS_EP : 0;
 	if (dreg_handle_add(cr, &obj)) {
 		dreg_log(DREG_LOG_ERROR, "out of memory: a connection request is lost");
-		return DAT_SUCCESS;
+		return;
 	}
 
 	obj.kind = DAT_HANDLE_TYPE_EP;
 	obj.flags &= DREG_EXTENSIONS;
 	if (made && dreg_handle_add(ep, &obj))
 		dreg_log(DREG_LOG_ERROR, "out of memory: an endpoint is lost");
-	return DAT_SUCCESS;
 }
 
-/* A request for the address of a datagram endpoint comes with a CR as well. */
-static bool is_request(DAT_EVENT_NUMBER number)
-{
-#if DAT_VERSION_MAJOR >= 2
-	if (number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
-		return true;
-#endif
-	return number == DAT_CONNECTION_REQUEST_EVENT;
-}
-
-/* Runs before the program sees an event. */
+/* Runs before the program sees an event. A request for a datagram endpoint has a CR as well. */
 static DAT_RETURN event_deliver(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT *event)
 {
-	if (ret == DAT_SUCCESS && is_request(event->event_number))
-		return cr_arrived(evd, event);
+	if (ret != DAT_SUCCESS)
+		return ret;
+#if DAT_VERSION_MAJOR >= 2
+	if (event->event_number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+		cr_arrived(evd, event);
+#endif
+	if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)
+		cr_arrived(evd, event);
 	return ret;
 }
 

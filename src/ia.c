@@ -18,27 +18,6 @@ static bool is_evd_handle(DAT_EVD_HANDLE evd)
 	return evd != DAT_HANDLE_NULL && evd != DAT_EVD_ASYNC_EXISTS && evd != DAT_EVD_OUT_OF_SCOPE;
 }
 
-#if DAT_VERSION_MAJOR >= 2
-/* Queried once per IA, because dat_extension_op() is on the data path. */
-static unsigned int extension_flag(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia)
-{
-	DAT_IA_ATTR attr;
-
-	memset(&attr, 0, sizeof(attr));
-	if (!provider->ia_query_func || !provider->handle_extendedop_func ||
-	    provider->ia_query_func(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) != DAT_SUCCESS)
-		return 0;
-	return attr.extension_supported != DAT_EXTENSION_NONE ? DREG_EXTENSIONS : 0;
-}
-#else
-static unsigned int extension_flag(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia)
-{
-	(void)provider;
-	(void)ia;
-	return 0;
-}
-#endif
-
 /* Adds an IA that the provider opened, and the asynchronous EVD created with it. */
 static DAT_RETURN ia_enter(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia, DAT_EVD_HANDLE new_evd)
 {
@@ -46,9 +25,16 @@ static DAT_RETURN ia_enter(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia, DAT_E
 		.provider = provider,
 		.owner = ia,
 		.kind = DAT_HANDLE_TYPE_IA,
-		.flags = extension_flag(provider, ia),
 	};
+#if DAT_VERSION_MAJOR >= 2
+	DAT_IA_ATTR attr = { .extension_supported = DAT_EXTENSION_NONE };
 
+	/* queried once per IA, because dat_extension_op() is on the data path */
+	if (provider->ia_query_func && provider->handle_extendedop_func &&
+	    !provider->ia_query_func(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) &&
+	    attr.extension_supported != DAT_EXTENSION_NONE)
+		obj.flags = DREG_EXTENSIONS;
+#endif
 	if (dreg_handle_add(ia, &obj))
 		return DREG_NO_MEMORY;
 	obj.kind = DAT_HANDLE_TYPE_EVD;
@@ -82,19 +68,6 @@ static DAT_RETURN ia_open(const DAT_PROVIDER *provider, const DAT_NAME_PTR name,
 	return DAT_SUCCESS;
 }
 
-/*
- * A wrong argument of the program has a subtype, so without one the provider has refused the entry.
- * The provider's log has the reason, but the provider does not know the file.
- */
-static void report_refused(const struct dreg_use *use, const char *name, DAT_RETURN ret)
-{
-	const char *origin = dreg_use_origin(use);
-
-	if (origin && DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER && !DAT_GET_SUBTYPE(ret))
-		dreg_log(DREG_LOG_ERROR, "%s: the provider refused the parameters of %s", origin,
-			 name);
-}
-
 DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_qlen,
 			DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
 			DAT_UINT32 dat_major_version_number, DAT_UINT32 dat_minor_version_number,
@@ -106,6 +79,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_ql
 		.minor = dat_minor_version_number,
 		.threadsafe = dat_thread_safety,
 	};
+	const char *origin;
 	struct dreg_use *use;
 	DAT_RETURN ret;
 
@@ -130,7 +104,14 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_ql
 	if (ret == DAT_SUCCESS) {
 		dreg_use_attach(use, *ia_handle);
 	} else {
-		report_refused(use, provider, ret);
+		/*
+		 * A wrong argument of the program has a subtype; without one the provider has
+		 * refused the entry. Its log has the reason, but not the file.
+		 */
+		origin = dreg_use_origin(use);
+		if (origin && DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER && !DAT_GET_SUBTYPE(ret))
+			dreg_log(DREG_LOG_ERROR, "%s: the provider refused the parameters of %s",
+				 origin, provider);
 		dreg_use_put(use);
 	}
 	dreg_log(DREG_LOG_CONSUMER_API, "open %s: 0x%x", provider, ret);
@@ -220,9 +201,7 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p)
 	return DAT_SUCCESS;
 }
 
-/*
- * Extensions
- */
+/* Extensions */
 
 /*
  * An operation that opens an IA has no handle to route by: its first arguments are the name of the

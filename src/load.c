@@ -59,12 +59,6 @@ static void __attribute__((constructor)) drop_unsafe_env(void)
 	secure_env_drop(NULL);
 }
 
-/* The caller of a privileged program chooses its working directory. */
-static bool depends_on_directory(const char *name)
-{
-	return strchr(name, '/') && name[0] != '/';
-}
-
 /* The dynamic linker reports a system error only as text. */
 static int error_of(const char *text)
 {
@@ -77,8 +71,11 @@ static int error_of(const char *text)
 	return -ENOENT;
 }
 
-/* Whether @name is a provider of OFED, by the names of its releases. */
-static bool is_of_ofed(const char *name)
+/*
+ * What to add to the dynamic linker's @text, which begins with the name of a missing file: @name
+ * may be a provider of OFED, by the names of its releases.
+ */
+static const char *advice(const char *name, const char *text)
 {
 	static const char *const names[] = {
 		"libdaplofa.", "libdaploscm.", "libdaploucm.", "libdaplomcm.",
@@ -87,19 +84,13 @@ static bool is_of_ofed(const char *name)
 	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
 	size_t i;
 
+	if (strncmp(text, name, strlen(name)) || !strstr(text, strerror(ENOENT)))
+		return "";
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(base, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
-/* @text is the dynamic linker's, which begins with the name of the file that is missing. */
-static const char *advice(const char *name, const char *text)
-{
-	if (!is_of_ofed(name) || strncmp(text, name, strlen(name)) ||
-	    !strstr(text, strerror(ENOENT)))
-		return "";
-	return "; OFED's provider is not installed, this package's is " OWN_PROVIDER;
+			return "; OFED's provider is not installed, this package's is "
+			       OWN_PROVIDER;
+	return "";
 }
 
 static int load(struct dreg_library *lib, const char *name)
@@ -124,7 +115,8 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 {
 	int err;
 
-	if (secure_env_is_on() && depends_on_directory(name)) {
+	/* the caller of a privileged program chooses its working directory */
+	if (secure_env_is_on() && strchr(name, '/') && name[0] != '/') {
 		dreg_log(DREG_LOG_ERROR,
 			 "cannot load %s: a privileged program may not use a relative path", name);
 		return -EPERM;

@@ -36,9 +36,7 @@ static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a use i
 /* The entry that this thread is loading; a provider that registers now belongs to it. */
 static _Thread_local struct dreg_entry *loading_entry;
 
-/*
- * Registered providers
- */
+/* Registered providers */
 
 static struct provider **provider_find(const DAT_PROVIDER_INFO *info) DREG_NEEDS(lock)
 {
@@ -50,7 +48,13 @@ static struct provider **provider_find(const DAT_PROVIDER_INFO *info) DREG_NEEDS
 	return p;
 }
 
-static DAT_RETURN provider_add(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
+#if DAT_VERSION_MAJOR >= 2
+typedef const DAT_PROVIDER table_arg;
+#else
+typedef DAT_PROVIDER table_arg;
+#endif
+
+DAT_RETURN dat_registry_add_provider(table_arg *table, const DAT_PROVIDER_INFO *info)
 {
 	struct provider *p, **tail;
 
@@ -77,7 +81,7 @@ static DAT_RETURN provider_add(const DAT_PROVIDER *table, const DAT_PROVIDER_INF
 	return p ? DAT_SUCCESS : DREG_ERR(DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE);
 }
 
-static DAT_RETURN provider_remove(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
+DAT_RETURN dat_registry_remove_provider(table_arg *table, const DAT_PROVIDER_INFO *info)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	struct provider **at, *p;
@@ -125,31 +129,7 @@ static void providers_forget(const struct dreg_entry *e)
 	dreg_unlock(&lock);
 }
 
-#if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
-				     const DAT_PROVIDER_INFO *provider_info)
-#else
-DAT_RETURN dat_registry_add_provider(DAT_PROVIDER *provider,
-				     const DAT_PROVIDER_INFO *provider_info)
-#endif
-{
-	return provider_add(provider, provider_info);
-}
-
-#if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
-					const DAT_PROVIDER_INFO *provider_info)
-#else
-DAT_RETURN dat_registry_remove_provider(DAT_PROVIDER *provider,
-					const DAT_PROVIDER_INFO *provider_info)
-#endif
-{
-	return provider_remove(provider, provider_info);
-}
-
-/*
- * Uses
- */
+/* Uses */
 
 /* Loads and starts an entry's library. Call with the entry's lock held. */
 static int entry_start(struct dreg_entry *e) DREG_NEEDS(e->lock)
@@ -250,50 +230,42 @@ static struct provider *provider_present(const struct dreg_request *rq,
 	return best;
 }
 
-/* If no provider is found, *@err is the error of the last entry that did not load, if any. */
-static bool use_find(struct dreg_use *use, const struct dreg_request *rq, struct dreg_entry **list,
-		     DAT_RETURN_SUBTYPE *lacking, int *err)
-{
-	for (; *list; list++) {
-		use->provider = entry_get(*list, err);
-		if (use->provider) {
-			use->entry = *list;
-			return true;
-		}
-	}
-	use->provider = provider_present(rq, lacking);
-	return use->provider;
-}
-
 DAT_RETURN dreg_use_get(const struct dreg_request *rq, struct dreg_use **use)
 {
 	DAT_RETURN_SUBTYPE lacking = DAT_NAME_NOT_REGISTERED;
 	struct dreg_use *u = calloc(1, sizeof(*u));
-	struct dreg_entry **list;
+	struct dreg_entry **list = NULL, **e;
+	DAT_RETURN ret = DREG_NO_MEMORY;
 	int err = dreg_entries_read();
-	bool found, listed;
 
-	if (err || !u) {
-		free(u);
-		return err ? DREG_OUT_OF(err) : DREG_NO_MEMORY;
+	if (err)
+		ret = DREG_OUT_OF(err);
+	else if (u)
+		list = dreg_entry_candidates(rq, &lacking);
+	if (!list)
+		goto free_use;
+	for (e = list; *e && !u->provider; e++) {
+		u->entry = *e;
+		u->provider = entry_get(*e, &err);
 	}
-	list = dreg_entry_candidates(rq, &lacking);
-	if (!list) {
-		free(u);
-		return DREG_NO_MEMORY;
+	if (!u->provider) {
+		u->entry = NULL;
+		u->provider = provider_present(rq, &lacking);
 	}
-	listed = *list;
-	found = use_find(u, rq, list, &lacking, &err);
+	if (u->provider) {
+		free(list);
+		*use = u;
+		return DAT_SUCCESS;
+	}
+	/* err is of the last entry that did not load: its name is registered */
+	if (err && err != -ENOENT && err != -ENOEXEC && err != -EPERM)
+		ret = DREG_OUT_OF(err);
+	else
+		ret = DREG_ERR(DAT_PROVIDER_NOT_FOUND, *list ? DAT_NO_SUBTYPE : lacking);
 	free(list);
-	if (!found) {
-		free(u);
-		if (err && err != -ENOENT && err != -ENOEXEC && err != -EPERM)
-			return DREG_OUT_OF(err);
-		/* The name of an entry that could not be loaded is registered. */
-		return DREG_ERR(DAT_PROVIDER_NOT_FOUND, listed ? DAT_NO_SUBTYPE : lacking);
-	}
-	*use = u;
-	return DAT_SUCCESS;
+free_use:
+	free(u);
+	return ret;
 }
 
 void dreg_use_put(struct dreg_use *use)
@@ -340,21 +312,10 @@ struct dreg_use *dreg_use_detach(DAT_IA_HANDLE ia)
 	return use;
 }
 
-/*
- * Listing
- */
+/* Listing */
 
-/* Whether @e repeats an earlier entry (see dreg_info_same()): such lines are one provider. */
-static bool entry_repeated(const struct dreg_entry *e)
-{
-	const struct dreg_entry *first;
-
-	for (first = dreg_entries(); !dreg_info_same(&first->info, &e->info); first = first->next)
-		;
-	return first != e;
-}
-
-static bool entry_exists(const DAT_PROVIDER_INFO *info)
+/* The first entry of @info, or null: lines that repeat it are one provider. */
+static const struct dreg_entry *entry_first(const DAT_PROVIDER_INFO *info)
 {
 	const struct dreg_entry *e;
 
@@ -401,11 +362,11 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 		return DREG_OUT_OF(err);
 
 	for (e = dreg_entries(); e; e = e->next)
-		if (dreg_loadable(&e->info) && !entry_repeated(e))
+		if (dreg_loadable(&e->info) && entry_first(&e->info) == e)
 			list_one(&l, &e->info);
 	dreg_lock(&lock);
 	for (p = providers; p; p = p->next)
-		if (dreg_loadable(&p->info) && !entry_exists(&p->info))
+		if (dreg_loadable(&p->info) && !entry_first(&p->info))
 			list_one(&l, &p->info);
 	dreg_unlock(&lock);
 
@@ -419,9 +380,7 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/*
- * Relations
- */
+/* Relations */
 
 static bool name_known(const char *name)
 {
