@@ -32,7 +32,6 @@ dofi_core_sources = \
 	prov/ofi/loop/counter_server.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/cq_read.c \
-	prov/ofi/fab/cq_serve.c \
 	prov/ofi/fab/datagram.c \
 	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
@@ -40,7 +39,6 @@ dofi_core_sources = \
 	prov/ofi/fab/grant.c \
 	prov/ofi/fab/grant_book.c \
 	prov/ofi/fab/info.c \
-	prov/ofi/fab/lead.c \
 	prov/ofi/fab/named.c \
 	prov/ofi/fab/offers.c \
 	prov/ofi/fab/params.c \
@@ -53,7 +51,6 @@ dofi_core_sources = \
 	prov/ofi/fab/signals.c \
 	prov/ofi/fab/start.c \
 	prov/ofi/fab/version.c \
-	prov/ofi/fab/wc.c \
 	prov/ofi/fab/writer.c \
 	prov/ofi/sock/halfopen.c \
 	prov/ofi/sock/linger.c \
@@ -221,7 +218,6 @@ noinst_HEADERS += \
 	prov/ofi/loop/source.h \
 	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \
-	prov/ofi/fab/cq_serve.h \
 	prov/ofi/fab/datagram.h \
 	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
@@ -229,7 +225,6 @@ noinst_HEADERS += \
 	prov/ofi/fab/grant.h \
 	prov/ofi/fab/grant_book.h \
 	prov/ofi/fab/info.h \
-	prov/ofi/fab/lead.h \
 	prov/ofi/fab/offers.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/quirks.h \
@@ -237,7 +232,6 @@ noinst_HEADERS += \
 	prov/ofi/fab/shards.h \
 	prov/ofi/fab/signals.h \
 	prov/ofi/fab/topo.h \
-	prov/ofi/fab/wc.h \
 	prov/ofi/fab/writer.h \
 	prov/ofi/sock/halfopen.h \
 	prov/ofi/sock/linger.h \

@@ -114,7 +114,6 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/start_test.c \
 	test/unit/fab/tree.h \
 	test/unit/fab/version_test.c \
-	test/unit/fab/wc_test.c \
 	test/unit/fab/writer_test.c \
 	test/unit/sock/halfopen_test.c \
 	test/unit/sock/linger_test.c \

@@ -3,18 +3,79 @@
 #ifndef DOFI_FAB_CQ_H
 #define DOFI_FAB_CQ_H
 
+#include "base/cond.h"
 #include "base/mutex.h"
 #include "base/runner.h"
-#include "fab/lead.h"
 #include "fab/shards.h"
 #include "loop/progress.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* The maximum of completions per read. */
 #define DOFI_CQ_BATCH 16
+
+/*
+ * The leader of a CQ: a program's thread that sleeps on the CQ itself.
+ *
+ * A thread in dat_evd_wait that sleeps until the progress thread has read the CQ is woken late: the
+ * kernel wakes the progress thread, and that wakes the waiting thread. The leader sleeps on what
+ * the fabric wakes, reads the CQ as a polling thread does, and delivers the completions of other
+ * EVDs as well. A CQ has at most one leader, and none while something else needs the progress
+ * thread to serve it: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()).
+ *
+ * The progress thread may sleep on the CQ while a leader does (DOFI_CQ_ARMED). It then leaves the
+ * CQ to the leader, as to a polling program, until no thread has read the CQ for a tick. So a
+ * leader that leaves has nothing to hand over.
+ */
+
+/*
+ * A word in memory shared with peers, on which leaders sleep as on a futex. A peer that finds @bit
+ * set after it sent something clears the bit and calls dofi_word_wake(). A leader that leaves does
+ * not clear the bit, as CQs may share the word: that costs the next peer a system call.
+ */
+struct dofi_lead_word {
+	_Atomic uint32_t *word;
+	uint32_t bit;
+	/* set before the last read, which then covers all sources; or NULL */
+	_Atomic bool *search;
+};
+
+/* A full barrier, as in the peer: the peer sees the bit, or the next read finds its message. */
+static inline void dofi_lead_word_ask(const struct dofi_lead_word *w)
+{
+	atomic_fetch_or(w->word, w->bit);
+	if (w->search)
+		atomic_store(w->search, true);
+}
+
+/*
+ * The progress thread writes all members but @taken, under the CQ lock, while there is no leader.
+ */
+struct dofi_lead {
+	_Atomic bool taken;		/* the CQ has a leader; written with the CQ lock */
+	_Atomic bool able;		/* the CQ can have a leader; written with the CQ lock */
+	/* CQs with a descriptor: an eventfd that wakes the leader; or -1 */
+	int wakeup_fd;
+	int signals;			/* CQs with a descriptor: from dofi_nap_open(); or -1 */
+	/* CQs without a descriptor: how peers wake the leader; or NULL */
+	_Atomic(const struct dofi_lead_word *) word;
+	struct dofi_cond left;		/* the leader has left; belongs to the CQ lock */
+};
+
+/* Returns false if dofi_lead_begin() returns -EBUSY for every thread. */
+static inline bool dofi_lead_is_able(const struct dofi_lead *lead)
+{
+	return atomic_load_explicit(&lead->able, memory_order_relaxed);
+}
+
+static inline bool dofi_lead_is_taken(const struct dofi_lead *lead)
+{
+	return atomic_load(&lead->taken);
+}
 
 /* Which thread reads a CQ. */
 enum dofi_cq_mode {
@@ -24,21 +85,17 @@ enum dofi_cq_mode {
 	 */
 	DOFI_CQ_ARMED,
 	/*
-	 * The program polled before the progress thread woke. The progress thread checks again
-	 * after a short pause.
+	 * The program polled before the progress thread woke, which checks again after a short
+	 * pause.
 	 */
 	DOFI_CQ_PROBED,
 	/*
-	 * The program has polled between checks. The progress thread checks again after pauses that
-	 * grow.
+	 * The program polled between checks. The progress thread checks again after growing pauses.
 	 */
 	DOFI_CQ_OWNED,
 };
 
-/*
- * Has its own sweep of a CQ, besides ops->swept(): swept() is called with it, under the rules of
- * that. It may remove the sweeper.
- */
+/* An extra sweep callback, called after ops->swept() under the same rules. May remove itself. */
 struct dofi_sweeper {
 	void (*swept)(struct dofi_sweeper *sweeper);
 	LIST_ENTRY(dofi_sweeper) link;	/* in cq->sweepers; CQ lock */
@@ -54,21 +111,20 @@ struct dofi_cq {
 	/* lock */
 	struct fid_cq *fid;		/* NULL while the CQ is closed */
 	const struct dofi_progress_ops *ops;	/* where completions are delivered */
-	dofi_completed *completed;	/* ops->completed, one pointer nearer */
+	dofi_completed *completed;	/* ops->completed, cached to save a load */
 	bool mixed;			/* ops->mixed */
 	void *owner;			/* for the user of ops; NULL at first */
 	LIST_HEAD(, dofi_sweeper) sweepers;
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */
-	/* the first entry that dofi_cq_next() has not returned yet */
+	/* the first entry that dofi_cq_next() has not returned */
 	const struct fi_cq_data_entry *next;
-	/* how many entries that is; 0 when the CQ is ARMED and was drained */
+	/* entries from next on; 0 when the CQ is ARMED and drained */
 	unsigned left;
 	unsigned most;			/* how many completions dofi_cq_next() reads at once */
 	unsigned polls;			/* reads by threads of the program; wraps around */
 
 	/* written before the CQ is opened, or when it gets its second shard */
-	/* what to sleep on: of fid, or of the set of shards; -1: none */
-	int fd;
+	int fd;				/* to sleep on: of fid, or of the set of shards; -1: none */
 	struct dofi_shard first;	/* the shard of fid */
 	_Atomic(struct dofi_shards *) shards; /* allocated with the second shard, and never freed */
 	bool several;			/* the CQ has more than one shard; written with the lock */
@@ -76,8 +132,7 @@ struct dofi_cq {
 	struct fid_domain *domain;
 	/* a read of fid checks each of its endpoints: shards pay off */
 	bool reads_each;
-	/* prov_errno of a failed completion is a verbs status: fab/wc.h */
-	bool wc_errors;
+	bool wc_errors;			/* prov_errno of a failed completion is a verbs status */
 	bool offloaded;			/* hardware moves data while no thread reads the CQ */
 	bool trywait_reads;		/* fi_trywait() moves what has arrived, as a read does */
 	bool silent_errors;		/* a failed completion does not make fd readable */
@@ -85,13 +140,11 @@ struct dofi_cq {
 	bool serial;			/* the domain is FI_THREAD_COMPLETION: dofi_cq_enter() */
 	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */
 	bool fixed;			/* fid loses completions beyond its size */
-	/* entries of a fixed CQ that are not reserved; at first, the wanted size */
-	unsigned unreserved;
+	unsigned unreserved;		/* fixed: entries not reserved; at first, the wanted size */
 
 	/* what the program did since the progress thread served the CQ last */
 	struct dofi_runner runner;	/* the thread of the program that read the CQ last */
-	/* a thread of the program took an event that another thread had read */
-	_Atomic bool taken;
+	_Atomic bool taken;		/* the program took an event that another thread had read */
 	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
 	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
 	_Atomic bool delivered;		/* a read queued an event for the program */
@@ -108,34 +161,32 @@ struct dofi_cq {
 	/* ops->poll, or NULL while each read has to take a batch. Written as programs_fid. */
 	_Atomic(dofi_polled *) programs_poll;
 	_Atomic unsigned sweeps_wanted;	/* calls of dofi_cq_want_sweep() */
-	/* the value of sweeps_wanted before the last sweep; written with the lock */
+	/* sweeps_wanted before the last sweep; written with the lock */
 	_Atomic unsigned sweeps_done;
 	_Atomic unsigned refused;	/* polls that found the lock held */
-	struct dofi_lead lead;		/* the thread that sleeps on the CQ itself */
+	struct dofi_lead lead;
 
 	/* progress thread only */
 	long pause_us;			/* between the last check and the next one */
-	/* checks that found posts and no poll, less those that found polls */
+	/* checks that found posts alone, less those that found polls */
 	int silent;
 	int64_t checked_at;		/* the time of the last check */
 	unsigned polls_checked;		/* polls at the last check */
-	/* so many of the next wakeups do not leave the CQ to the program */
+	/* the number of next wakeups that keep the CQ from the program */
 	int served;
 	bool watched;			/* fd is in the epoll set */
-	/* ARMED: when the CQ was armed; otherwise when it is checked next */
-	int64_t due_at;
+	int64_t due_at;			/* ARMED: when the CQ was armed; otherwise its next check */
 };
 
 /* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
 void dofi_cq_init(struct dofi_cq *cq);
-int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
-/*
- * Like dofi_cq_open(), but of a @domain of @fabric, in place of progress->fabric, and delivers to
- * @ops in place of progress->ops.
- */
-int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_fabric *fabric,
+/* Opens a CQ of @domain of @fabric that delivers to @ops. Progress thread. */
+int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_fabric *fabric,
 		     struct fid_domain *domain, const struct dofi_progress_ops *ops);
 void dofi_cq_close(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
+
+/* Returns the errno for a work completion status of verbs; @err, the fabric's, for another. */
+int dofi_wc_errno(int status, int err);
 
 /*
  * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial
@@ -172,11 +223,7 @@ static inline void dofi_cq_check_entered(const struct dofi_cq *cq, const char *f
  * holds the lock. A thread that finds the lock held many times yields its processor.
  */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS_NOT(cq->lock);
-
-/*
- * Like dofi_cq_poll(), for a caller that loops: delivers the next completion alone where the mode
- * allows that.
- */
+/* Like dofi_cq_poll(), in a loop: delivers only the next completion where the mode allows that. */
 void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
@@ -205,8 +252,8 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 }
 
 /*
- * Like dofi_cq_wants_sweep(), for a thread that is about to sleep, and has stored that before: the
- * mode, or lead.taken. dofi_cq_want_sweep() stores sweeps_wanted and then loads these two. All four
+ * Like dofi_cq_wants_sweep(), for a thread that is about to sleep and has stored the mode or
+ * lead.taken before. dofi_cq_want_sweep() stores sweeps_wanted and then loads these two. All four
  * accesses are sequentially consistent.
  */
 static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
@@ -215,15 +262,12 @@ static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
 }
 
 /*
- * Reads a batch into cq->entry. Returns what fi_cq_read() does. Call with the lock held, within
- * dofi_cq_enter().
+ * Reads a batch into cq->entry: the completions that dofi_cq_next() left, then the fabric's.
+ * Returns what fi_cq_read() does. Call within dofi_cq_enter().
  */
 ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 
-/*
- * Keeps all but the first of @n completions for the next calls. Returns 1, or the error @n of the
- * read.
- */
+/* Keeps all but the first of @n completions for the next calls. Returns 1, or the error @n. */
 static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n) DOFI_NEEDS(cq->lock)
 {
 	dofi_mutex_assert_held(&cq->lock);
@@ -278,10 +322,7 @@ static inline void dofi_cq_leave(struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/*
- * Call with the lock held when more operations are in flight: the next read may find several
- * completions.
- */
+/* Call with the lock held while more operations are in flight: a read may find several. */
 static inline void dofi_cq_expect(struct dofi_cq *cq)
 {
 	cq->most = DOFI_CQ_BATCH;
@@ -299,10 +340,7 @@ static inline void dofi_cq_posted(struct dofi_cq *cq)
 	atomic_store_explicit(&cq->posted, true, memory_order_relaxed);
 }
 
-/*
- * Call after the program dequeued an event that another thread had read from the CQ. Any thread,
- * any lock.
- */
+/* Call after the program dequeued an event that another thread read. Any thread, any lock. */
 static inline void dofi_cq_taken(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->taken, true, memory_order_relaxed);
@@ -320,10 +358,7 @@ static inline void dofi_cq_delivered(struct dofi_cq *cq)
  */
 bool dofi_cq_drain(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
-/*
- * Sets programs_fid and programs_poll. Call with the lock held after a change of the mode, the
- * leader, the shards or fid.
- */
+/* Sets programs_fid and programs_poll: call after a change of mode, leader, shards or fid. */
 void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 
 /*
@@ -387,5 +422,52 @@ static inline void dofi_cq_remove_sweeper(struct dofi_cq *cq, struct dofi_sweepe
  */
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);
+
+/* The progress thread calls these three through cq->poller. */
+
+/*
+ * Serves the CQ if it is due: reads and arms it, or leaves it to the program until the next time.
+ */
+void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
+/* Returns when dofi_cq_serve() is due; DOFI_NEVER if only an event makes it due. */
+int64_t dofi_cq_due(const struct dofi_cq *cq);
+/*
+ * If the CQ is left to the program, checks whether the program still polls after the short time
+ * that a polling program takes between two polls, not after the pause.
+ */
+void dofi_cq_probe(struct dofi_cq *cq, int64_t now);
+
+/* Call when the CQ is opened, and before it is closed: the latter waits for the leader to leave. */
+void dofi_lead_open(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
+void dofi_lead_close(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
+/* Waits until the CQ has no leader. Call before the CQ's descriptor changes. */
+void dofi_lead_expel(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
+
+/* Lets a CQ without a descriptor have a leader, which peers wake by @word. Progress thread. */
+void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
+
+/*
+ * Makes the caller the leader and delivers what is there. Returns 0 if the CQ is empty: the next
+ * completion wakes the caller in dofi_lead_sleep(), and it has to call dofi_lead_end() in the end.
+ * Otherwise the caller is not the leader: -EAGAIN if there was something to read, or still is;
+ * -EBUSY if the CQ cannot be led now. No lock.
+ */
+int dofi_lead_begin(struct dofi_cq *cq);
+
+/*
+ * Sleeps like dofi_cond_wait(), but at most until @cq may have something to read, or the leader is
+ * deposed; on a word, at most dofi_longest_rest_ns.
+ */
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
+		    int64_t deadline) DOFI_NEEDS(*lock);
+
+/* The caller is no longer the leader, and has to poll for what arrived in between. No lock. */
+void dofi_lead_end(struct dofi_cq *cq);
+
+/*
+ * Wakes the leader, if there is one: its next dofi_lead_begin() fails if it may not go on. Any
+ * thread, any lock.
+ */
+void dofi_lead_depose(struct dofi_lead *lead);
 
 #endif

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reading a completion queue, and delivering what was read: by the program's threads, or for them.
+ * Reading a completion queue, and delivering the completions: by threads of the program that poll
+ * or sleep, or for them.
  */
 
 #include "fab/cq.h"
 
-#include "fab/wc.h"
+#include "base/clock.h"
+#include "base/nap.h"
 
-#include <rdma/fi_errno.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-/*
- * A thread that finds the lock held this many times yields its processor: a read takes less time.
- */
+/* A thread that finds the lock held this many times yields: a read takes less time. */
 #define REFUSALS 64
 
 /*
  * Returns whether each read has to take all. A read clears the signal that would wake a sleeping
  * thread for later completions: the progress thread when ARMED, or the leader. A thread that is
- * about to sleep sets what is tested here, and then drains the CQ with the lock held, after reads
- * that began before.
+ * about to sleep sets the mode or lead.taken, and then drains the CQ with the lock held, after
+ * reads that began before.
  */
 static bool read_takes_all(const struct dofi_cq *cq)
 {
@@ -39,50 +41,61 @@ void dofi_cq_route(struct dofi_cq *cq)
 	atomic_store(&cq->programs_poll, may_leave ? cq->ops->poll : NULL);
 }
 
-/*
- * Moves the completions that dofi_cq_next() left to the start of cq->entry. Returns how many they
- * are.
- */
-static unsigned take_left(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
-{
-	const unsigned left = cq->left;
-
-	memmove(cq->entry, cq->next, left * sizeof(*cq->entry));
-	cq->left = 0;
-	return left;
-}
-
-static ssize_t read_shards(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
-{
-	if (cq->left)
-		return take_left(cq);
-	return dofi_shards_read(cq->shards, cq->fabric, cq->entry, DOFI_CQ_BATCH);
-}
-
-/*
- * Returns the completions that dofi_cq_next() left, and more from the fabric. If there are any, an
- * error is returned by the next read.
- */
-static ssize_t read_one(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
-{
-	const ssize_t left = cq->left ? take_left(cq) : 0;
-	const ssize_t n = fi_cq_read(cq->fid, &cq->entry[left], DOFI_CQ_BATCH - left);
-
-	return left ? left + (n > 0 ? n : 0) : n;
-}
-
 ssize_t dofi_cq_read(struct dofi_cq *cq)
 {
+	const ssize_t left = cq->left;
+	ssize_t n;
+
 	dofi_mutex_assert_held(&cq->lock);
 	dofi_cq_assert_entered(cq);
 	if (!cq->fid)
 		return -FI_EAGAIN;
+	if (left) {
+		memmove(cq->entry, cq->next, left * sizeof(*cq->entry));
+		cq->left = 0;
+	}
 	if (cq->several)
-		return read_shards(cq);
-	return read_one(cq);
+		return left ? left :
+			      dofi_shards_read(cq->shards, cq->fabric, cq->entry, DOFI_CQ_BATCH);
+	n = fi_cq_read(cq->fid, &cq->entry[left], DOFI_CQ_BATCH - left);
+	/* the next read returns an error again */
+	return left ? left + (n > 0 ? n : 0) : n;
 }
 
-/* Delivers the next failed completion. Returns false if there is none. Call with the lock held. */
+static ssize_t read_batch(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
+{
+	ssize_t n;
+
+	dofi_cq_enter(cq);
+	n = dofi_cq_read(cq);
+	dofi_cq_exit(cq);
+	return n;
+}
+
+/* By enum ibv_wc_status of verbs, which is part of the kernel's ABI. */
+static const int wc_errors[] = {
+	[1] = EMSGSIZE,			/* LOC_LEN_ERR */
+	[2] = EBADFD,			/* LOC_QP_OP_ERR */
+	[3] = EBADFD,			/* LOC_EEC_OP_ERR */
+	[4] = EFAULT,			/* LOC_PROT_ERR */
+	[5] = FI_ECANCELED,		/* WR_FLUSH_ERR */
+	[7] = EBADMSG,			/* BAD_RESP_ERR */
+	[8] = EFAULT,			/* LOC_ACCESS_ERR */
+	[9] = EREMOTEIO,		/* REM_INV_REQ_ERR */
+	[10] = FI_EKEYREJECTED,		/* REM_ACCESS_ERR */
+	[11] = EREMOTEIO,		/* REM_OP_ERR */
+	[12] = FI_ETIMEDOUT,		/* RETRY_EXC_ERR */
+	[13] = FI_ETIMEDOUT,		/* RNR_RETRY_EXC_ERR */
+};
+
+int dofi_wc_errno(int status, int err)
+{
+	const size_t n = sizeof(wc_errors) / sizeof(wc_errors[0]);
+
+	return status > 0 && (size_t)status < n && wc_errors[status] ? wc_errors[status] : err;
+}
+
+/* Delivers the next failed completion. Returns false if there is none. */
 static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
 {
 	struct fi_cq_err_entry e = { 0 };
@@ -106,10 +119,10 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(cq
 }
 
 /*
- * Delivers @n completions, or a failed one. Returns how many, or DOFI_CQ_BATCH if more may follow a
- * failed one.
+ * Delivers @n completions, or handles the error @n of the read. Returns how many were delivered, or
+ * DOFI_CQ_BATCH if more may follow a failed completion.
  */
-static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
+static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
 {
 	ssize_t i;
 
@@ -117,39 +130,15 @@ static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) 
 		cq->completed(&cq->entry[i], 0, sink);
 	if (n == -FI_EAVAIL)
 		return read_error(cq, sink) ? DOFI_CQ_BATCH : 0;
+	if (n < 0 && n != -FI_EAGAIN)
+		dofi_progress_fail(cq->progress, n);
 	return n;
 }
 
-static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
-{
-	if (n < 0 && n != -FI_EAGAIN && n != -FI_EAVAIL)
-		dofi_progress_fail(cq->progress, n);
-	return hand_over(cq, n, sink);
-}
-
-/*
- * A read may leave completions behind: if the batch was full, or ended before a failed completion.
- */
-static bool left_behind(const struct dofi_cq *cq, ssize_t n)
-{
-	return n == DOFI_CQ_BATCH || (n > 0 && read_takes_all(cq));
-}
-
-static void sweepers_call(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
-{
-	struct dofi_sweeper *s, *next;
-
-	for (s = LIST_FIRST(&cq->sweepers); s; s = next) {
-		next = LIST_NEXT(s, link);
-		s->swept(s);
-	}
-}
-
-/*
- * Call with the lock held. A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep.
- */
+/* A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep. */
 static void sweep(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
+	struct dofi_sweeper *s, *next;
 	unsigned wanted;
 
 	if (!dofi_cq_wants_sweep(cq) || !cq->fid)
@@ -157,7 +146,10 @@ static void sweep(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 	wanted = atomic_load(&cq->sweeps_wanted);
 	if (cq->ops->swept)
 		cq->ops->swept(cq);
-	sweepers_call(cq);
+	for (s = LIST_FIRST(&cq->sweepers); s; s = next) {
+		next = LIST_NEXT(s, link);
+		s->swept(s);
+	}
 	atomic_store(&cq->sweeps_done, wanted);
 }
 
@@ -174,16 +166,6 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 		dofi_progress_wake(cq->progress);
 	/* a leader sleeps without a deadline and cannot sweep once per tick */
 	dofi_lead_depose(&cq->lead);
-}
-
-static ssize_t read_batch(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
-{
-	ssize_t n;
-
-	dofi_cq_enter(cq);
-	n = dofi_cq_read(cq);
-	dofi_cq_exit(cq);
-	return n;
 }
 
 #define MOST_BATCHES 4096
@@ -207,8 +189,15 @@ void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 	unsigned batches = 0;
 
 	dofi_mutex_assert_held(&cq->lock);
-	while (left_behind(cq, deal_with(cq, n, sink)) && may_go_on(cq, &batches))
+	for (;;) {
+		n = deal_with(cq, n, sink);
+		/* a shorter batch may have ended before a failed completion */
+		if (n != DOFI_CQ_BATCH && (n < 1 || !read_takes_all(cq)))
+			break;
+		if (!may_go_on(cq, &batches))
+			break;
 		n = read_batch(cq);
+	}
 	sweep(cq);
 	dofi_cq_leave(cq);
 }
@@ -283,28 +272,167 @@ void dofi_cq_sleep_end(struct dofi_cq *cq)
 	atomic_fetch_sub(&cq->sleepers, 1);
 }
 
-static bool shards_can_sleep(struct dofi_cq *cq)
-{
-	bool rest;
-
-	dofi_mutex_lock(&cq->lock);
-	rest = dofi_shards_rest(cq->shards, cq->fabric);
-	dofi_mutex_unlock(&cq->lock);
-	return rest;
-}
-
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 {
 	struct fid *fid = &fid_cq->fid;
-	int ret;
+	bool can;
 
 	/* without a descriptor the progress thread reads the CQ once more before it sleeps */
 	if (cq->fd < 0)
 		return true;
-	if (cq->several)
-		return shards_can_sleep(cq);
+	if (cq->several) {
+		dofi_mutex_lock(&cq->lock);
+		can = dofi_shards_rest(cq->shards, cq->fabric);
+		dofi_mutex_unlock(&cq->lock);
+		return can;
+	}
 	dofi_cq_enter(cq);
-	ret = fi_trywait(cq->fabric, &fid, 1);
+	can = fi_trywait(cq->fabric, &fid, 1) == FI_SUCCESS;
 	dofi_cq_exit(cq);
-	return ret == FI_SUCCESS;
+	return can;
+}
+
+/* The leader */
+
+void dofi_lead_open(struct dofi_cq *cq)
+{
+	struct dofi_lead *lead = &cq->lead;
+
+	dofi_mutex_assert_held(&cq->lock);
+	lead->wakeup_fd = lead->signals = -1;
+	atomic_store(&lead->word, NULL);
+	atomic_store(&lead->taken, false);
+	dofi_cond_init(&lead->left);
+	/*
+	 * without descriptors, or if fd does not report failures, the progress thread serves the CQ
+	 */
+	if (cq->fd >= 0 && !cq->silent_errors) {
+		lead->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		lead->signals = lead->wakeup_fd < 0 ? -1 : dofi_nap_open();
+	}
+	lead->able = lead->signals >= 0;
+}
+
+void dofi_lead_expel(struct dofi_cq *cq)
+{
+	struct dofi_lead *lead = &cq->lead;
+	const bool able = lead->able;
+
+	dofi_mutex_assert_held(&cq->lock);
+	lead->able = false;		/* the leader cannot lead again before this thread runs */
+	while (atomic_load(&lead->taken)) {
+		dofi_lead_depose(lead);
+		dofi_cond_wait(&lead->left, &cq->lock, DOFI_NEVER);
+	}
+	lead->able = able;
+}
+
+void dofi_lead_close(struct dofi_cq *cq)
+{
+	struct dofi_lead *lead = &cq->lead;
+
+	dofi_mutex_assert_held(&cq->lock);
+	dofi_lead_expel(cq);
+	lead->able = false;
+	if (lead->wakeup_fd >= 0)
+		close(lead->wakeup_fd);
+	if (lead->signals >= 0)
+		close(lead->signals);
+	lead->wakeup_fd = lead->signals = -1;
+	atomic_store(&lead->word, NULL);
+}
+
+void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word)
+{
+	dofi_mutex_lock(&cq->lock);
+	if (cq->fd < 0) {
+		atomic_store(&cq->lead.word, word);
+		cq->lead.able = word != NULL;
+	}
+	dofi_mutex_unlock(&cq->lock);
+}
+
+int dofi_lead_begin(struct dofi_cq *cq)
+{
+	struct dofi_lead *lead = &cq->lead;
+	const struct dofi_lead_word *word;
+	struct fid_cq *fid = NULL;
+	int err = -EAGAIN;
+	bool read;
+
+	if (!dofi_lead_is_able(lead))
+		return -EBUSY;
+	dofi_mutex_lock(&cq->lock);
+	if (lead->able && !lead->taken && !atomic_load(&cq->sleepers)) {
+		fid = cq->fid;
+		atomic_store(&lead->taken, fid != NULL);
+		atomic_store_explicit(&cq->led, true, memory_order_relaxed);
+		dofi_cq_route(cq);
+	}
+	/* fi_trywait() that reads replaces a read */
+	read = cq->fd < 0 || cq->several || cq->left || !cq->trywait_reads ||
+	       dofi_cq_wants_sweep(cq);
+	dofi_mutex_unlock(&cq->lock);
+	if (!fid)
+		return -EBUSY;
+	word = atomic_load(&lead->word);
+	if (word)
+		dofi_lead_word_ask(word);
+	if (read && dofi_cq_drain(cq))
+		goto end;
+	if (dofi_cq_wants_sweep_now(cq)) {
+		err = -EBUSY;
+		goto end;
+	}
+	if (dofi_cq_can_sleep(cq, fid))
+		return 0;
+	dofi_cq_drain(cq);
+end:
+	dofi_lead_end(cq);
+	return err;
+}
+
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
+		    int64_t deadline)
+{
+	const struct dofi_lead *lead = &cq->lead;
+	const struct dofi_lead_word *w = atomic_load(&lead->word);
+	uint32_t value;
+	int64_t most;
+	int err;
+
+	dofi_mutex_assert_held(lock);
+	if (cq->fd >= 0)
+		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd,
+					 lead->signals);
+	value = w ? atomic_load(w->word) : 0;
+	most = dofi_now() + dofi_longest_rest_ns;
+	if (!w || !(value & w->bit))
+		return 0;
+	err = dofi_cond_wait_word(cond, lock, most < deadline ? most : deadline, w->word, value);
+	return err == -ETIMEDOUT && most < deadline ? 0 : err;
+}
+
+void dofi_lead_end(struct dofi_cq *cq)
+{
+	dofi_mutex_lock(&cq->lock);
+	atomic_store(&cq->lead.taken, false);
+	dofi_cq_route(cq);
+	dofi_cond_broadcast(&cq->lead.left);
+	dofi_mutex_unlock(&cq->lock);
+}
+
+void dofi_lead_depose(struct dofi_lead *lead)
+{
+	const struct dofi_lead_word *w;
+
+	if (!atomic_load(&lead->taken))
+		return;
+	w = atomic_load(&lead->word);
+	if (w) {
+		atomic_fetch_and(w->word, ~w->bit);
+		dofi_word_wake(w->word);
+	} else if (lead->wakeup_fd >= 0) {
+		dofi_nap_end(lead->wakeup_fd);
+	}
 }

@@ -50,7 +50,7 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->cq.silent_errors = choice->quirk && choice->quirk->silent_errors;
 	domain->cq.by_clock = choice->rdm && choice->quirk && choice->quirk->by_clock;
 	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
-	ret = dofi_cq_open_for(&domain->cq, progress, fabric, domain->fid, ops);
+	ret = dofi_cq_open(&domain->cq, progress, fabric, domain->fid, ops);
 	if (ret)
 		fi_close(&domain->fid->fid);
 	else
@@ -99,7 +99,7 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 	cq->serial = domain->cq.serial;
 	cq->fixed = true;
 	cq->unreserved = FURTHER_CQ;
-	if (dofi_cq_open_for(cq, domain->cq.progress, domain->cq.fabric, domain->fid,
+	if (dofi_cq_open(cq, domain->cq.progress, domain->cq.fabric, domain->fid,
 			     domain->cq.ops))
 		return NULL;
 	domain->n_more++;

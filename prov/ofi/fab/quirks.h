@@ -57,7 +57,8 @@ struct dofi_quirk {
 	bool operand_is_address; /* takes the pointer to an atomic's operand for the operand */
 	/* messages hold fi_rma_iov as the processor lays it out: RDMA needs a 64-bit size_t */
 	bool rdma_of_64_bits;
-	bool wc_errors;		/* prov_errno of a failed completion is a verbs status: fab/wc.h */
+	/* prov_errno of a failed completion is a verbs status: dofi_wc_errno() */
+	bool wc_errors;
 	const char *reason;	/* for the log and for readers: what was seen, in which version */
 
 	bool datagrams;		/* the row is of endpoints of type FI_EP_DGRAM, not of others */

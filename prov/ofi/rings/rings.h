@@ -12,7 +12,6 @@
 
 #include "fab/cq.h"
 #include "fab/info.h"
-#include "fab/lead.h"
 #include "rings/link.h"
 
 #include <rdma/fi_endpoint.h>

@@ -8,7 +8,6 @@
 
 #include "base/env.h"
 #include "fab/cq.h"
-#include "fab/cq_serve.h"
 #include "fab/fake.h"
 
 #include <criterion/criterion.h>
@@ -71,7 +70,7 @@ static inline void init(void)
 	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&cq);
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 }
 
 static inline void complete(unsigned n)

@@ -89,7 +89,7 @@ static void init_serial(void)
 	init();
 	dofi_cq_close(&cq);
 	cq.serial = true;
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	fake.guard = &cq.access;
 }
 

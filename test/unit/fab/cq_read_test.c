@@ -4,7 +4,10 @@
 #include "fab/cq_one.h"
 
 #include "base/clock.h"
+#include "fab/cq.h"
 
+#include <criterion/criterion.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -181,7 +184,7 @@ Test(cq_read, what_was_left_ends_with_the_queue)
 	dofi_cq_close(&cq);
 	poll_once();
 	dofi_cq_poll_next(&cq);
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	dofi_cq_drain(&cq);
 	cr_expect_eq(delivered, before);
 }
@@ -279,7 +282,7 @@ Test(cq_read, errors_are_positive_whatever_the_fabric_says)
 	cr_expect_eq(last_err, FI_ETRUNC);
 }
 
-/* The fabric reports one error code for all of them: see wc.h. */
+/* The fabric reports one error code for all of them: see dofi_wc_errno(). */
 Test(cq_read, the_status_of_verbs_is_delivered)
 {
 	fake.completion[0] = (struct fake_completion){
@@ -560,7 +563,7 @@ Test(cq_read, what_is_closed_is_not_swept)
 	poll_once();
 	dofi_cq_drain(&cq);
 	cr_expect_eq(sweeps, 0);
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	serve();
 	cr_expect_eq(sweeps, 0);
 }
@@ -652,4 +655,25 @@ Test(cq_read_shards, a_kick_reads_the_shard_whatever_its_descriptor_reports)
 	cr_expect_eq(delivered, 0);
 	dofi_cq_kick(&cq, &cq.first);
 	cr_expect_eq(delivered, 1);
+}
+
+/* Which errno a work completion status of verbs stands for. */
+
+Test(wc, what_verbs_say_is_taken_apart)
+{
+	cr_expect_eq(dofi_wc_errno(1, EIO), EMSGSIZE);
+	cr_expect_eq(dofi_wc_errno(4, EIO), EFAULT);
+	cr_expect_eq(dofi_wc_errno(5, EIO), ECANCELED);
+	cr_expect_eq(dofi_wc_errno(9, EIO), EREMOTEIO);
+	cr_expect_eq(dofi_wc_errno(10, EIO), EKEYREJECTED);
+	cr_expect_eq(dofi_wc_errno(13, EIO), ETIMEDOUT);
+}
+
+Test(wc, what_says_nothing_leaves_the_fabrics_error)
+{
+	cr_expect_eq(dofi_wc_errno(0, EIO), EIO);
+	cr_expect_eq(dofi_wc_errno(6, EIO), EIO);
+	cr_expect_eq(dofi_wc_errno(14, EIO), EIO);
+	cr_expect_eq(dofi_wc_errno(-1, EIO), EIO);
+	cr_expect_eq(dofi_wc_errno(1 << 30, EIO), EIO);
 }

@@ -578,7 +578,7 @@ static void open_without_fd(void)
 {
 	dofi_cq_close(&cq);
 	fake.fault.no_cq_fd = true;
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	cr_expect_eq(cq.fd, -1);
 }
 

@@ -26,7 +26,7 @@ Test(cq, a_poll_after_the_close_is_harmless)
 Test(cq, can_be_opened_again)
 {
 	dofi_cq_close(&cq);
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	complete(2);
 	serve();
 	cr_expect_eq(delivered, 2);
@@ -45,7 +45,7 @@ static void refuses_to_open(int expected)
 	dofi_cq_close(&cq);
 	fake.open = 0;
 	if (expected)
-		cr_expect_eq(dofi_cq_open(&cq, &progress, &fake.domain), expected);
+		cr_expect_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), expected);
 	cr_expect_eq(fake.open, 0);
 	cr_expect(TAILQ_EMPTY(&progress.pollers));
 	cr_expect(!cq.fid);
@@ -150,7 +150,7 @@ Test(cq_shards, closing_closes_all_and_it_opens_as_one)
 	dofi_cq_close(&cq);
 	cr_expect_eq(fake.open, 0);
 	poll_once();
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	cr_expect(!cq.several);
 	cr_expect_eq(cq.fd, fake.cq_fd);
 	complete(1);

@@ -5,7 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "fab/cq_serve.h"
+#include "fab/cq.h"
 #include "fab/fake.h"
 #include "fab/quirks.h"
 #include "fab/topo.h"

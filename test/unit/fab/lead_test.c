@@ -4,11 +4,10 @@
  * passes the time.
  */
 
-#include "fab/lead.h"
+#include "fab/cq.h"
 
 #include "base/clock.h"
 #include "base/env.h"
-#include "fab/cq_serve.h"
 #include "fab/fake.h"
 #include "thread.h"
 
@@ -77,7 +76,7 @@ static void init(void)
 	STAILQ_INIT(&progress.work);
 	dofi_cond_init(&cond);
 	dofi_cq_init(&cq);
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	dofi_cq_serve(&cq, now);
 	cr_assert_eq(cq.mode, DOFI_CQ_ARMED);
 	cq.served = 0;			/* as after the first wakeups */
@@ -88,7 +87,7 @@ TestSuite(lead, .init = init, .timeout = 30);
 static void reopen(void)
 {
 	dofi_cq_close(&cq);
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 }
 
 static void complete(unsigned n)
@@ -273,7 +272,7 @@ Test(lead, not_without_descriptors)
 	none = limit;
 	none.rlim_cur = cq.lead.wakeup_fd = 0;
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
 	complete(1);
 	dofi_cq_poll(&cq, NULL);
@@ -541,7 +540,7 @@ static void make_shared(void)
 {
 	fake.fault.no_cq_fd = true;
 	dofi_cq_close(&cq);
-	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	dofi_cq_serve(&cq, now);
 }
 

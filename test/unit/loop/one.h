@@ -176,7 +176,7 @@ static inline void hold_thread(void)
 
 static inline void cq_open_call(void *arg)
 {
-	*(int *)arg = dofi_cq_open(&cq, &progress, &fake.domain);
+	*(int *)arg = dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops);
 }
 
 static inline void cq_close_call(void *arg)

@@ -55,7 +55,7 @@ static const struct dofi_progress_ops rdm_ops = {
 static void open_cq(void *arg)
 {
 	dofi_cq_init(arg);
-	cr_assert_eq(dofi_cq_open(arg, &progress, &fake.domain), 0);
+	cr_assert_eq(dofi_cq_open(arg, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 }
 
 static void close_cqs(void *arg)
