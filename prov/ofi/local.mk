@@ -32,26 +32,19 @@ dofi_core_sources = \
 	prov/ofi/loop/counter_server.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/cq_read.c \
-	prov/ofi/fab/datagram.c \
 	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
 	prov/ofi/fab/endpoint.c \
 	prov/ofi/fab/grant.c \
 	prov/ofi/fab/grant_book.c \
 	prov/ofi/fab/info.c \
-	prov/ofi/fab/named.c \
 	prov/ofi/fab/offers.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/query.c \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/reach.c \
 	prov/ofi/fab/reason.c \
-	prov/ofi/fab/resolve.c \
 	prov/ofi/fab/shards.c \
-	prov/ofi/fab/signals.c \
-	prov/ofi/fab/start.c \
-	prov/ofi/fab/version.c \
-	prov/ofi/fab/writer.c \
 	prov/ofi/sock/halfopen.c \
 	prov/ofi/sock/linger.c \
 	prov/ofi/sock/watch.c \
@@ -218,7 +211,6 @@ noinst_HEADERS += \
 	prov/ofi/loop/source.h \
 	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \
-	prov/ofi/fab/datagram.h \
 	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/endpoint.h \
@@ -230,9 +222,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/reach.h \
 	prov/ofi/fab/shards.h \
-	prov/ofi/fab/signals.h \
 	prov/ofi/fab/topo.h \
-	prov/ofi/fab/writer.h \
 	prov/ofi/sock/halfopen.h \
 	prov/ofi/sock/linger.h \
 	prov/ofi/sock/watch.h \

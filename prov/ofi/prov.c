@@ -8,6 +8,7 @@
 #include "base/std_fds.h"
 #include "check/check.h"
 #include "ext.h"
+#include "fab/device.h"
 #include "fab/params.h"
 #include "obj/caps.h"
 #include "obj/counters.h"

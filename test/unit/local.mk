@@ -102,19 +102,14 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
 	test/unit/fab/mark_model_test.c \
-	test/unit/fab/named_test.c \
 	test/unit/fab/offer.h \
 	test/unit/fab/params_test.c \
 	test/unit/fab/query_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/reach_test.c \
-	test/unit/fab/resolve_test.c \
 	test/unit/fab/shards_test.c \
 	test/unit/fab/signals_test.c \
-	test/unit/fab/start_test.c \
 	test/unit/fab/tree.h \
-	test/unit/fab/version_test.c \
-	test/unit/fab/writer_test.c \
 	test/unit/sock/halfopen_test.c \
 	test/unit/sock/linger_test.c \
 	test/unit/sock/watch_test.c \

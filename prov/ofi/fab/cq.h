@@ -40,8 +40,7 @@
 struct dofi_lead_word {
 	_Atomic uint32_t *word;
 	uint32_t bit;
-	/* set before the last read, which then covers all sources; or NULL */
-	_Atomic bool *search;
+	_Atomic bool *search; /* set before the last read, which then covers all sources; or NULL */
 };
 
 /* A full barrier, as in the peer: the peer sees the bit, or the next read finds its message. */
@@ -58,8 +57,7 @@ static inline void dofi_lead_word_ask(const struct dofi_lead_word *w)
 struct dofi_lead {
 	_Atomic bool taken;		/* the CQ has a leader; written with the CQ lock */
 	_Atomic bool able;		/* the CQ can have a leader; written with the CQ lock */
-	/* CQs with a descriptor: an eventfd that wakes the leader; or -1 */
-	int wakeup_fd;
+	int wakeup_fd;		/* CQs with a descriptor: an eventfd that wakes the leader; or -1 */
 	int signals;			/* CQs with a descriptor: from dofi_nap_open(); or -1 */
 	/* CQs without a descriptor: how peers wake the leader; or NULL */
 	_Atomic(const struct dofi_lead_word *) word;
@@ -118,8 +116,7 @@ struct dofi_cq {
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */
 	/* the first entry that dofi_cq_next() has not returned */
 	const struct fi_cq_data_entry *next;
-	/* entries from next on; 0 when the CQ is ARMED and drained */
-	unsigned left;
+	unsigned left;		/* entries from next on; 0 when the CQ is ARMED and drained */
 	unsigned most;			/* how many completions dofi_cq_next() reads at once */
 	unsigned polls;			/* reads by threads of the program; wraps around */
 
@@ -130,8 +127,7 @@ struct dofi_cq {
 	bool several;			/* the CQ has more than one shard; written with the lock */
 	struct fid_fabric *fabric;	/* of domain; another provider fails in fi_trywait() */
 	struct fid_domain *domain;
-	/* a read of fid checks each of its endpoints: shards pay off */
-	bool reads_each;
+	bool reads_each;	/* a read of fid checks each of its endpoints: shards pay off */
 	bool wc_errors;			/* prov_errno of a failed completion is a verbs status */
 	bool offloaded;			/* hardware moves data while no thread reads the CQ */
 	bool trywait_reads;		/* fi_trywait() moves what has arrived, as a read does */
@@ -168,12 +164,10 @@ struct dofi_cq {
 
 	/* progress thread only */
 	long pause_us;			/* between the last check and the next one */
-	/* checks that found posts alone, less those that found polls */
-	int silent;
+	int silent;		/* checks that found posts alone, less those that found polls */
 	int64_t checked_at;		/* the time of the last check */
 	unsigned polls_checked;		/* polls at the last check */
-	/* the number of next wakeups that keep the CQ from the program */
-	int served;
+	int served;		/* the number of next wakeups that keep the CQ from the program */
 	bool watched;			/* fd is in the epoll set */
 	int64_t due_at;			/* ARMED: when the CQ was armed; otherwise its next check */
 };

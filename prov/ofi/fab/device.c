@@ -1,28 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The RDMA device of a fabric: its name, its port, and the state of that. */
+/*
+ * The RDMA device of a fabric, by the kernel's files: its name and its port. And the device or
+ * network interface that ia_params name in OFED's form.
+ */
 
 #include "fab/device.h"
 
+#include "base/log.h"
+#include "base/names.h"
+#include "fab/offers.h"
+#include "fab/params.h"
+#include "fab/reach.h"
+
 #include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
 #include <limits.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Devices have one or two ports; their tables of GIDs have up to 256 rows. */
 #define MOST_PORTS 8
 #define MOST_GIDS 256
 
 /* Reads the first line of an attribute of @device. */
-static bool attribute_read(const char *sysfs, const struct dofi_device *device,
+static bool attribute_read(const char *sysfs, const char *device,
 			   const char *attribute, char *text, size_t size)
 {
 	char path[PATH_MAX], line[64];
 	bool found;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s/%s", sysfs, device->name, attribute);
+	snprintf(path, sizeof(path), "%s/%s/%s", sysfs, device, attribute);
 	f = fopen(path, "re");
 	if (!f)
 		return false;
@@ -34,18 +50,18 @@ static bool attribute_read(const char *sysfs, const struct dofi_device *device,
 }
 
 /* A port of an IPv4 network has a GID that contains the address. */
-static struct in6_addr gid_of(const struct sockaddr_storage *address)
+static struct in6_addr gid_of(const struct sockaddr *address)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
 	struct in6_addr gid = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
 
-	if (address->ss_family == AF_INET6)
+	if (address->sa_family == AF_INET6)
 		return ((const struct sockaddr_in6 *)address)->sin6_addr;
 	memcpy(&gid.s6_addr[12], &in->sin_addr, sizeof(in->sin_addr));
 	return gid;
 }
 
-static bool gid_read(const char *sysfs, const struct dofi_device *device, unsigned port,
+static bool gid_read(const char *sysfs, const char *device, unsigned port,
 		     unsigned index, struct in6_addr *gid)
 {
 	char attribute[48], text[INET6_ADDRSTRLEN];
@@ -55,7 +71,7 @@ static bool gid_read(const char *sysfs, const struct dofi_device *device, unsign
 	       inet_pton(AF_INET6, text, gid) == 1;
 }
 
-static bool port_has(const char *sysfs, const struct dofi_device *device, unsigned port,
+static bool port_has(const char *sysfs, const char *device, unsigned port,
 		     const struct in6_addr *wanted)
 {
 	struct in6_addr gid;
@@ -68,7 +84,7 @@ static bool port_has(const char *sysfs, const struct dofi_device *device, unsign
 }
 
 /* On InfiniBand GIDs are no IP addresses: falls back to the first GID of the first port. */
-static unsigned port_find(const char *sysfs, const struct dofi_device *device, struct in6_addr *gid)
+static unsigned port_find(const char *sysfs, const char *device, struct in6_addr *gid)
 {
 	unsigned port;
 
@@ -78,25 +94,13 @@ static unsigned port_find(const char *sysfs, const struct dofi_device *device, s
 	return gid_read(sysfs, device, 1, 0, gid) ? 1 : 0;
 }
 
-/* The kernel's text is "4: ACTIVE". */
-static void state_find(const char *sysfs, struct dofi_device *device)
-{
-	char attribute[32], text[32];
-	const char *word;
-
-	snprintf(attribute, sizeof(attribute), "ports/%s/state", device->port);
-	if (!attribute_read(sysfs, device, attribute, text, sizeof(text)))
-		return;
-	word = strchr(text, ' ');
-	if (word)
-		snprintf(device->state, sizeof(device->state), "PORT_%.10s", word + 1);
-}
-
 void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage *address,
 		      const char *sysfs, struct dofi_device *device)
 {
 	const struct fid_nic *nic = info->nic;
-	struct in6_addr gid = gid_of(address);
+	struct in6_addr gid = gid_of((const struct sockaddr *)address);
+	char attribute[32], text[32];
+	const char *word;
 	unsigned port;
 
 	memset(device, 0, sizeof(*device));
@@ -105,21 +109,248 @@ void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage 
 	snprintf(device->name, sizeof(device->name), "%s", nic->device_attr->name);
 	if (nic->link_attr && nic->link_attr->mtu)
 		snprintf(device->mtu, sizeof(device->mtu), "%zu", nic->link_attr->mtu);
-	attribute_read(sysfs, device, "node_guid", device->guid, sizeof(device->guid));
-	port = port_find(sysfs, device, &gid);
+	attribute_read(sysfs, device->name, "node_guid", device->guid, sizeof(device->guid));
+	port = port_find(sysfs, device->name, &gid);
 	if (!port)
 		return;
 	snprintf(device->port, sizeof(device->port), "%u", port);
 	inet_ntop(AF_INET6, &gid, device->gid, sizeof(device->gid));
-	state_find(sysfs, device);
+	/* the kernel's text is "4: ACTIVE" */
+	snprintf(attribute, sizeof(attribute), "ports/%u/state", port);
+	if (!attribute_read(sysfs, device->name, attribute, text, sizeof(text)))
+		return;
+	word = strchr(text, ' ');
+	if (word)
+		snprintf(device->state, sizeof(device->state), "PORT_%.10s", word + 1);
 }
 
-bool dofi_device_port_has(const char *sysfs, const char *name, unsigned port,
-			  const struct sockaddr_storage *address)
-{
-	const struct in6_addr gid = gid_of(address);
-	struct dofi_device device;
+/* A name and port in OFED's form */
 
-	snprintf(device.name, sizeof(device.name), "%s", name);
-	return port_has(sysfs, &device, port, &gid);
+struct search {
+	const struct dofi_params *params;
+	const char *sysfs;
+};
+
+static bool exists(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static bool exists(const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	return !access(path, F_OK);
+}
+
+static bool is_device(const struct search *s)
+{
+	return exists("%s/infiniband/%s", s->sysfs, s->params->name);
+}
+
+static socklen_t address_size(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+/* Returns the port, which the kernel counts from 0 in the file dev_port; 0 if there is no file. */
+static unsigned interface_port(const struct search *s, const char *interface)
+{
+	char path[PATH_MAX];
+	unsigned port = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/net/%s/dev_port", s->sysfs, interface);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	port = fscanf(f, "%u", &port) == 1 ? port + 1 : 0;
+	fclose(f);
+	return port;
+}
+
+/*
+ * On Ethernet the address is a GID of the port. On InfiniBand it is not, but the interface belongs
+ * to the device.
+ */
+static bool is_at_port(const struct search *s, const struct ifaddrs *a, unsigned port)
+{
+	const struct in6_addr gid = gid_of(a->ifa_addr);
+	const char *name = s->params->name;
+	char devices[PATH_MAX];
+
+	snprintf(devices, sizeof(devices), "%s/infiniband", s->sysfs);
+	if (port_has(devices, name, port, &gid))
+		return true;
+	return exists("%s/net/%s/device/infiniband/%s", s->sysfs, a->ifa_name, name) &&
+	       interface_port(s, a->ifa_name) == port;
+}
+
+static bool device_has(const struct search *s, const struct ifaddrs *a)
+{
+	unsigned port;
+
+	if (s->params->port)
+		return is_at_port(s, a, s->params->port);
+	for (port = 1; port <= MOST_PORTS; port++)
+		if (is_at_port(s, a, port))
+			return true;
+	return false;
+}
+
+static bool interface_has(const struct search *s, const struct ifaddrs *a)
+{
+	return !strcmp(a->ifa_name, s->params->name);
+}
+
+static bool is_family(const struct ifaddrs *a, sa_family_t family)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)a->ifa_addr;
+
+	if (!a->ifa_addr || a->ifa_addr->sa_family != family)
+		return false;
+	return family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
+}
+
+/* Writes the first address that satisfies @has, IPv4 before IPv6. Returns whether there is one. */
+static bool address_find(const struct search *s,
+			 bool (*has)(const struct search *, const struct ifaddrs *), char *text,
+			 size_t size)
+{
+	static const sa_family_t families[] = { AF_INET, AF_INET6 };
+	struct ifaddrs *list, *a;
+	bool found = false;
+	size_t i;
+
+	if (getifaddrs(&list))
+		return false;
+	for (i = 0; i < sizeof(families) / sizeof(families[0]) && !found; i++)
+		for (a = list; a && !found; a = a->ifa_next)
+			found = is_family(a, families[i]) && has(s, a) &&
+				!getnameinfo(a->ifa_addr, address_size(a->ifa_addr), text, size,
+					     NULL, 0, NI_NUMERICHOST);
+	freeifaddrs(list);
+	return found;
+}
+
+static int device_find(const struct search *s, struct dofi_params *p, char *why, size_t why_size)
+{
+	char names[64] = "", path[PATH_MAX];
+	struct dirent *d;
+	DIR *dir;
+
+	if (!is_device(s)) {
+		snprintf(path, sizeof(path), "%s/infiniband", s->sysfs);
+		dir = opendir(path);
+		while (dir && (d = readdir(dir)))
+			if (d->d_name[0] != '.')
+				dofi_names_add(names, sizeof(names), d->d_name);
+		if (dir)
+			closedir(dir);
+		snprintf(why, why_size, "this machine has no RDMA device \"%s\" (present: %s)",
+			 p->name, names[0] ? names : "none");
+		return -ENODATA;
+	}
+	if (p->port && !exists("%s/infiniband/%s/ports/%u", s->sysfs, p->name, p->port)) {
+		snprintf(why, why_size, "RDMA device \"%s\" has no port %u", p->name, p->port);
+		return -ENODATA;
+	}
+	if (!address_find(s, device_has, p->address, sizeof(p->address))) {
+		snprintf(why, why_size, "no network interface of RDMA device \"%s\"%s has an "
+			 "address", p->name, p->port ? " at this port" : "");
+		return -ENODATA;
+	}
+	strcpy(p->provider, "verbs");
+	memcpy(p->domain, p->name, sizeof(p->domain));
+	return 0;
+}
+
+static bool address_write(const struct addrinfo *a, char *text, size_t size)
+{
+	return !getnameinfo(a->ai_addr, a->ai_addrlen, text, size, NULL, 0, NI_NUMERICHOST);
+}
+
+static bool numeric_take(struct dofi_params *p)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *a;
+	bool found;
+
+	if (getaddrinfo(p->name, NULL, &hints, &a))
+		return false;
+	found = address_write(a, p->address, sizeof(p->address));
+	freeaddrinfo(a);
+	return found;
+}
+
+/*
+ * Sets the address of @p to the first one in @list that this host has and others can reach, or for
+ * localhost to the first one. A host's own name often has the address 127.0.1.1 alone: then the
+ * address is chosen as without a name. Returns false if @list has no address of this host.
+ */
+static bool own_address_take(struct dofi_params *p, const struct addrinfo *list)
+{
+	char text[sizeof(p->address)], loopback[sizeof(p->address)] = "";
+
+	for (; list; list = list->ai_next) {
+		if (!address_write(list, text, sizeof(text)) || !dofi_address_is_local(text))
+			continue;
+		if (!dofi_reach_is_loopback(list->ai_addr) ||
+		    !strncmp(p->name, "localhost", strlen("localhost"))) {
+			strcpy(p->address, text);
+			return true;
+		}
+		strcpy(loopback, text);
+	}
+	if (loopback[0])
+		dofi_log(DOFI_WARN, DOFI_FAB, "the address of \"%s\" is %s, which other hosts "
+			 "cannot reach: another address of this host is taken", p->name, loopback);
+	return loopback[0];
+}
+
+/* A resolver waits 5 s or more for a server that is down. */
+#define RESOLVE_NS (3 * INT64_C(1000000000))
+
+static int interface_find(const struct search *s, struct dofi_params *p, char *why, size_t why_size)
+{
+	struct addrinfo *list;
+	int ret;
+
+	if (address_find(s, interface_has, p->address, sizeof(p->address)))
+		return 0;
+	if (is_device(s))
+		return device_find(s, p, why, why_size);
+	if (exists("%s/net/%s", s->sysfs, p->name)) {
+		snprintf(why, why_size, "network interface \"%s\" has no address", p->name);
+		return -ENODATA;
+	}
+	if (numeric_take(p))
+		return 0;
+	/* the name of this host, or of one of its addresses, as OFED's provider takes it */
+	ret = dofi_resolve(p->name, RESOLVE_NS, &list);
+	if (ret == -ENOENT) {
+		snprintf(why, why_size, "this machine has no network interface \"%s\", and no host "
+			 "has that name", p->name);
+		return -ENODATA;
+	}
+	if (ret) {
+		snprintf(why, why_size, "looking up the address of \"%s\": %s", p->name,
+			 strerror(-ret));
+		return -ENODATA;
+	}
+	ret = own_address_take(p, list) ? 0 : -ENODATA;
+	freeaddrinfo(list);
+	if (ret)
+		snprintf(why, why_size, "\"%s\" is the name of another host", p->name);
+	return ret;
+}
+
+int dofi_named_find(struct dofi_params *params, const char *sysfs, char *why, size_t why_size)
+{
+	const struct search s = { params, sysfs };
+
+	if (!params->name[0])
+		return 0;
+	return params->port ? device_find(&s, params, why, why_size) :
+			      interface_find(&s, params, why, why_size);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The RDMA device of a fabric: its name, its port, and the state of that. */
+/* The RDMA device of a fabric: its name, its port, and the port's state. */
 #ifndef DOFI_FAB_DEVICE_H
 #define DOFI_FAB_DEVICE_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
+struct dofi_params;
 struct fi_info;
 
-/* As text, in the format of OFED's provider; unknown members are empty. */
+/* As text, in the format of OFED's provider. Unknown members are empty, on software all. */
 struct dofi_device {
-	char name[64];			/* empty for software, as are all others */
+	char name[64];
 	char port[12];			/* decimal, of 32 bits */
 	char state[16];			/* of the port: PORT_ACTIVE, ... */
 	char mtu[24];			/* of the path, in bytes */
@@ -22,14 +23,20 @@ struct dofi_device {
 #define DOFI_DEVICE_SYSFS "/sys/class/infiniband"
 
 /*
- * Finds the device of @info, and the port of it that has @address. The name and the MTU are from
+ * Finds the device of @info, and its port that has @address. The name and the MTU are from
  * libfabric, the rest from the files in @sysfs.
  */
 void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage *address,
 		      const char *sysfs, struct dofi_device *device);
 
-/* Whether @address is a GID of the port @port of the device @name, by the files in @sysfs. */
-bool dofi_device_port_has(const char *sysfs, const char *name, unsigned port,
-			  const struct sockaddr_storage *address);
+/* Where the kernel lists devices and interfaces; tests use another directory. */
+#define DOFI_NAMED_SYSFS "/sys/class"
+
+/*
+ * Sets provider, domain and address of @params from the name and port in OFED's form, if there are
+ * any. Returns 0, or -ENODATA with the reason in @why: this machine has no such device, port or
+ * interface, or it has no address.
+ */
+int dofi_named_find(struct dofi_params *params, const char *sysfs, char *why, size_t why_size);
 
 #endif

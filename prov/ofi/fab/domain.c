@@ -72,35 +72,26 @@ void dofi_domain_close(struct dofi_domain *domain)
 	domain->fid = NULL;
 }
 
-/* The memory is never freed, as an EVD may still poll the CQ. */
-static struct dofi_cq *cq_at(struct dofi_domain *domain, unsigned i)
-{
-	struct dofi_cq **cq = &domain->more[i];
-
-	if (!*cq) {
-		*cq = calloc(1, sizeof(**cq));
-		if (*cq)
-			dofi_cq_init(*cq);
-	}
-	return *cq;
-}
-
+/* Opens a further CQ. Its memory is never freed, as an EVD may still poll the CQ. */
 static struct dofi_cq *cq_add(struct dofi_domain *domain)
 {
-	struct dofi_cq *cq;
+	struct dofi_cq **at = &domain->more[domain->n_more], *cq;
 
 	if (domain->n_more == DOFI_DOMAIN_CQS)
 		return NULL;
-	cq = cq_at(domain, domain->n_more);
-	if (!cq)
-		return NULL;
+	if (!*at) {
+		*at = calloc(1, sizeof(**at));
+		if (!*at)
+			return NULL;
+		dofi_cq_init(*at);
+	}
+	cq = *at;
 	cq->wc_errors = domain->cq.wc_errors;
 	cq->offloaded = domain->cq.offloaded;
 	cq->serial = domain->cq.serial;
 	cq->fixed = true;
 	cq->unreserved = FURTHER_CQ;
-	if (dofi_cq_open(cq, domain->cq.progress, domain->cq.fabric, domain->fid,
-			     domain->cq.ops))
+	if (dofi_cq_open(cq, domain->cq.progress, domain->cq.fabric, domain->fid, domain->cq.ops))
 		return NULL;
 	domain->n_more++;
 	return cq;
@@ -111,22 +102,15 @@ static bool has_entries(const struct dofi_cq *cq, unsigned n)
 	return !cq->fixed || cq->unreserved >= n;
 }
 
-static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned n)
-{
-	unsigned i;
-
-	if (has_entries(&domain->cq, n))
-		return &domain->cq;
-	for (i = 0; i < domain->n_more; i++)
-		if (has_entries(domain->more[i], n))
-			return domain->more[i];
-	return cq_add(domain);
-}
-
 struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n)
 {
-	struct dofi_cq *cq = cq_with(domain, n);
+	struct dofi_cq *cq = &domain->cq;
+	unsigned i;
 
+	for (i = 0; i < domain->n_more && !has_entries(cq, n); i++)
+		cq = domain->more[i];
+	if (!has_entries(cq, n))
+		cq = cq_add(domain);
 	if (!cq || !has_entries(cq, n)) {
 		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", n);
 		return NULL;
@@ -151,45 +135,33 @@ static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request 
 
 #define KEY_TRIES 64
 
-static int register_chosen(struct dofi_domain *domain, const struct dofi_mr_request *r,
-			   struct dofi_mr *mr)
+static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
+		       struct dofi_mr *mr)
 {
+	const bool chosen = domain->mr_style == DOFI_MR_VIRTUAL;
+	uint64_t key = 0;
 	int ret, tries = 0;
 
 	do {
-		mr->key = dofi_key_random(r->scoped);
-		if (!mr->key)
-			return -EIO;
-		ret = mr_register(domain, r, dofi_mr_fabric_key(mr->key, r->secret), &mr->fid);
-	} while (ret == -FI_ENOKEY && ++tries < KEY_TRIES);
-	return ret;
-}
-
-static int register_native(struct dofi_domain *domain, const struct dofi_mr_request *r,
-			   struct dofi_mr *mr)
-{
-	int ret = mr_register(domain, r, 0, &mr->fid);
-
+		if (chosen) {
+			mr->key = dofi_key_random(r->scoped);
+			if (!mr->key)
+				return -EIO;
+			key = dofi_mr_fabric_key(mr->key, r->secret);
+		}
+		ret = mr_register(domain, r, key, &mr->fid);
+	} while (chosen && ret == -FI_ENOKEY && ++tries < KEY_TRIES);
 	if (ret)
 		return ret;
-	if (fi_mr_key(mr->fid) > UINT32_MAX) {
+	if (!chosen && fi_mr_key(mr->fid) > UINT32_MAX) {
 		dofi_log(DOFI_ERR, DOFI_MEM, "the fabric's key does not fit 32 bits");
 		fi_close(&mr->fid->fid);
 		return -EOVERFLOW;
 	}
-	mr->key = fi_mr_key(mr->fid);
+	if (!chosen)
+		mr->key = fi_mr_key(mr->fid);
+	mr->desc = fi_mr_desc(mr->fid);
 	return 0;
-}
-
-static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
-		       struct dofi_mr *mr)
-{
-	int ret = domain->mr_style == DOFI_MR_VIRTUAL ? register_chosen(domain, r, mr) :
-							register_native(domain, r, mr);
-
-	if (!ret)
-		mr->desc = fi_mr_desc(mr->fid);
-	return ret;
 }
 
 /* Opens a grant for peers, and a registration for local use if the fabric needs one. */
@@ -212,10 +184,7 @@ static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request
 	return ret;
 }
 
-/*
- * Opens a registration and a grant with its key. The key may be taken: the fabric may use it in two
- * scopes.
- */
+/* Opens a registration and a grant with its key, which the fabric may use in two scopes. */
 static int twofold_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 			struct dofi_mr *mr)
 {
@@ -232,19 +201,17 @@ static int twofold_open(struct dofi_domain *domain, const struct dofi_mr_request
 	return ret;
 }
 
-static int mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r, struct dofi_mr *mr)
-{
-	if (domain->target_rdma)
-		return granted_open(domain, r, mr);
-	return domain->also_granted && r->remote ? twofold_open(domain, r, mr) :
-						   fabric_open(domain, r, mr);
-}
-
 int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r, struct dofi_mr *out)
 {
 	struct dofi_mr mr = { .owner = getpid() };
-	int ret = mr_open(domain, r, &mr);
+	int ret;
 
+	if (domain->target_rdma)
+		ret = granted_open(domain, r, &mr);
+	else if (domain->also_granted && r->remote)
+		ret = twofold_open(domain, r, &mr);
+	else
+		ret = fabric_open(domain, r, &mr);
 	if (!ret)
 		*out = mr;
 	return ret;

@@ -19,10 +19,8 @@ struct dofi_domain {
 	bool target_rdma;
 	struct dofi_grants grants;	/* the keys of peers where the fabric does not check them */
 	bool mr_local;			/* the fabric needs registrations for local use */
-	/* with target_rdma: mr_local */
-	bool registers;
-	/* see dofi_fabric_choice: remote registrations also have a grant */
-	bool also_granted;
+	bool registers;			/* with target_rdma: mr_local */
+	bool also_granted;	/* see dofi_fabric_choice: remote registrations also have a grant */
 	struct dofi_cq cq;
 	struct dofi_cq *more[DOFI_DOMAIN_CQS]; /* further CQs; never freed */
 	unsigned n_more;		/* how many of them are open */

@@ -9,8 +9,8 @@
 #include "base/line.h"
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "fab/signals.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <rdma/fi_cm.h>
@@ -70,47 +70,62 @@ static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain)
 	return 0;
 }
 
-static int endpoint_bind(struct dofi_rdm *rdm)
+/* Held from save to restore. */
+static struct dofi_mutex signals_lock;
+
+static const int taken[DOFI_SIGNALS] = { SIGINT, SIGTERM, SIGBUS, SIGSEGV };
+
+/* Returns whether the handler is in libfabric, or in a provider with a library of its own. */
+static bool is_libfabrics(const struct sigaction *action)
+{
+	Dl_info handler, libfabric;
+
+	/* SIG_DFL and SIG_IGN are in no library */
+	if (!dladdr((void *)action->sa_sigaction, &handler) ||
+	    !dladdr((void *)fi_freeinfo, &libfabric))
+		return false;
+	return handler.dli_fbase == libfabric.dli_fbase || strstr(handler.dli_fname, "-fi.so");
+}
+
+void dofi_signals_save(struct dofi_signals *s) DOFI_TAKES(signals_lock)
+{
+	int i;
+
+	dofi_mutex_lock(&signals_lock);
+	for (i = 0; i < DOFI_SIGNALS; i++)
+		sigaction(taken[i], NULL, &s->before[i]);
+}
+
+void dofi_signals_restore(const struct dofi_signals *s) DOFI_DROPS(signals_lock)
+{
+	struct sigaction now;
+	int i;
+
+	for (i = 0; i < DOFI_SIGNALS; i++)
+		if (!sigaction(taken[i], NULL, &now) && is_libfabrics(&now))
+			sigaction(taken[i], &s->before[i], NULL);
+	dofi_mutex_unlock(&signals_lock);
+}
+
+/* Holds the CQ lock: shm crashes if a CQ is read before an endpoint bound to it is enabled. */
+static int endpoint_enable(struct dofi_rdm *rdm)
 {
 	struct fid *cq = &rdm->cq->fid->fid;
 	int ret;
 
+	dofi_mutex_lock(&rdm->cq->lock);
 	ret = fi_ep_bind(rdm->fid, &rdm->av->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(rdm->fid, cq, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 	if (!ret)
 		ret = fi_ep_bind(rdm->fid, cq, FI_RECV);
-	return ret ? ret : fi_enable(rdm->fid);
-}
-
-/*
- * Holds the CQ lock: shm crashes if a CQ is read while an endpoint that is bound to it is not
- * enabled.
- */
-static int endpoint_enable(struct dofi_rdm *rdm)
-{
-	int ret;
-
-	dofi_mutex_lock(&rdm->cq->lock);
-	ret = endpoint_bind(rdm);
+	if (!ret)
+		ret = fi_enable(rdm->fid);
 	if (ret) {
 		fi_close(&rdm->fid->fid);
 		rdm->fid = NULL;
 	}
 	dofi_mutex_unlock(&rdm->cq->lock);
-	return ret;
-}
-
-static int endpoint_open_once(struct dofi_rdm *rdm, struct fid_domain *domain, struct fi_info *info)
-{
-	struct dofi_signals signals;
-	int ret;
-
-	dofi_signals_save(&signals);
-	ret = fi_endpoint(domain, info, &rdm->fid, NULL);
-	if (!ret)
-		ret = endpoint_enable(rdm);
-	dofi_signals_restore(&signals);
 	return ret;
 }
 
@@ -122,18 +137,17 @@ static int endpoint_open_once(struct dofi_rdm *rdm, struct fid_domain *domain, s
  */
 static int endpoint_open(struct dofi_rdm *rdm, struct fid_domain *domain, struct fi_info *info)
 {
+	struct dofi_signals signals;
 	int i, ret = -FI_EBUSY;
 
-	for (i = 0; i < NAME_TRIES && ret == -FI_EBUSY; i++)
-		ret = endpoint_open_once(rdm, domain, info);
+	for (i = 0; i < NAME_TRIES && ret == -FI_EBUSY; i++) {
+		dofi_signals_save(&signals);
+		ret = fi_endpoint(domain, info, &rdm->fid, NULL);
+		if (!ret)
+			ret = endpoint_enable(rdm);
+		dofi_signals_restore(&signals);
+	}
 	return ret;
-}
-
-static int address_read(struct dofi_rdm *rdm, const struct fi_info *info)
-{
-	rdm->address_len = sizeof(rdm->address);
-	rdm->address_format = info->addr_format;
-	return fi_getname(&rdm->fid->fid, rdm->address, &rdm->address_len);
 }
 
 static ssize_t post(const struct dofi_rdm *rdm, struct dofi_rdm_buffer *buffer)
@@ -142,55 +156,37 @@ static ssize_t post(const struct dofi_rdm *rdm, struct dofi_rdm_buffer *buffer)
 		       FI_ADDR_UNSPEC, buffer);
 }
 
-static int buffers_post(struct dofi_rdm *rdm)
-{
-	unsigned i;
-	int ret = 0;
-
-	for (i = 0; i < rdm->n_buffers && !ret; i++)
-		ret = post(rdm, &rdm->buffer[i]);
-	return ret;
-}
-
-/* Cancels the buffers, so that each has completed when the endpoint is closed. */
-static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
-{
-	unsigned i;
-
-	for (i = 0; i < rdm->n_buffers; i++)
-		fi_cancel(&fid->fid, &rdm->buffer[i]);
-}
-
-/* Holds the CQ lock: shm frees memory that a thread that reads the CQ may still access. */
+/*
+ * Cancels the buffers, so that each has completed when the endpoint is closed. Holds the CQ lock:
+ * shm frees memory that a thread that reads the CQ may still access.
+ */
 void dofi_rdm_shut(struct dofi_rdm *rdm)
 {
 	struct fid_ep *fid = rdm->fid;
+	unsigned i;
 	int ret;
 
 	if (!fid)
 		return;
 	dofi_mutex_lock(&rdm->cq->lock);
 	rdm->fid = NULL;
-	buffers_cancel(rdm, fid);
+	for (i = 0; i < rdm->n_buffers; i++)
+		fi_cancel(&fid->fid, &rdm->buffer[i]);
 	ret = fi_close(&fid->fid);
 	dofi_mutex_unlock(&rdm->cq->lock);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint: %s", fi_strerror(-ret));
 }
 
-/* As many buffers as were requested and the fabric takes. */
-static unsigned buffers_count(const struct fi_info *info, unsigned wanted)
+int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
+		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options)
 {
+	struct fi_info *info = choice->info;
+	const bool map = info->domain_attr->av_type == FI_AV_MAP;
+	struct fi_av_attr attr = { .type = map ? FI_AV_MAP : FI_AV_TABLE };
 	const size_t most = info->rx_attr->size;
-
-	return most && most < wanted ? (unsigned)most : wanted;
-}
-
-static void rdm_init(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		     const struct dofi_fabric_choice *choice,
-		     const struct dofi_rdm_options *options)
-{
-	const struct fi_info *info = choice->info;
+	unsigned i;
+	int ret;
 
 	*rdm = (struct dofi_rdm){
 		.cq = &domain->cq,
@@ -198,31 +194,23 @@ static void rdm_init(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		.frame_size = choice->frame_size,
 		.prefix = info->mode & FI_MSG_PREFIX ? info->ep_attr->msg_prefix_size : 0,
 		.max_peers = choice->quirk->max_peers,
-		.n_buffers = buffers_count(info, options->n_buffers),
+		.n_buffers = most && most < options->n_buffers ? most : options->n_buffers,
+		.address_len = sizeof(rdm->address),
+		.address_format = info->addr_format,
 	};
 	STAILQ_INIT(&rdm->unposted);
-}
-
-int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options)
-{
-	const bool map = choice->info->domain_attr->av_type == FI_AV_MAP;
-	struct fi_av_attr attr = { .type = map ? FI_AV_MAP : FI_AV_TABLE };
-	int ret;
-
-	rdm_init(rdm, domain, choice, options);
 	ret = buffers_open(rdm, domain);
 	if (ret)
 		goto log;
 	ret = fi_av_open(domain->fid, &attr, &rdm->av, NULL);
 	if (ret)
 		goto close_buffers;
-	ret = endpoint_open(rdm, domain->fid, choice->info);
+	ret = endpoint_open(rdm, domain->fid, info);
 	if (ret)
 		goto close_av;
-	ret = address_read(rdm, choice->info);
-	if (!ret)
-		ret = buffers_post(rdm);
+	ret = fi_getname(&rdm->fid->fid, rdm->address, &rdm->address_len);
+	for (i = 0; i < rdm->n_buffers && !ret; i++)
+		ret = post(rdm, &rdm->buffer[i]);
 	if (!ret)
 		return 0;
 
@@ -268,25 +256,21 @@ static bool is_name_like(const char *own, const char *name, size_t len)
 	return !memcmp(own, name, scheme) && !name[scheme + strspn(name + scheme, NAME_LETTERS)];
 }
 
-static bool is_sockaddr_like(const void *own, const void *address)
+static bool is_address(const struct dofi_rdm *rdm, const void *address, size_t len)
 {
 	sa_family_t wanted, family;
 
-	memcpy(&wanted, own, sizeof(wanted));
-	memcpy(&family, address, sizeof(family));
-	return family == wanted;
-}
-
-static bool is_address(const struct dofi_rdm *rdm, const void *address, size_t len)
-{
 	if (!len || len > sizeof(rdm->address))
 		return false;
 	if (rdm->address_format == FI_ADDR_STR)
 		return is_name_like((const char *)rdm->address, address, len);
 	if (len != rdm->address_len)
 		return false;
-	return (rdm->address_format != FI_SOCKADDR_IN && rdm->address_format != FI_SOCKADDR_IN6) ||
-	       is_sockaddr_like(rdm->address, address);
+	if (rdm->address_format != FI_SOCKADDR_IN && rdm->address_format != FI_SOCKADDR_IN6)
+		return true;
+	memcpy(&wanted, rdm->address, sizeof(wanted));
+	memcpy(&family, address, sizeof(family));
+	return family == wanted;
 }
 
 static struct dofi_rdm_peer *peer_find(const struct dofi_rdm *rdm, const void *address, size_t len)
@@ -303,37 +287,11 @@ static struct dofi_rdm_peer *peer_find(const struct dofi_rdm *rdm, const void *a
 	return NULL;
 }
 
-static int tables_add(struct dofi_rdm *rdm, struct dofi_rdm_peer *peer)
-{
-	const uint32_t hash = dofi_hash(peer->address, peer->len);
-	int ret = dofi_table_add(&rdm->by_address, &peer->by_address, hash);
-
-	if (ret)
-		return ret;
-	ret = dofi_table_add(&rdm->by_addr, &peer->by_addr,
-			     dofi_hash(&peer->addr, sizeof(peer->addr)));
-	if (ret)
-		dofi_table_remove(&rdm->by_address, &peer->by_address);
-	return ret;
-}
-
-static int peer_insert(struct dofi_rdm *rdm, struct dofi_rdm_peer *peer)
-{
-	int n = fi_av_insert(rdm->av, peer->address, 1, &peer->addr, 0, NULL), ret;
-
-	if (n != 1)
-		return n < 0 ? n : -EHOSTUNREACH;
-	ret = tables_add(rdm, peer);
-	if (ret)
-		fi_av_remove(rdm->av, &peer->addr, 1, 0);
-	return ret;
-}
-
 static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 		    struct dofi_rdm_peer **out)
 {
 	struct dofi_rdm_peer *peer;
-	int ret;
+	int n, ret;
 
 	/* the fabric reports neither its limit nor that it is reached */
 	if (rdm->max_peers && rdm->used_peers >= rdm->max_peers)
@@ -343,14 +301,29 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 		return -ENOMEM;
 	memcpy(peer->address, address, len);
 	peer->len = len;
-	ret = peer_insert(rdm, peer);
-	if (ret) {
-		free(peer);
-		return ret;
+	n = fi_av_insert(rdm->av, peer->address, 1, &peer->addr, 0, NULL);
+	if (n != 1) {
+		ret = n < 0 ? n : -EHOSTUNREACH;
+		goto free_peer;
 	}
+	ret = dofi_table_add(&rdm->by_address, &peer->by_address, dofi_hash(address, len));
+	if (ret)
+		goto remove_av;
+	ret = dofi_table_add(&rdm->by_addr, &peer->by_addr,
+			     dofi_hash(&peer->addr, sizeof(peer->addr)));
+	if (ret)
+		goto remove_address;
 	rdm->used_peers++;
 	*out = peer;
 	return 0;
+
+remove_address:
+	dofi_table_remove(&rdm->by_address, &peer->by_address);
+remove_av:
+	fi_av_remove(rdm->av, &peer->addr, 1, 0);
+free_peer:
+	free(peer);
+	return ret;
 }
 
 /*
@@ -413,37 +386,24 @@ unsigned dofi_rdm_free_entries(const struct dofi_rdm *rdm)
 	return rdm->used_peers < most ? most - rdm->used_peers : 0;
 }
 
-/* Posts as many buffers as the fabric takes. */
-static ssize_t unposted_post(struct dofi_rdm *rdm)
+void dofi_rdm_sweep(struct dofi_rdm *rdm)
 {
+	const unsigned together = rdm->n_buffers < 2 * DOFI_RDM_TOGETHER ? 1 : DOFI_RDM_TOGETHER;
 	struct dofi_rdm_buffer *buffer;
 	ssize_t ret = 0;
 
+	if (!rdm->fid || rdm->n_unposted < together)
+		return;
 	while (!ret && (buffer = STAILQ_FIRST(&rdm->unposted))) {
 		ret = post(rdm, buffer);
-		if (ret == -FI_EAGAIN)
-			break;
+		if (ret == -FI_EAGAIN) {
+			dofi_cq_want_sweep(rdm->cq);
+			return;
+		}
 		STAILQ_REMOVE_HEAD(&rdm->unposted, link);
 		rdm->n_unposted--;
 	}
-	return ret;
-}
-
-static unsigned together(const struct dofi_rdm *rdm)
-{
-	return rdm->n_buffers < 2 * DOFI_RDM_TOGETHER ? 1 : DOFI_RDM_TOGETHER;
-}
-
-void dofi_rdm_sweep(struct dofi_rdm *rdm)
-{
-	ssize_t ret;
-
-	if (!rdm->fid || rdm->n_unposted < together(rdm))
-		return;
-	ret = unposted_post(rdm);
-	if (ret == -FI_EAGAIN)
-		dofi_cq_want_sweep(rdm->cq);
-	else if (ret)
+	if (ret)
 		dofi_progress_fail(rdm->cq->progress, ret);
 }
 

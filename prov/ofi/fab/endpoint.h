@@ -9,6 +9,7 @@
 #include "fab/domain.h"
 
 #include <rdma/fi_endpoint.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,9 +59,9 @@ struct dofi_rdm {
 	dofi_rdm_arrived *arrived;
 	size_t frame_size;		/* the longest frame, without its prefix */
 	/*
-	 * FI_MSG_PREFIX: this many bytes, which the fabric writes, come before the frame in each
-	 * buffer. They count in the length of a completion. Messages that are sent have no prefix:
-	 * verbs is the only fabric with this mode, and needs it for receives alone.
+	 * FI_MSG_PREFIX: the fabric writes this many bytes before the frame in each buffer, and
+	 * counts them in the length of a completion. Sent messages have no prefix: verbs is the
+	 * only fabric with this mode, and needs it for receives alone.
 	 */
 	size_t prefix;
 	unsigned char address[DOFI_RDM_ADDRESS]; /* its address for peers, padded with zeros */
@@ -69,26 +70,45 @@ struct dofi_rdm {
 
 	unsigned n_buffers;
 	unsigned char *memory;		/* of all buffers, and behind that buffer[] */
-	/* registration of memory where the fabric needs one, or NULL */
-	struct fid_mr *mr;
+	struct fid_mr *mr;	/* of memory, where the fabric needs a registration; or NULL */
 	struct dofi_rdm_buffer *buffer;	/* of n_buffers */
 	STAILQ_HEAD(, dofi_rdm_buffer) unposted; /* buffers to be posted; CQ lock */
-	unsigned n_unposted;			/* how many those are; CQ lock */
+	unsigned n_unposted;			/* CQ lock */
 
 	/* progress thread only; for a direct endpoint of a connection: under the EP's lock */
 	struct dofi_table by_address;	/* by the bytes of their addresses */
 	struct dofi_table by_addr;	/* by the fabric's fi_addr_t */
-	/* how many peers may be added before the endpoint is closed; 0: no limit */
-	unsigned max_peers;
-	unsigned used_peers;		/* how many of them were added */
+	unsigned max_peers;	/* most peers added until the endpoint is closed; 0: no limit */
+	unsigned used_peers;		/* peers added so far */
 };
 
-/* How an endpoint is opened. */
 struct dofi_rdm_options {
-	/* how many frames can arrive before the first is handled; the fabric may limit it */
+	/* frames that can arrive before the first is handled; the fabric may limit it */
 	unsigned n_buffers;
 	dofi_rdm_arrived *arrived;	/* unused without buffers */
 };
+
+/*
+ * Restores the signal handlers that libfabric's shm replaces.
+ *
+ * When it opens an endpoint, it installs a handler for SIGINT, SIGTERM, SIGBUS and SIGSEGV that
+ * removes the files of this process's endpoints (seen in 1.17 and 2.1). A signal that the program
+ * ignores is no longer ignored then. And a forked child that is ended by such a signal removes the
+ * files of its parent, which new peers then cannot reach.
+ */
+#define DOFI_SIGNALS 4
+
+struct dofi_signals {
+	struct sigaction before[DOFI_SIGNALS];
+};
+
+/*
+ * Call around opening an endpoint, of any fabric: some have shm within. Another thread that saves
+ * waits for the restore, or it would take libfabric's for the program's. What the program changes
+ * meanwhile stays.
+ */
+void dofi_signals_save(struct dofi_signals *signals);
+void dofi_signals_restore(const struct dofi_signals *signals);
 
 /*
  * Opens an endpoint of type FI_EP_RDM or FI_EP_DGRAM, on @domain's CQ, and posts its buffers. An

@@ -5,7 +5,6 @@
 
 #include "base/pool.h"
 #include "fab/grant_book.h"
-#include "fab/writer.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -72,10 +71,7 @@ void dofi_grants_fini(struct dofi_grants *t)
 	free(t->bucket);
 }
 
-/*
- * Keys are random, so their low bits are a hash. Call this and the next functions with the lock
- * held.
- */
+/* Keys are random, so their low bits are a hash. */
 static struct dofi_grant_list *bucket_of(const struct dofi_grants *t, uint32_t key)
 {
 	return &t->bucket[key & (t->n_buckets - 1)];
@@ -93,10 +89,7 @@ static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key) DOFI_N
 	return NULL;
 }
 
-/*
- * Doubles the table. Without memory the lists get longer; returns -ENOMEM only if there are none
- * yet.
- */
+/* Doubles a full table. Without memory the lists get longer; -ENOMEM only without a table. */
 static int grow(struct dofi_grants *t)
 {
 	struct dofi_grants next = { .n_buckets = t->n_buckets ? 2 * t->n_buckets : FIRST_BUCKETS };
@@ -140,27 +133,6 @@ static void publish(struct dofi_grant *g)
 			  dofi_grant_book_add(g->table->book, &g->terms) : 0;
 }
 
-/* Adds @g with @key, or with a random key if that is 0. */
-static int enlist(struct dofi_grants *t, struct dofi_grant *g, const struct dofi_mr_request *r,
-		  uint32_t key) DOFI_NEEDS(t->lock)
-{
-	int ret = grow(t);
-
-	g->key = key;
-	if (!ret && !key)
-		ret = key_choose(t, r->scoped, &g->key);
-	else if (!ret && find(t, key))
-		ret = -EEXIST;
-	if (ret)
-		return ret;
-	g->terms.fabric_key = dofi_mr_fabric_key(g->key, r->secret);
-	publish(g);
-	atomic_store(&g->word, (uint64_t)g->key << 32 | ++g->number);
-	LIST_INSERT_HEAD(bucket_of(t, g->key), g, link);
-	t->used++;
-	return 0;
-}
-
 int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, uint32_t key,
 		       struct dofi_grant **out)
 {
@@ -175,14 +147,25 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 		.len = r->len, .access = r->remote,
 	};
 	dofi_mutex_lock(&t->lock);
-	ret = enlist(t, g, r, key);
-	dofi_mutex_unlock(&t->lock);
-	if (ret) {
-		dofi_pool_put(&pool, g);
-		return ret;
+	ret = grow(t);
+	if (!ret && !key)
+		ret = key_choose(t, r->scoped, &key);
+	else if (!ret && find(t, key))
+		ret = -EEXIST;
+	if (!ret) {
+		g->key = key;
+		g->terms.fabric_key = dofi_mr_fabric_key(key, r->secret);
+		publish(g);
+		atomic_store(&g->word, (uint64_t)key << 32 | ++g->number);
+		LIST_INSERT_HEAD(bucket_of(t, key), g, link);
+		t->used++;
 	}
-	*out = g;
-	return 0;
+	dofi_mutex_unlock(&t->lock);
+	if (ret)
+		dofi_pool_put(&pool, g);
+	else
+		*out = g;
+	return ret;
 }
 
 int dofi_grant_open(struct dofi_grants *t, const struct dofi_mr_request *r,
@@ -195,23 +178,16 @@ int dofi_grant_open(struct dofi_grants *t, const struct dofi_mr_request *r,
 	return ret;
 }
 
-/* Voids the page, so that no peer begins to write, and waits for peers that are writing. */
-static void withdraw(struct dofi_grants *t, const struct dofi_grant *g) DOFI_NEEDS(t->lock)
-{
-	struct dofi_writer *writer;
-
-	if (!g->page || !dofi_grant_book_remove(t->book, g->page))
-		return;
-	LIST_FOREACH(writer, &t->writers, link)
-		dofi_writer_await(writer, g->page);
-}
-
 void dofi_grant_close(struct dofi_grant *g)
 {
 	struct dofi_grants *t = g->table;
+	struct dofi_writer *writer;
 
 	dofi_mutex_lock(&t->lock);
-	withdraw(t, g);
+	/* no peer begins to write after the page is void: wait for peers that are writing */
+	if (g->page && dofi_grant_book_remove(t->book, g->page))
+		LIST_FOREACH(writer, &t->writers, link)
+			dofi_writer_await(writer, g->page);
 	LIST_REMOVE(g, link);
 	t->used--;
 	dofi_mutex_unlock(&t->lock);

@@ -36,8 +36,7 @@ uint32_t dofi_key_random(bool scoped);
 struct dofi_mr_request {
 	const void *addr;
 	size_t len;
-	/* FI_REMOTE_READ, FI_REMOTE_WRITE: for peers of the domain's endpoints */
-	uint64_t remote;
+	uint64_t remote; /* FI_REMOTE_READ, FI_REMOTE_WRITE: for peers of the domain's endpoints */
 	bool read_only;		/* nothing is received there: the memory may be mapped read-only */
 	bool zero_based;	/* peers count addresses from the first byte */
 	bool scoped;		/* only for the peer that has @secret */
@@ -58,7 +57,7 @@ struct dofi_grants {
 	size_t n_buckets;		/* a power of two, or 0 */
 	size_t used;			/* grants in the table */
 	struct dofi_grant_book *book;	/* what peers can read of the grants, or NULL */
-	LIST_HEAD(, dofi_writer) writers; /* peers that can read it: fab/writer.h */
+	LIST_HEAD(, dofi_writer) writers; /* peers that can read it: fab/grant_book.h */
 };
 
 void dofi_grants_init(struct dofi_grants *grants);

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The book of a PZ's grants, which peers of the host can read. */
+/* The book of a PZ's grants, which peers of the host can read, and the wait for their writes. */
 
 #include "fab/grant_book.h"
 
 #include "base/alive.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/sealed.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
 
 #define MAGIC 0x6461746772616e74ull
 
@@ -98,24 +106,18 @@ static _Atomic uint32_t *bucket_of(struct dofi_grant_pages *pages, uint64_t key)
 	return &pages->bucket[key % BUCKETS];
 }
 
-static uint32_t page_take(struct dofi_grant_book *book)
-{
-	const uint32_t n = book->free;
-
-	if (!n)
-		return book->used < PAGES ? ++book->used : 0;
-	book->free = page_at(book->pages, n)->next;
-	return n;
-}
-
 uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_terms *terms)
 {
 	_Atomic uint32_t *bucket = bucket_of(book->pages, terms->fabric_key);
-	const uint32_t n = page_take(book);
+	uint32_t n = book->free;
 	struct page *page;
 
-	if (!n)
+	if (!n && book->used == PAGES)
 		return 0;
+	if (n)
+		book->free = page_at(book->pages, n)->next;
+	else
+		n = ++book->used;
 	page = page_at(book->pages, n);
 	page->fabric_key = terms->fabric_key;
 	page->first = terms->first;
@@ -209,4 +211,56 @@ bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct do
 {
 	atomic_thread_fence(memory_order_seq_cst);
 	return dofi_grant_pages_hold(pages, permit);
+}
+
+/* Writers */
+
+/* A piece takes less than a millisecond, if the writer has a processor. */
+int64_t dofi_writer_patience_ns = 5 * INT64_C(1000000000);
+
+#define SPINS 1000
+
+/*
+ * Waits while the mark is @busy and the writer's process lives. Without a descriptor of the process
+ * (before Linux 5.3) only the limit ends the wait.
+ */
+static void await(struct dofi_writer *writer, uint64_t busy)
+{
+	const int64_t until = dofi_now() + dofi_writer_patience_ns;
+	struct pollfd p = { .fd = -1, .events = POLLIN };
+	int spins = 0;
+
+	while (atomic_load(&writer->mark->busy) == busy && writer->given_up != busy) {
+		if (spins++ < SPINS)
+			continue;
+		if (p.fd < 0)
+			p.fd = (int)syscall(SYS_pidfd_open, writer->pid, 0);
+		if ((p.fd < 0 && errno == ESRCH) || poll(&p, 1, 1) > 0)
+			break;
+		if (dofi_now() < until)
+			continue;
+		writer->given_up = busy;
+		dofi_log(DOFI_WARN, DOFI_MEM, "process %d is stopped while it writes to memory",
+			 (int)writer->pid);
+	}
+	if (p.fd >= 0)
+		close(p.fd);
+}
+
+void dofi_writer_await(struct dofi_writer *writer, uint32_t page)
+{
+	const uint64_t busy = atomic_load(&writer->mark->busy);
+
+	if ((busy & ((1u << DOFI_MARK_PAGE_BITS) - 1)) == page)
+		await(writer, busy);
+}
+
+void dofi_writer_end(struct dofi_writer *writer)
+{
+	uint64_t busy;
+
+	atomic_store(&writer->mark->over, 1);
+	busy = atomic_load(&writer->mark->busy);
+	if (busy)
+		await(writer, busy);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric that an IA uses: what it can do, and its limits. */
+/*
+ * The fabric that an IA uses: its capabilities, its limits, and the start of its progress thread.
+ */
 
 #include "fab/info.h"
 
@@ -7,12 +9,16 @@
 #include "fab/offers.h"
 #include "fab/quirks.h"
 #include "fab/reach.h"
+#include "loop/progress.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,58 +31,38 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * Software fabrics complete a write when it is in a socket, unless it has FI_DELIVERY_COMPLETE.
- * Hardware does not have that flag: its acknowledgement means delivery.
- */
-static uint64_t write_flags(const struct dofi_fabric_choice *choice, struct dofi_query q)
-{
-	q.op_flags = FI_DELIVERY_COMPLETE;
-	return choice->quirk->delivers || dofi_query_also(choice->info, &q) ?
-		       FI_DELIVERY_COMPLETE : 0;
-}
-
-/*
+ * Sets how the bytes of an RDMA operation are moved, and which keys there are.
+ *
  * DAT programs address remote memory by virtual address and a 32-bit key. A fabric that offers
  * offsets takes virtual addresses if its domain is opened with that mode, and uses the keys that we
  * choose.
  */
-static enum dofi_mr_style mr_style_set(struct fi_info *info)
-{
-	if (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
-		return DOFI_MR_NATIVE;
-	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
-	return DOFI_MR_VIRTUAL;
-}
-
-/* Sets how the bytes of an RDMA operation are moved, and which keys there are. */
-static void choose_rdma(struct dofi_fabric_choice *choice, const struct dofi_query *q)
+static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 {
 	struct fi_info *info = choice->info;
+	const struct dofi_quirk *quirk = choice->quirk;
 
-	choice->target_rdma = choice->rdm && dofi_quirk_target_rdma(choice->quirk);
-	if (choice->target_rdma) {
-		choice->mr_style = DOFI_MR_VIRTUAL;	/* in our table: fab/grant.h */
-		choice->write_flags = 0;
+	choice->mr_style = DOFI_MR_VIRTUAL;
+	choice->target_rdma = choice->rdm && dofi_quirk_target_rdma(quirk);
+	if (choice->target_rdma) {	/* keys are in our table: fab/grant.h */
 		choice->write_ordered = choice->zero_based = choice->scoped_keys = true;
 		return;
 	}
-	choice->mr_style = mr_style_set(info);
-	choice->write_flags = write_flags(choice, *q);
-	choice->write_ordered = q->order & FI_ORDER_SAW && !(choice->rdm && choice->quirk->goes_on);
-	choice->zero_based = choice->mr_style == DOFI_MR_VIRTUAL && choice->quirk->takes_offset;
-	choice->scoped_keys = choice->mr_style == DOFI_MR_VIRTUAL &&
-			      info->domain_attr->mr_key_size >= sizeof(uint64_t);
-}
-
-/*
- * A connectionless fabric's connections end with a message of the CM socket. On others a goodbye
- * message is sent with remote CQ data, if that has room for the number and the secret of the
- * connection.
- */
-static void choose_bye(struct dofi_fabric_choice *choice)
-{
-	choice->sends_bye = choice->rdm ||
-			   (choice->quirk->ends_silently && choice->cq_data && choice->scoped_keys);
+	if (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) {
+		choice->mr_style = DOFI_MR_NATIVE;
+	} else {
+		info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
+		choice->zero_based = quirk->takes_offset;
+		choice->scoped_keys = info->domain_attr->mr_key_size >= sizeof(uint64_t);
+	}
+	choice->write_ordered = q.order & FI_ORDER_SAW && !(choice->rdm && quirk->goes_on);
+	/*
+	 * Software fabrics complete a write when it is in a socket, unless it has this flag. For
+	 * hardware, which lacks the flag, an acknowledgement means delivery.
+	 */
+	q.op_flags = FI_DELIVERY_COMPLETE;
+	if (quirk->delivers || dofi_query_also(info, &q))
+		choice->write_flags = FI_DELIVERY_COMPLETE;
 }
 
 /*
@@ -103,26 +89,21 @@ static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q
 #define FRAME_BYTES 16384	/* the default */
 #define LEAST_FRAME 512		/* the header of a frame has to fit */
 
-static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *quirk)
+/* Sets what only connectionless fabrics have. */
+static int choose_rdm(struct dofi_fabric_choice *choice)
 {
-	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
+	const struct fi_info *info = choice->info;
+	const struct dofi_quirk *quirk = choice->quirk;
+	const char *variable = quirk->frame_variable;
 	/* not secure_getenv(): dofi_settings_give() also sets it in a privileged process */
-	const char *limit = quirk->frame_variable ? getenv(quirk->frame_variable) : NULL;
+	const char *limit = variable ? getenv(variable) : NULL;
+	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
 
 	if (quirk->frame_injected)
 		size = least(size, info->tx_attr->inject_size);
 	if (limit)
 		size = least(size, strtoul(limit, NULL, 0));
-	return least(size, info->ep_attr->max_msg_size);
-}
-
-/* Sets what only connectionless fabrics have. */
-static int choose_rdm(struct dofi_fabric_choice *choice)
-{
-	struct fi_info *info = choice->info;
-	const char *variable = choice->quirk->frame_variable;
-
-	choice->frame_size = frame_size(info, choice->quirk);
+	choice->frame_size = least(size, info->ep_attr->max_msg_size);
 	if (choice->frame_size < LEAST_FRAME) {
 		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s takes messages of %zu bytes in order, "
 			 "which is less than %d%s%s", info->fabric_attr->prov_name,
@@ -131,33 +112,8 @@ static int choose_rdm(struct dofi_fabric_choice *choice)
 		return -FI_EOPNOTSUPP;
 	}
 	choice->cq_data = true;		/* in the header of a frame */
-	choice->shared_memory = choice->quirk->shared_memory;
+	choice->shared_memory = quirk->shared_memory;
 	return 0;
-}
-
-/* Takes over @info, which answered @q. */
-static int choice_make(const struct dofi_params *params, const struct dofi_query *q,
-		       struct fi_info *info, struct dofi_fabric_choice *choice)
-{
-	int ret;
-
-	*choice = (struct dofi_fabric_choice){
-		.info = info,
-		.rdm = q->type == FI_EP_RDM,
-		.quirk = dofi_quirk_of(info->fabric_attr->prov_name),
-		.cq_data = info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
-			   !(info->mode & FI_RX_CQ_DATA),
-		/* a device's domain is tied to its interface, that of software is not */
-		.wildcard = !info->nic && !params->address[0] && !params->domain[0],
-	};
-	choice->located = dofi_topo_locate(info, &choice->locality);
-	choose_rdma(choice, q);
-	choose_native(choice, *q);
-	choose_bye(choice);
-	ret = choice->rdm ? choose_rdm(choice) : 0;
-	if (ret)
-		dofi_fabric_release(choice);
-	return ret;
 }
 
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
@@ -166,7 +122,30 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	struct fi_info *info;
 	int ret = dofi_query_find(params, &q, &info);
 
-	return ret ? ret : choice_make(params, &q, info, choice);
+	if (ret)
+		return ret;
+	*choice = (struct dofi_fabric_choice){
+		.info = info,
+		.rdm = q.type == FI_EP_RDM,
+		.quirk = dofi_quirk_of(info->fabric_attr->prov_name),
+		.cq_data = info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
+			   !(info->mode & FI_RX_CQ_DATA),
+		/* a device's domain is tied to its interface, that of software is not */
+		.wildcard = !info->nic && !params->address[0] && !params->domain[0],
+	};
+	choice->located = dofi_topo_locate(info, &choice->locality);
+	choose_rdma(choice, q);
+	choose_native(choice, q);
+	/*
+	 * A connectionless fabric's connections end with a message of the CM socket. Others send a
+	 * goodbye, if remote CQ data has room for the number and the secret of a connection.
+	 */
+	choice->sends_bye = choice->rdm || (choice->quirk->ends_silently && choice->cq_data &&
+					    choice->scoped_keys);
+	ret = choice->rdm ? choose_rdm(choice) : 0;
+	if (ret)
+		dofi_fabric_release(choice);
+	return ret;
 }
 
 void dofi_fabric_release(struct dofi_fabric_choice *choice)
@@ -175,42 +154,121 @@ void dofi_fabric_release(struct dofi_fabric_choice *choice)
 	choice->info = NULL;
 }
 
-/* Copies the IP address of the interface. Returns false if the fabric has addresses of its own. */
-static bool interface_address(const struct fi_info *info, struct sockaddr_storage *address)
-{
-	const struct sockaddr *sa = dofi_offer_ip(info);
-
-	if (!sa || info->src_addrlen > sizeof(*address))
-		return false;
-	memcpy(address, sa, info->src_addrlen);
-	((struct sockaddr_in *)address)->sin_port = 0;	/* at one offset in both families */
-	return true;
-}
-
-static bool numeric_address(const char *text, struct sockaddr_storage *address)
-{
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
-	struct addrinfo *a;
-
-	if (!text[0] || getaddrinfo(text, NULL, &hints, &a))
-		return false;
-	memcpy(address, a->ai_addr, a->ai_addrlen);
-	freeaddrinfo(a);
-	return true;
-}
-
 void dofi_fabric_address(const struct dofi_fabric_choice *choice, const struct dofi_params *params,
 			 struct sockaddr_storage *address)
 {
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
+	const struct sockaddr *sa = dofi_offer_ip(choice->info);
 	struct sockaddr_in *in = (struct sockaddr_in *)address;
+	struct addrinfo *a;
 
 	memset(address, 0, sizeof(*address));
-	if (interface_address(choice->info, address) || numeric_address(params->address, address) ||
-	    (!choice->quirk->shared_memory && dofi_reach_host(address)))
-		return;
-	in->sin_family = AF_INET;
-	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (sa && choice->info->src_addrlen <= sizeof(*address)) {
+		memcpy(address, sa, choice->info->src_addrlen);
+		in->sin_port = 0;	/* at one offset in both families */
+	} else if (params->address[0] && !getaddrinfo(params->address, NULL, &hints, &a)) {
+		memcpy(address, a->ai_addr, a->ai_addrlen);
+		freeaddrinfo(a);
+	} else if (choice->quirk->shared_memory || !dofi_reach_host(address)) {
+		in->sin_family = AF_INET;
+		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	}
 }
+
+/* Datagrams */
+
+#define LEAST_DATAGRAM 512		/* a useful one, with the header of the transport */
+
+/* Selects the fabric of datagrams that belongs to @main. Returns 0 or -ENODATA. */
+static int datagram_select(const struct dofi_fabric_choice *main,
+			   const struct sockaddr_storage *address, struct dofi_params *p)
+{
+	const socklen_t len = address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+							       sizeof(struct sockaddr_in);
+	const char *provider = main->info->fabric_attr->prov_name;
+	int n;
+
+	*p = (struct dofi_params){ .provider = "" };
+	if (main->rdm)
+		return -ENODATA;
+	if (!strcmp(provider, "verbs")) {
+		/* libfabric's name of the domain of a device's datagrams */
+		n = snprintf(p->domain, sizeof(p->domain), "%s-dgram",
+			     main->info->domain_attr->name);
+		strcpy(p->provider, "verbs");
+		return n < (int)sizeof(p->domain) ? 0 : -ENODATA;
+	}
+	if (strcmp(provider, "tcp") && strcmp(provider, "sockets"))
+		return -ENODATA;
+	/* an endpoint at a wildcard address would have no name that is of use to peers */
+	strcpy(p->provider, "udp");
+	return getnameinfo((const struct sockaddr *)address, len, p->address, sizeof(p->address),
+			   NULL, 0, NI_NUMERICHOST) ? -ENODATA : 0;
+}
+
+/* dofi_rdm_open() has no prefix in messages that are sent. */
+static bool datagram_usable(const struct fi_info *info, const struct dofi_params *p)
+{
+	return info->ep_attr->type == FI_EP_DGRAM &&
+	       !strcmp(info->fabric_attr->prov_name, p->provider) &&
+	       (!p->domain[0] || !strcmp(info->domain_attr->name, p->domain)) &&
+	       dofi_offer_has_address(info, p->address) &&
+	       !(info->tx_attr->mode & FI_MSG_PREFIX) &&
+	       info->ep_attr->max_msg_size >= LEAST_DATAGRAM;
+}
+
+int dofi_datagram_choose(const struct dofi_fabric_choice *main,
+			 const struct sockaddr_storage *address,
+			 struct dofi_fabric_choice *choice)
+{
+	static const struct dofi_query query = {
+		.type = FI_EP_DGRAM,
+		.caps = FI_MSG,
+		.mode = FI_MSG_PREFIX,
+		.mr_mode = DOFI_QUERY_MR_MODES,
+	};
+	struct fi_info *list, *info = NULL;
+	struct dofi_params params;
+	const struct fi_info *i;
+	int ret = datagram_select(main, address, &params);
+
+	if (!ret)
+		ret = dofi_offers_list(&params, &query, &list);
+	if (ret)
+		return ret;
+	for (i = list; i && !datagram_usable(i, &params); i = i->next)
+		;
+	if (i)
+		info = fi_dupinfo(i);
+	fi_freeinfo(list);
+	if (!info)
+		return i ? -FI_ENOMEM : -FI_ENODATA;
+	*choice = (struct dofi_fabric_choice){
+		.info = info,
+		.mr_style = DOFI_MR_NATIVE,
+		.rdm = true,
+		.quirk = dofi_quirk_of_datagrams(info->fabric_attr->prov_name),
+		.frame_size = info->ep_attr->max_msg_size,
+	};
+	/* without it udp does not search the AV for the sender of each datagram */
+	info->caps &= ~FI_SOURCE;
+	info->rx_attr->caps &= ~FI_SOURCE;
+	choice->located = dofi_topo_locate(info, &choice->locality);
+	return 0;
+}
+
+int dofi_datagram_start(const struct dofi_fabric_choice *choice, struct fid_fabric **fabric)
+{
+	struct fi_fabric_attr *attr = choice->info->fabric_attr;
+	int ret = fi_fabric(attr, fabric, NULL);
+
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_FAB, "opening fabric %s for datagrams: %s",
+			 attr->prov_name, fi_strerror(-ret));
+	return ret;
+}
+
+/* Addresses and limits */
 
 const char *dofi_address_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN])
 {
@@ -249,37 +307,68 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_rdma_size = least(info->ep_attr->max_msg_size, INT64_MAX),
 		.max_iov = least(MAX_IOV, least(tx_iov, rx_iov)),
 		.max_rdma_iov = least(MAX_IOV, rdma_iov),
-		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : MOST_EPS,
-				 MOST_EPS),
+		/* ep_cnt is a limit of a device, but not of a software fabric */
+		.max_eps = least(info->nic && info->domain_attr->ep_cnt ?
+					 info->domain_attr->ep_cnt : MOST_EPS, MOST_EPS),
 		.max_dtos = info->nic ? DEVICE_DTOS : MOST_DTOS,
 		.max_pzs = 1024,
-		.max_lmrs =
-			least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
+		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536,
+				  65536),
 		.max_srqs = can_frame ? 65536 : 0,
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};
-	/* ep_cnt is a limit of a device, but not of a software fabric */
-	if (!info->nic)
-		limits->max_eps = MOST_EPS;
 	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;
 }
 
-static void lower(uint32_t *limit, uint32_t other)
-{
-	*limit = least(*limit, other);
-}
+#define LOWER(member) limits->member = least(limits->member, other->member)
 
 void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other)
 {
-	limits->max_message_size = least(limits->max_message_size, other->max_message_size);
-	limits->max_rdma_size = least(limits->max_rdma_size, other->max_rdma_size);
-	lower(&limits->max_iov, other->max_iov);
-	lower(&limits->max_rdma_iov, other->max_rdma_iov);
-	lower(&limits->max_eps, other->max_eps);
-	lower(&limits->max_dtos, other->max_dtos);
-	lower(&limits->max_pzs, other->max_pzs);
-	lower(&limits->max_lmrs, other->max_lmrs);
-	lower(&limits->max_srqs, other->max_srqs);
-	lower(&limits->max_srq_eps, other->max_srq_eps);
+	LOWER(max_message_size);
+	LOWER(max_rdma_size);
+	LOWER(max_iov);
+	LOWER(max_rdma_iov);
+	LOWER(max_eps);
+	LOWER(max_dtos);
+	LOWER(max_pzs);
+	LOWER(max_lmrs);
+	LOWER(max_srqs);
+	LOWER(max_srq_eps);
+}
+
+int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+		      struct fi_info *info)
+{
+	const struct dofi_quirk *quirk = dofi_quirk_of(info->fabric_attr->prov_name);
+	const struct dofi_eq_traits traits = {
+		.data_in_eq = quirk->data_in_eq, .fails_for_one = quirk->eq_fails_for_one,
+	};
+	int ret = dofi_progress_start(p, ops, info, &traits);
+
+	if (!ret)
+		dofi_topo_bind(p->thread, info);
+	return ret;
+}
+
+/* The newest libfabric with which the tests of this provider have passed. */
+#define TESTED FI_VERSION(2, 6)
+
+void dofi_version_text(uint32_t version, char *text, size_t size)
+{
+	int len = snprintf(text, size, "%u.%u", FI_MAJOR(version), FI_MINOR(version));
+
+	if (!FI_VERSION_GE(TESTED, version) && len > 0 && (size_t)len < size)
+		snprintf(text + len, size - len, ", untested (tested up to %u.%u)",
+			 FI_MAJOR(TESTED), FI_MINOR(TESTED));
+}
+
+void dofi_version_check(uint32_t version)
+{
+	static atomic_flag logged = ATOMIC_FLAG_INIT;
+
+	if (!FI_VERSION_GE(TESTED, version) && !atomic_flag_test_and_set(&logged))
+		dofi_log(DOFI_WARN, DOFI_FAB, "libfabric %u.%u is newer than %u.%u, the newest "
+			 "that this provider was tested with", FI_MAJOR(version), FI_MINOR(version),
+			 FI_MAJOR(TESTED), FI_MINOR(TESTED));
 }

@@ -22,7 +22,10 @@ enum dofi_mr_style {
 	DOFI_MR_VIRTUAL,	/* we request virtual addresses and choose the keys */
 };
 
+struct dofi_progress;
+struct dofi_progress_ops;
 struct dofi_quirk;
+struct fid_fabric;
 
 /*
  * A fabric that an IA can use. With cq_data, remote CQ data carries what DAT adds to a message.
@@ -35,22 +38,16 @@ struct dofi_fabric_choice {
 	bool shared_memory;		/* peers are on this host */
 	bool target_rdma;		/* the target checks keys and moves bytes, not the fabric */
 	bool write_ordered;		/* a send does not overtake earlier writes */
-	/* rdm: the longest message that later ones do not overtake */
-	size_t frame_size;
+	size_t frame_size;	/* rdm: the longest message that later ones do not overtake */
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
-	/* messages and writes can carry 64 bits of remote CQ data */
-	bool cq_data;
-	/* a write can carry 32 bits of remote CQ data, and then ends a receive */
-	bool immed;
+	bool cq_data;		/* messages and writes can carry 64 bits of remote CQ data */
+	bool immed;	/* a write can carry 32 bits of remote CQ data, and then ends a receive */
 	bool atomics;			/* the fabric executes atomics */
 	bool fences;			/* the fabric supports FI_FENCE */
 	bool wildcard;			/* listen on every interface, connect from any */
-	/* peers may count addresses from the first byte of a registration */
-	bool zero_based;
-	/* a key can be limited to one connection: dofi_mr_fabric_key() */
-	bool scoped_keys;
-	/* a message before an orderly end distinguishes it from a loss */
-	bool sends_bye;
+	bool zero_based; /* peers may count addresses from the first byte of a registration */
+	bool scoped_keys;	/* a key can be limited to one connection: dofi_mr_fabric_key() */
+	bool sends_bye;		/* a message before an orderly end distinguishes it from a loss */
 	/* peers also use registrations on another fabric, with the keys of this one */
 	bool also_granted;
 	const struct dofi_quirk *quirk;
@@ -75,6 +72,22 @@ static inline bool dofi_fabric_has_atomics(const struct dofi_fabric_choice *choi
  */
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
 void dofi_fabric_release(struct dofi_fabric_choice *choice);
+
+/*
+ * Finds the fabric of datagrams of an IA at @address that connects on @main: the same device
+ * for verbs, udp at @address for software. It is for dofi_rdm_open(): its frame_size is the longest
+ * datagram, without a prefix. Returns 0; -ENODATA if there is none, also if FI_PROVIDER
+ * excludes it; or another negative errno of fi_getinfo(). dofi_fabric_release() frees the choice.
+ */
+int dofi_datagram_choose(const struct dofi_fabric_choice *main,
+			 const struct sockaddr_storage *address,
+			 struct dofi_fabric_choice *choice);
+
+/*
+ * Opens the fabric of @choice, for dofi_domain_open_on(). The caller closes it by fi_close().
+ * Returns 0 or a negative errno.
+ */
+int dofi_datagram_start(const struct dofi_fabric_choice *choice, struct fid_fabric **fabric);
 
 /*
  * Writes the names of the libfabric providers that dofi_fabric_choose() could choose, separated by
@@ -103,12 +116,10 @@ struct dofi_limits {
 	uint32_t max_dtos;		/* receives of an endpoint, and requests */
 	uint32_t max_pzs;
 	uint32_t max_lmrs;
-	/* 0 if the fabric cannot inject the header of SRQ framing */
-	uint32_t max_srqs;
+	uint32_t max_srqs;	/* 0 if the fabric cannot inject the header of SRQ framing */
 	uint32_t max_srq_eps;
 	uint32_t inject_size;		/* bytes that can be sent from unregistered memory */
-	/* bytes of private data that a connection request carries */
-	uint32_t cm_data_size;
+	uint32_t cm_data_size;	/* bytes of private data that a connection request carries */
 };
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
@@ -119,7 +130,9 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
  */
 void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other);
 
-/* version.c: the version of the loaded libfabric, which may be newer than the tested ones. */
+/* Starts the progress thread with the traits of the fabric of @info, and near its device. */
+int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+		      struct fi_info *info);
 
 /* Writes @version (fi_version()) as text; an untested version is marked as that. */
 void dofi_version_text(uint32_t version, char *text, size_t size);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ia_params of a dat.conf entry: the fabric that the user selects. */
+/* ia_params of a dat.conf entry, which select a fabric, and the lookup of a host name in them. */
 
 #include "fab/params.h"
 
+#include "base/clock.h"
+#include "base/cond.h"
+#include "loop/progress.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,50 +16,42 @@
 
 static const char blank[] = " \t";
 
-static char *param_slot(struct dofi_params *p, const char *key, size_t len)
+static int param_word(struct dofi_params *p, const char *word, size_t len,
+		      char *why, size_t why_size)
 {
 	static const struct {
 		const char *key;
 		size_t offset;
-	} slot[] = {
+	} slots[] = {
 		{ "provider", offsetof(struct dofi_params, provider) },
 		{ "domain", offsetof(struct dofi_params, domain) },
 		{ "address", offsetof(struct dofi_params, address) },
 		{ "endpoint", offsetof(struct dofi_params, endpoint) },
 		{ "strict", offsetof(struct dofi_params, strict) },
 	};
-	size_t i;
-
-	for (i = 0; i < sizeof(slot) / sizeof(slot[0]); i++)
-		if (strlen(slot[i].key) == len && !strncmp(slot[i].key, key, len))
-			return (char *)p + slot[i].offset;
-	return NULL;
-}
-
-static int param_word(struct dofi_params *p, const char *word, size_t len,
-		      char *why, size_t why_size)
-{
 	const char *eq = memchr(word, '=', len);
-	size_t value_len;
-	char *slot;
+	const int key_len = eq ? (int)(eq - word) : 0;
+	char *slot = NULL;
+	size_t value_len, i;
 
-	if (!eq || eq == word) {
+	if (!key_len) {
 		snprintf(why, why_size, "\"%.*s\" is neither key=value nor a name with a port",
 			 (int)len, word);
 		return -EINVAL;
 	}
-	slot = param_slot(p, word, eq - word);
+	for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+		if (strlen(slots[i].key) == (size_t)key_len &&
+		    !strncmp(slots[i].key, word, key_len))
+			slot = (char *)p + slots[i].offset;
 	if (!slot) {
-		snprintf(why, why_size,
-			 "unknown key \"%.*s\" (known: provider, domain, address, endpoint, "
-			 "strict)",
-			 (int)(eq - word), word);
+		snprintf(why, why_size, "unknown key \"%.*s\" (known: provider, domain, address, "
+			 "endpoint, strict)", key_len, word);
 		return -EINVAL;
 	}
-	value_len = len - (eq + 1 - word);
+	value_len = len - key_len - 1;
 	if (!value_len || value_len >= sizeof(p->provider)) {
 		snprintf(why, why_size, "the value of \"%.*s\" has %zu characters, not 1 to %zu",
-			 (int)(eq - word), word, value_len, sizeof(p->provider) - 1);
+			 key_len, word, value_len, sizeof(p->provider) - 1);
 		return -EINVAL;
 	}
 	memcpy(slot, eq + 1, value_len);
@@ -76,27 +73,12 @@ static int param_word(struct dofi_params *p, const char *word, size_t len,
 
 #define MOST_PORT 255	/* ports have 8 bits */
 
-/* Whether @text is a name and a number; sets their lengths. */
-static bool is_named(const char *text, size_t *name_len, size_t *port_len)
+/* Parses OFED's form: a name of @name_len characters, and a port at @port. */
+static int named_parse(struct dofi_params *p, const char *text, size_t name_len, const char *port,
+		       size_t port_len, char *why, size_t why_size)
 {
-	const char *port;
+	const char *rest = port + port_len + strspn(port + port_len, blank);
 
-	*name_len = strcspn(text, blank);
-	port = text + *name_len + strspn(text + *name_len, blank);
-	*port_len = strspn(port, "0123456789");
-	return *port_len && !memchr(text, '=', *name_len) &&
-	       (!port[*port_len] || strchr(blank, port[*port_len]));
-}
-
-/* Parses OFED's form. */
-static int named_parse(struct dofi_params *p, const char *text, char *why, size_t why_size)
-{
-	size_t name_len, port_len;
-	const char *port, *rest;
-
-	is_named(text, &name_len, &port_len);
-	port = text + name_len + strspn(text + name_len, blank);
-	rest = port + port_len + strspn(port + port_len, blank);
 	if (*rest) {
 		snprintf(why, why_size, "\"%s\" follows the name and port", rest);
 		return -EINVAL;
@@ -118,21 +100,99 @@ static int named_parse(struct dofi_params *p, const char *text, char *why, size_
 
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size)
 {
-	size_t name_len, port_len;
+	size_t len, port_len;
+	const char *port;
+	int ret = 0;
 
 	memset(params, 0, sizeof(*params));
 	if (!text)
 		return 0;
 	text += strspn(text, blank);
-	if (is_named(text, &name_len, &port_len))
-		return named_parse(params, text, why, why_size);
-	for (; *text; text += strspn(text, blank)) {
-		size_t len = strcspn(text, blank);
-		int ret = param_word(params, text, len, why, why_size);
-
-		if (ret)
-			return ret;
+	len = strcspn(text, blank);
+	port = text + len + strspn(text + len, blank);
+	port_len = strspn(port, "0123456789");
+	if (port_len && !memchr(text, '=', len) &&
+	    (!port[port_len] || strchr(blank, port[port_len])))
+		return named_parse(params, text, len, port, port_len, why, why_size);
+	for (; *text && !ret; text += strspn(text, blank)) {
+		len = strcspn(text, blank);
+		ret = param_word(params, text, len, why, why_size);
 		text += len;
 	}
-	return 0;
+	return ret;
+}
+
+/* The addresses of a host name */
+
+struct lookup {
+	char *name;
+	struct dofi_mutex lock;		/* the fields below */
+	struct dofi_cond answered;
+	struct addrinfo *list;
+	bool done;
+	bool abandoned;			/* the thread frees this structure */
+};
+
+static void lookup_free(struct lookup *l)
+{
+	if (l->list)
+		freeaddrinfo(l->list);
+	free(l->name);
+	free(l);
+}
+
+static void *lookup_run(void *arg)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *list = NULL;
+	struct lookup *l = arg;
+	bool abandoned;
+
+	if (getaddrinfo(l->name, NULL, &hints, &list))
+		list = NULL;
+	dofi_mutex_lock(&l->lock);
+	l->list = list;
+	l->done = true;
+	abandoned = l->abandoned;
+	dofi_cond_broadcast(&l->answered);
+	dofi_mutex_unlock(&l->lock);
+	if (abandoned)
+		lookup_free(l);
+	return NULL;
+}
+
+int dofi_resolve(const char *name, int64_t limit_ns, struct addrinfo **list)
+{
+	const int64_t deadline = dofi_now() + limit_ns;
+	struct lookup *l = calloc(1, sizeof(*l));
+	pthread_t thread;
+	bool done;
+	int ret = -ENOMEM;
+
+	if (!l)
+		return ret;
+	l->name = strdup(name);
+	dofi_mutex_init(&l->lock);
+	dofi_cond_init(&l->answered);
+	if (l->name)
+		ret = dofi_thread_start(&thread, lookup_run, l);
+	if (ret)
+		goto free_lookup;
+	dofi_mutex_lock(&l->lock);
+	while (!l->done && dofi_cond_wait(&l->answered, &l->lock, deadline) != -ETIMEDOUT)
+		;
+	done = l->done;
+	l->abandoned = !done;
+	if (!done)
+		pthread_detach(thread);
+	dofi_mutex_unlock(&l->lock);
+	if (!done)
+		return -ETIMEDOUT;
+	pthread_join(thread, NULL);
+	*list = l->list;
+	l->list = NULL;
+	ret = *list ? 0 : -ENOENT;
+free_lookup:
+	lookup_free(l);
+	return ret;
 }

@@ -14,7 +14,7 @@ struct dofi_params {
 	char address[64];	/* numeric, of a local interface */
 	char endpoint[64];	/* msg: connected, rdm: connectionless */
 	char strict[64];	/* 0 or 1: in place of the API version's DAT_OFI_STRICT */
-	/* in OFED's form, "mlx4_0 1" or "ib0 0", a device or interface; else empty: see named.c */
+	/* in OFED's form, "mlx4_0 1" or "ib0 0", a device or interface; else empty */
 	char name[64];
 	unsigned port;		/* of the device; 0 for an interface, or for any port of a device */
 };
@@ -25,20 +25,6 @@ struct dofi_params {
  * type, a strict other than 0 and 1, or a port above 255.
  */
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size);
-
-/* named.c: the RDMA device or network interface that ia_params name in OFED's form. */
-
-/* Where the kernel lists devices and interfaces; tests use another directory. */
-#define DOFI_NAMED_SYSFS "/sys/class"
-
-/*
- * Sets provider, domain and address of @params from the name and port in OFED's form, if there are
- * any. Returns 0, or -ENODATA with the reason in @why: this machine has no such device, port or
- * interface, or it has no address.
- */
-int dofi_named_find(struct dofi_params *params, const char *sysfs, char *why, size_t why_size);
-
-/* resolve.c: the addresses of a host name, within a limit of time. */
 
 /*
  * Looks up @name, and waits up to @limit_ns for the answer. Returns 0 and a list, which the caller

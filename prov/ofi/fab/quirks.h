@@ -40,8 +40,7 @@ struct dofi_quirk {
 	bool joins_families;
 	bool vague_refusal;	/* any failure to connect is ECONNREFUSED */
 	bool eq_fails_for_one;	/* an error of the event queue may concern a single connection */
-	/* a request that could not be accepted is freed only by fi_reject */
-	bool keeps_request;
+	bool keeps_request; /* a request that could not be accepted is freed only by fi_reject */
 	bool reason_in_prov_errno; /* a failed attempt is ETIMEDOUT; prov_errno has the reason */
 	/* fi_endpoint searches for the peer, for seconds if it is unreachable */
 	bool waits_to_open;
@@ -57,8 +56,7 @@ struct dofi_quirk {
 	bool operand_is_address; /* takes the pointer to an atomic's operand for the operand */
 	/* messages hold fi_rma_iov as the processor lays it out: RDMA needs a 64-bit size_t */
 	bool rdma_of_64_bits;
-	/* prov_errno of a failed completion is a verbs status: dofi_wc_errno() */
-	bool wc_errors;
+	bool wc_errors;	/* prov_errno of a failed completion is a verbs status: dofi_wc_errno() */
 	const char *reason;	/* for the log and for readers: what was seen, in which version */
 
 	bool datagrams;		/* the row is of endpoints of type FI_EP_DGRAM, not of others */

@@ -27,8 +27,7 @@ struct dofi_shard {
 	int fd;				/* -1 if it has none */
 	unsigned endpoints;		/* how many complete here; progress thread */
 	unsigned index;			/* in dofi_shards.shard */
-	/* the next read includes it even if its descriptor reports nothing */
-	_Atomic bool asked;
+	_Atomic bool asked; /* the next read includes it even if its descriptor reports nothing */
 	bool awake;			/* each read includes it; CQ lock */
 	TAILQ_ENTRY(dofi_shard) link;	/* in dofi_shards.awake; CQ lock */
 };

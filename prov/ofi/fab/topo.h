@@ -9,8 +9,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-struct dofi_progress;
-struct dofi_progress_ops;
 struct fi_info;
 
 struct dofi_locality {
@@ -32,11 +30,5 @@ bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality
  * nothing if there are none, or DAT_OFI_NUMA disables it.
  */
 void dofi_topo_bind(pthread_t thread, const struct fi_info *info);
-
-/*
- * start.c: like dofi_progress_start(), with the traits of the fabric of @info, and near its device.
- */
-int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
-		      struct fi_info *info);
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "base/ring.h"
 #include "fab/grant_book.h"
-#include "fab/writer.h"
 
 /* A record is a frame. */
 #define DOFI_LINK_FRAME DOFI_RING_RECORD_MAX

@@ -45,7 +45,8 @@ static void refuses_to_open(int expected)
 	dofi_cq_close(&cq);
 	fake.open = 0;
 	if (expected)
-		cr_expect_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), expected);
+		cr_expect_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain,
+					  progress.ops), expected);
 	cr_expect_eq(fake.open, 0);
 	cr_expect(TAILQ_EMPTY(&progress.pollers));
 	cr_expect(!cq.fid);

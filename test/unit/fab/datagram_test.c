@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The fabric of datagrams: its choice among offers, and datagrams over udp of this libfabric. */
 
-#include "fab/datagram.h"
+#include "fab/info.h"
 
 #include "base/env.h"
 #include "fab/endpoint.h"
+#include "fab/info.h"
 #include "fab/offer.h"
 #include "fab/offers.h"
 #include "fab/quirks.h"
-#include "fab/topo.h"
 
 #include <errno.h>
 #include <semaphore.h>

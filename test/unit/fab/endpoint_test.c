@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "fab/cq.h"
 #include "fab/fake.h"
+#include "fab/info.h"
 #include "fab/quirks.h"
-#include "fab/topo.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "fab/grant.h"
 
 #include "fab/draw.h"
-#include "fab/writer.h"
+#include "fab/grant_book.h"
 #include "nomem.h"
 #include "thread.h"
 

@@ -3,10 +3,19 @@
 
 #include "fab/offer.h"
 
+#include "base/env.h"
+#include "base/log.h"
+#include "capture.h"
+#include "fab/fake.h"
+#include "fab/info.h"
 #include "fab/quirks.h"
 #include "fab/reach.h"
+#include "loop/progress.h"
 
+#include <criterion/criterion.h>
+#include <rdma/fabric.h>
 #include <stdio.h>
+#include <string.h>
 
 TestSuite(info, .fini = done);
 
@@ -590,4 +599,120 @@ Test(limits, two_fabrics_promise_what_both_can)
 	cr_expect(l.max_srqs == 8 && l.max_srq_eps == 9 && l.max_dtos == 12);
 	/* not reported to programs */
 	cr_expect(l.inject_size == 10 && l.cm_data_size == 11);
+}
+
+/* How the version of libfabric is shown, and that an untested version is logged. */
+
+TestSuite(version);
+
+static const char *text_of(uint32_t version)
+{
+	static char text[48];
+
+	dofi_version_text(version, text, sizeof(text));
+	return text;
+}
+
+Test(version, a_tested_one_is_shown_as_it_is)
+{
+	cr_expect_str_eq(text_of(FI_VERSION(1, 17)), "1.17");
+	cr_expect_str_eq(text_of(FI_VERSION(2, 6)), "2.6");
+}
+
+Test(version, a_newer_one_is_shown_as_untested)
+{
+	char short_text[4];
+
+	cr_expect_str_eq(text_of(FI_VERSION(2, 7)), "2.7, untested (tested up to 2.6)");
+	cr_expect_str_eq(text_of(FI_VERSION(3, 0)), "3.0, untested (tested up to 2.6)");
+	dofi_version_text(FI_VERSION(2, 17), short_text, sizeof(short_text));
+	cr_expect_str_eq(short_text, "2.1", "cut off, with its end");
+}
+
+static unsigned lines(void (*check)(void))
+{
+	struct capture c;
+	const char *at;
+	unsigned n = 0;
+
+	dofi_log_max = DOFI_WARN;
+	dofi_log_dest = DOFI_LOG_STDERR;
+	capture_begin(&c);
+	check();
+	for (at = capture_end(&c); (at = strstr(at, "2.6, the newest")); at++)
+		n++;
+	return n;
+}
+
+static void tested(void)
+{
+	dofi_version_check(FI_VERSION(1, 17));
+	dofi_version_check(FI_VERSION(2, 6));
+}
+
+static void untested(void)
+{
+	dofi_version_check(FI_VERSION(2, 7));
+	dofi_version_check(FI_VERSION(2, 7));
+}
+
+Test(version, an_untested_one_is_logged_once)
+{
+	cr_expect_eq(lines(tested), 0);
+	cr_expect_eq(lines(untested), 1);
+	cr_expect_eq(lines(untested), 0);
+}
+
+/* The traits of event queues that dofi_fabric_start() passes for a fabric. */
+
+static struct dofi_progress progress;
+static const struct dofi_progress_ops ops;
+
+static void init(void)
+{
+	dofi_settings_read();
+	fake_init();
+	fake.replace_fabric = true;
+}
+
+static void fini(void)
+{
+	dofi_progress_stop(&progress);
+	cr_expect_eq(fake.open, 0);
+}
+
+TestSuite(fabric_start, .init = init, .fini = fini);
+
+static const struct dofi_eq_traits *traits_of(const char *provider)
+{
+	struct fi_info *info = fake_info(provider, "");
+
+	cr_assert_eq(dofi_fabric_start(&progress, &ops, info), 0);
+	fi_freeinfo(info);
+	return &progress.traits;
+}
+
+Test(fabric_start, tcp_needs_a_second_event_queue_for_passive_endpoints)
+{
+	const struct dofi_eq_traits *t;
+
+	fake.version = FI_VERSION(2, 1);
+	t = traits_of("tcp");
+	cr_expect(t->data_in_eq && !t->fails_for_one);
+	cr_expect(progress.listen_eq.fid);
+}
+
+Test(fabric_start, verbs_fails_for_one_connection)
+{
+	const struct dofi_eq_traits *t = traits_of("verbs");
+
+	cr_expect(t->fails_for_one && !t->data_in_eq);
+	cr_expect(!progress.listen_eq.fid);
+}
+
+Test(fabric_start, an_unknown_fabric_has_no_traits)
+{
+	const struct dofi_eq_traits *t = traits_of("fake");
+
+	cr_expect(!t->data_in_eq && !t->fails_for_one);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The program's signals after libfabric's shm has opened an endpoint. */
 
-#include "fab/signals.h"
-
 #include "fab/endpoint.h"
-#include "fab/topo.h"
+#include "fab/info.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>

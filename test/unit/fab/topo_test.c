@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Where devices are, on machines that are files in test/data/topo, and in a /sys of the test. */
 
+#include "fab/info.h"
 #include "fab/topo.h"
 
 #include "base/env.h"

@@ -5,7 +5,7 @@
 
 #include "base/env.h"
 #include "fab/fake.h"
-#include "fab/topo.h"
+#include "fab/info.h"
 
 #include <criterion/criterion.h>
 #include <stddef.h>

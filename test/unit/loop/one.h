@@ -6,7 +6,7 @@
 #include "base/env.h"
 #include "fab/cq.h"
 #include "fab/fake.h"
-#include "fab/topo.h"
+#include "fab/info.h"
 #include "loop/progress.h"
 
 #include <criterion/criterion.h>

@@ -4,7 +4,7 @@
 #include "xport/peer.h"
 
 #include "base/env.h"
-#include "fab/topo.h"
+#include "fab/info.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

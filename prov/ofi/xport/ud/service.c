@@ -4,7 +4,7 @@
 #include "xport/ud/ud.h"
 
 #include "base/log.h"
-#include "fab/datagram.h"
+#include "fab/info.h"
 #include "obj/ep_attr.h"
 #include "xport/rdm/rdm.h"
 #include "xport/ud/frame.h"

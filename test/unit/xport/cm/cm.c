@@ -5,7 +5,7 @@
 
 #include "base/env.h"
 #include "fab/fake.h"
-#include "fab/topo.h"
+#include "fab/info.h"
 #include "sock/linger.h"
 #include "xport/cm/address.h"
 
