@@ -85,12 +85,15 @@ bool dofi_offer_usable(const struct fi_info *info)
 	       dofi_offer_keeps_order(info) && dofi_offer_has_source(info);
 }
 
-static struct fi_info *hints_make(const struct dofi_query *q, const char *provider)
+int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *q,
+		     struct fi_info **list)
 {
+	const char *node = params->address[0] ? params->address : NULL;
 	struct fi_info *h = fi_allocinfo();
+	int ret = -FI_ENOMEM;
 
 	if (!h)
-		return NULL;
+		return ret;
 	h->caps = q->caps;
 	h->mode = q->mode;
 	h->ep_attr->type = q->type;
@@ -99,45 +102,19 @@ static struct fi_info *hints_make(const struct dofi_query *q, const char *provid
 	h->tx_attr->op_flags = q->op_flags;
 	h->tx_attr->msg_order = q->order;
 	h->rx_attr->msg_order = q->order;
-	if (provider && *provider) {
-		h->fabric_attr->prov_name = strdup(provider);
-		if (!h->fabric_attr->prov_name) {
-			fi_freeinfo(h);
-			return NULL;
-		}
+	if (params->provider[0]) {
+		h->fabric_attr->prov_name = strdup(params->provider);
+		if (!h->fabric_attr->prov_name)
+			goto free_hints;
 	}
-	return h;
-}
-
-int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *q,
-		     struct fi_info **list)
-{
-	struct fi_info *hints = hints_make(q, params->provider);
-	const char *node = params->address[0] ? params->address : NULL;
-	int ret;
-
-	if (!hints)
-		return -FI_ENOMEM;
 	dofi_settings_give(fi_version());
-	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
+	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, h, list);
 	/* verbs (1.17) lists its IPv6 addresses, but does not find a requested one */
 	if (ret == -FI_ENODATA && node)
-		ret = fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, list);
-	fi_freeinfo(hints);
+		ret = fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, h, list);
+free_hints:
+	fi_freeinfo(h);
 	return ret;
-}
-
-static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
-{
-	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
-	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
-	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
-	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
-
-	if (a->sa_family != b->sa_family)
-		return false;
-	return a->sa_family == AF_INET6 ? IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) :
-					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
 const struct sockaddr *dofi_offer_ip(const struct fi_info *info)
@@ -161,7 +138,14 @@ bool dofi_offer_has_address(const struct fi_info *info, const char *text)
 
 	if (!text[0] || !own || getaddrinfo(text, NULL, &hints, &a))
 		return true;
-	same = same_address(own, a->ai_addr);
+	if (own->sa_family != a->ai_family)
+		same = false;
+	else if (own->sa_family == AF_INET6)
+		same = IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)own)->sin6_addr,
+					  &((const struct sockaddr_in6 *)a->ai_addr)->sin6_addr);
+	else
+		same = ((const struct sockaddr_in *)own)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)a->ai_addr)->sin_addr.s_addr;
 	freeaddrinfo(a);
 	return same;
 }

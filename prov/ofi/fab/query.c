@@ -45,8 +45,8 @@ static int info_rank(const struct fi_info *info, const struct dofi_params *param
 		return 0;
 	if (params->domain[0] && strcmp(info->domain_attr->name, params->domain))
 		return 0;
-	return sa ? rank + dofi_reach_rank(routes, info->nic ? "" : info->domain_attr->name, sa) :
-		    rank + DOFI_REACH_RANKS - 1;
+	return rank + (sa ? dofi_reach_rank(routes, info->nic ? "" : info->domain_attr->name, sa) :
+			    DOFI_REACH_RANKS - 1);
 }
 
 /* In bits per second; 0 if unknown. */
@@ -79,55 +79,18 @@ static bool nearer(const struct fi_info *a, const struct fi_info *b)
 	       at.distance < bt.distance && link_speed(a) == link_speed(b);
 }
 
-static const struct fi_info *info_best(const struct fi_info *list, const struct dofi_params *params)
-{
-	const struct fi_info *best = NULL;
-	struct dofi_routes routes;
-	int best_rank = INT_MAX;
-
-	dofi_routes_read(&routes, DOFI_REACH_SYSFS, DOFI_REACH_PROCFS);
-	for (; list; list = list->next) {
-		int rank = info_rank(list, params, &routes);
-
-		if (rank && (rank < best_rank || (rank == best_rank && nearer(list, best)))) {
-			best = list;
-			best_rank = rank;
-		}
-	}
-	return best;
-}
-
-static struct dofi_query rdm_query(const struct dofi_quirk *quirk)
-{
-	struct dofi_query q = dofi_query_rdm;
-
-	if (dofi_quirk_target_rdma(quirk)) {
-		q.mr_mode = 0;	/* nothing is registered */
-		return q;
-	}
-	q.caps |= FI_RMA;
-	q.order = DOFI_QUERY_WRITES_ORDERED;
-	return q;
-}
-
-/* Returns why the fabric is not used, for the log; NULL if there is nothing to say. */
-static const char *why_refused(const struct fi_info *info, const struct dofi_params *params)
-{
-	if (dofi_offer_layered(info) && !names_a_layer(params))
-		return NULL;
-	if (quirk_of(info)->refused)
-		return quirk_of(info)->reason;
-	if (info->ep_attr->type == FI_EP_RDM && !dofi_offer_keeps_order(info))
-		return "it does not keep messages in order (FI_ORDER_SAS)";
-	return NULL;
-}
-
 /* Logs why a listed fabric is not used. Returns whether there is a reason. */
 static bool log_refused(const struct fi_info *list, const struct dofi_params *params)
 {
-	for (; list; list = list->next) {
-		const char *why = why_refused(list, params);
+	const char *why = NULL;
 
+	for (; list; list = list->next) {
+		if (dofi_offer_layered(list) && !names_a_layer(params))
+			continue;
+		if (quirk_of(list)->refused)
+			why = quirk_of(list)->reason;
+		else if (list->ep_attr->type == FI_EP_RDM && !dofi_offer_keeps_order(list))
+			why = "it does not keep messages in order (FI_ORDER_SAS)";
 		if (why) {
 			dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s is not used: %s",
 				 list->fabric_attr->prov_name, why);
@@ -140,14 +103,22 @@ static bool log_refused(const struct fi_info *list, const struct dofi_params *pa
 static int info_find(const struct dofi_params *params, const struct dofi_query *q,
 		     struct fi_info **info)
 {
-	const struct fi_info *best;
+	const struct fi_info *i, *best = NULL;
+	int rank, best_rank = INT_MAX, ret;
+	struct dofi_routes routes;
 	struct fi_info *list;
-	int ret;
 
 	ret = dofi_offers_list(params, q, &list);
 	if (ret)
 		return ret;
-	best = info_best(list, params);
+	dofi_routes_read(&routes, DOFI_REACH_SYSFS, DOFI_REACH_PROCFS);
+	for (i = list; i; i = i->next) {
+		rank = info_rank(i, params, &routes);
+		if (rank && (rank < best_rank || (rank == best_rank && nearer(i, best)))) {
+			best = i;
+			best_rank = rank;
+		}
+	}
 	if (best) {
 		*info = fi_dupinfo(best);
 		ret = *info ? 0 : -FI_ENOMEM;
@@ -165,11 +136,17 @@ static int rdm_find(const struct dofi_params *params, struct dofi_query *q, stru
 	struct fi_info *any;
 	int ret;
 
-	ret = info_find(params, &dofi_query_rdm, &any);
+	*q = dofi_query_rdm;
+	ret = info_find(params, q, &any);
 	if (ret)
 		return ret;
 	snprintf(same.provider, sizeof(same.provider), "%s", any->fabric_attr->prov_name);
-	*q = rdm_query(quirk_of(any));
+	if (dofi_quirk_target_rdma(quirk_of(any))) {
+		q->mr_mode = 0;	/* nothing is registered */
+	} else {
+		q->caps |= FI_RMA;
+		q->order = DOFI_QUERY_WRITES_ORDERED;
+	}
 	fi_freeinfo(any);
 	ret = info_find(&same, q, info);
 	if (ret != -FI_ENODATA)
@@ -195,41 +172,33 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
  * Connected endpoints are preferred: libfabric manages them, and reports their end. Layers do not
  * have them.
  */
-static int fabric_find(const struct dofi_params *params, struct dofi_query *q,
-		       struct fi_info **info)
+int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
+	const struct sockaddr *sa;
 	int ret = -FI_ENODATA;
 
 	if (params->address[0] && !dofi_address_is_local(params->address))
-		return ret;
+		return dofi_reason_log(params);
 	*q = dofi_query_msg;
 	if (strcmp(params->endpoint, "rdm") && !strchr(params->provider, ';'))
 		ret = info_find(params, q, info);
 	if (ret == -FI_ENODATA && strcmp(params->endpoint, "msg"))
 		ret = rdm_find(params, q, info);
-	return ret;
-}
-
-/* Programs publish the address of the IA, and a loopback address leads no other host here. */
-static void log_loopback(const struct dofi_params *params, const struct fi_info *info)
-{
-	const struct sockaddr *sa = dofi_offer_ip(info);
-
+	if (ret == -FI_ENODATA)
+		return dofi_reason_log(params);
+	if (ret) {
+		if (ret != -FI_EOPNOTSUPP)
+			dofi_log(DOFI_WARN, DOFI_FAB, "searching a usable fabric: %s",
+				 fi_strerror(-ret));
+		return ret;
+	}
+	/*
+	 * programs publish the address of the IA, and a loopback address leads no other host here
+	 */
+	sa = dofi_offer_ip(*info);
 	if (sa && dofi_reach_is_loopback(sa) && !params->address[0] && !params->domain[0])
 		dofi_log(DOFI_WARN, DOFI_FAB,
 			 "fabric %s has a loopback address only: other hosts cannot connect",
-			 info->fabric_attr->prov_name);
-}
-
-int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
-{
-	int ret = fabric_find(params, q, info);
-
-	if (!ret)
-		log_loopback(params, *info);
-	if (ret == -FI_ENODATA)
-		return dofi_reason_log(params);
-	if (ret && ret != -FI_EOPNOTSUPP)
-		dofi_log(DOFI_WARN, DOFI_FAB, "searching a usable fabric: %s", fi_strerror(-ret));
-	return ret;
+			 (*info)->fabric_attr->prov_name);
+	return 0;
 }

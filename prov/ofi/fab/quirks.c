@@ -29,7 +29,7 @@
  * takes_offset: libfabric's manual reserves the offset of a registration. Fabrics that use
  * libfabric's table of registrations have always added it to addresses (1.5 to 2.6).
  *
- * The row of a layer over a certain provider comes before the row of the layer over any.
+ * Specific rows precede generic ones.
  */
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .up_to = FI_VERSION(2, 1), .rank = 1, VERBS,

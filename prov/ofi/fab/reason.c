@@ -80,35 +80,19 @@ static void filter_copy(const char *filter, char *copy, size_t size)
 		*copy = (char)tolower((unsigned char)*copy);
 }
 
-/* Returns whether name @filter stands for @provider: "tcp" also stands for "tcp;ofi_rxm". */
-static bool covers(const char *filter, const char *provider)
-{
-	size_t len = strlen(filter);
-
-	return !strncmp(provider, filter, len) && (!provider[len] || provider[len] == ';');
-}
-
-/* Returns the first name in @filter that libfabric lacks, or NULL. @copy gets the names. */
-static const char *unknown_name(const char *filter, char *copy, size_t size)
-{
-	char *name, *save;
-
-	filter_copy(filter, copy, size);
-	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save))
-		if (!provider_exists(name) && !needs_device(name))
-			return name;
-	return NULL;
-}
-
+/* A name also stands for layers over it: "tcp" for "tcp;ofi_rxm". */
 static bool is_excluded(const char *filter, const char *provider)
 {
 	const bool negated = filter[0] == '^';
 	char copy[256], *name, *save;
+	size_t len;
 
 	filter_copy(filter, copy, sizeof(copy));
-	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save))
-		if (covers(name, provider))
+	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		len = strlen(name);
+		if (!strncmp(provider, name, len) && (!provider[len] || provider[len] == ';'))
 			return negated;
+	}
 	return !negated;
 }
 
@@ -154,11 +138,16 @@ static bool no_such_interface(const struct dofi_params *params, char *text, size
 /* A misspelt name, also among names that exist: those alone have not found a fabric. */
 static bool filter_unknown(const struct dofi_params *params, char *text, size_t size)
 {
-	const char *filter = secure_getenv("FI_PROVIDER"), *name;
-	char copy[256], names[NAMES_TEXT], v[VERSION_TEXT];
+	const char *filter = secure_getenv("FI_PROVIDER");
+	char copy[256], names[NAMES_TEXT], v[VERSION_TEXT], *name, *save;
 
 	(void)params;
-	name = filter && filter[0] != '^' ? unknown_name(filter, copy, sizeof(copy)) : NULL;
+	if (!filter || filter[0] == '^')
+		return false;
+	filter_copy(filter, copy, sizeof(copy));
+	name = strtok_r(copy, ",", &save);
+	while (name && (provider_exists(name) || needs_device(name)))
+		name = strtok_r(NULL, ",", &save);
 	if (!name)
 		return false;
 	providers_list(names, false);
@@ -224,10 +213,8 @@ static bool filter_leaves_none(const struct dofi_params *params, char *text, siz
 
 	if (!filter || params->provider[0] || params->domain[0] || params->address[0])
 		return false;
-	snprintf(text, size,
-		 "FI_PROVIDER=%s leaves no provider that has a device here and endpoints "
-		 "for DAT",
-		 filter);
+	snprintf(text, size, "FI_PROVIDER=%s leaves no provider that has a device here and "
+		 "endpoints for DAT", filter);
 	return true;
 }
 
@@ -260,34 +247,26 @@ static bool rdma_missing(const struct dofi_params *params, char *text, size_t si
 	return missing;
 }
 
-/* Returns whether @params with endpoints of the other kind would have found a fabric. */
-static bool other_kind_exists(const struct dofi_params *params)
-{
-	const bool rdm = !strcmp(params->endpoint, "rdm");
-	struct fi_info *list, *i;
-	bool found = false;
-
-	if (dofi_offers_list(params, rdm ? &dofi_query_msg : &dofi_query_rdm, &list))
-		return false;
-	for (i = list; i; i = i->next)
-		found |= dofi_offer_usable(i);
-	fi_freeinfo(list);
-	return found;
-}
-
 static bool endpoint_missing(const struct dofi_params *params, char *text, size_t size)
 {
 	const bool rdm = !strcmp(params->endpoint, "rdm");
+	const char *hint = "";
+	struct fi_info *list, *i;
 	char v[VERSION_TEXT];
+	bool other = false;
 
-	if (!params->endpoint[0] || !other_kind_exists(params))
+	if (!params->endpoint[0] ||
+	    dofi_offers_list(params, rdm ? &dofi_query_msg : &dofi_query_rdm, &list))
 		return false;
+	for (i = list; i; i = i->next)
+		other |= dofi_offer_usable(i);
+	fi_freeinfo(list);
+	if (rdm && !strcmp(params->provider, "tcp"))
+		hint = "; libfabric 1.18 or newer is needed";
 	snprintf(text, size, "provider=%s of libfabric %s has no %s endpoints (endpoint=%s)%s",
 		 text_or(params->provider, "any"), version(v),
-		 rdm ? "connectionless" : "connected", params->endpoint,
-		 rdm && !strcmp(params->provider, "tcp") ? "; libfabric 1.18 or newer is needed" :
-							   "");
-	return true;
+		 rdm ? "connectionless" : "connected", params->endpoint, hint);
+	return other;
 }
 
 /* Adds the domains that have endpoints for @q. */
@@ -341,36 +320,27 @@ static bool shm_is_short(const struct dofi_params *params, char *text, size_t si
 /* All bits but FI_MR_BASIC and FI_MR_SCALABLE, which the headers of libfabric 2.x deprecate. */
 #define MR_MODES (~3)
 
-/* Returns whether @provider lists anything, whatever DAT can use of it. */
-static bool lists_anything(const char *provider)
-{
-	struct fi_info *hints = fi_allocinfo(), *list;
-	bool listed = false;
-
-	if (!hints)
-		return false;
-	hints->mode = hints->domain_attr->mode = ~0ULL;
-	hints->domain_attr->mr_mode = MR_MODES;
-	hints->fabric_attr->prov_name = strdup(provider);
-	if (hints->fabric_attr->prov_name &&
-	    !fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, &list)) {
-		listed = true;
-		fi_freeinfo(list);
-	}
-	fi_freeinfo(hints);
-	return listed;
-}
-
 static bool no_endpoints(const struct dofi_params *params, char *text, size_t size)
 {
 	const char *what = "finds no device on this machine";
+	struct fi_info *hints, *list;
 
 	if (!params->provider[0])
 		return false;
-	if (!provider_exists(params->provider))
+	hints = fi_allocinfo();
+	if (!provider_exists(params->provider)) {
 		what = "finds no device on this machine, or libfabric was built without it";
-	else if (lists_anything(params->provider))
-		what = "has no endpoints that DAT can use";
+	} else if (hints) {	/* asks for anything, whatever DAT can use of it */
+		hints->mode = hints->domain_attr->mode = ~0ULL;
+		hints->domain_attr->mr_mode = MR_MODES;
+		hints->fabric_attr->prov_name = strdup(params->provider);
+		if (hints->fabric_attr->prov_name &&
+		    !fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, &list)) {
+			what = "has no endpoints that DAT can use";
+			fi_freeinfo(list);
+		}
+	}
+	fi_freeinfo(hints);
 	snprintf(text, size, "provider=%s %s", params->provider, what);
 	return true;
 }
@@ -381,9 +351,8 @@ static bool nothing(const struct dofi_params *params, char *text, size_t size)
 
 	(void)params;
 	providers_list(names, false);
-	snprintf(text, size,
-		 "no provider of libfabric %s has a device here and endpoints for DAT (%s)",
-		 version(v), names);
+	snprintf(text, size, "no provider of libfabric %s has a device here and endpoints for DAT "
+		 "(%s)", version(v), names);
 	return true;
 }
 

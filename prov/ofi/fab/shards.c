@@ -30,20 +30,13 @@ static void wake(struct dofi_shards *s, struct dofi_shard *shard)
 	shard->awake = true;
 }
 
-static int watch(struct dofi_shards *s, struct dofi_shard *shard)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = shard };
-
-	return epoll_ctl(s->set, EPOLL_CTL_ADD, shard->fd, &ev) ? -errno : 0;
-}
-
 /* A new shard is awake, as its descriptor may not report what is there already. */
 static int enter(struct dofi_shards *s, struct dofi_shard *shard)
 {
-	int ret = watch(s, shard);
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = shard };
 
-	if (ret)
-		return ret;
+	if (epoll_ctl(s->set, EPOLL_CTL_ADD, shard->fd, &ev))
+		return -errno;
 	shard->index = s->n;
 	shard->awake = false;
 	atomic_store(&shard->asked, false);
@@ -69,21 +62,16 @@ int dofi_shards_open(struct dofi_shards *s, struct dofi_shard *first)
 	return ret;
 }
 
-/*
- * A shard's memory is kept: a thread may still request the shard of an endpoint that was closed
- * meanwhile.
- */
-static struct dofi_shard *shard_at(struct dofi_shards *s, unsigned i)
-{
-	if (!s->shard[i])
-		s->shard[i] = calloc(1, sizeof(*s->shard[i]));
-	return s->shard[i];
-}
-
 int dofi_shards_add(struct dofi_shards *s, struct fid_cq *fid, int fd)
 {
-	struct dofi_shard *shard = s->n < DOFI_SHARDS ? shard_at(s, s->n) : NULL;
+	struct dofi_shard *shard;
 
+	if (s->n == DOFI_SHARDS)
+		return -ENOMEM;
+	/* kept: a thread may still request the shard of an endpoint that was closed meanwhile */
+	shard = s->shard[s->n];
+	if (!shard)
+		shard = s->shard[s->n] = calloc(1, sizeof(*shard));
 	if (!shard)
 		return -ENOMEM;
 	shard->fid = fid;
@@ -149,40 +137,34 @@ static bool wake_reported(struct dofi_shards *s)
 	return n > 0;
 }
 
-static bool can_rest(struct dofi_shard *shard, struct fid_fabric *fabric)
+/* Returns whether @shard rests from now on. */
+static bool rest(struct dofi_shards *s, struct dofi_shard *shard, struct fid_fabric *fabric)
 {
 	struct fid *fid = &shard->fid->fid;
 
-	return fi_trywait(fabric, &fid, 1) == FI_SUCCESS;
-}
-
-static void rest(struct dofi_shards *s, struct dofi_shard *shard)
-{
+	if (fi_trywait(fabric, &fid, 1) != FI_SUCCESS)
+		return false;
 	TAILQ_REMOVE(&s->awake, shard, link);
 	shard->awake = false;
-}
-
-/* The next read reads @shard last. */
-static ssize_t found(struct dofi_shards *s, struct dofi_shard *shard, ssize_t n)
-{
-	TAILQ_REMOVE(&s->awake, shard, link);
-	TAILQ_INSERT_TAIL(&s->awake, shard, link);
-	s->last = shard;
-	return n;
+	return true;
 }
 
 static ssize_t read_awake(struct dofi_shards *s, struct fid_fabric *fabric, void *buf, size_t count)
 {
 	struct dofi_shard *shard, *next;
+	ssize_t n;
 
 	for (shard = TAILQ_FIRST(&s->awake); shard; shard = next) {
-		ssize_t n = fi_cq_read(shard->fid, buf, count);
-
-		if (n != -FI_EAGAIN)
-			return found(s, shard, n);
+		n = fi_cq_read(shard->fid, buf, count);
+		if (n != -FI_EAGAIN) {
+			/* the next read reads this shard last */
+			TAILQ_REMOVE(&s->awake, shard, link);
+			TAILQ_INSERT_TAIL(&s->awake, shard, link);
+			s->last = shard;
+			return n;
+		}
 		next = TAILQ_NEXT(shard, link);
-		if (can_rest(shard, fabric))
-			rest(s, shard);
+		rest(s, shard, fabric);
 	}
 	return -FI_EAGAIN;
 }
@@ -208,9 +190,8 @@ bool dofi_shards_rest(struct dofi_shards *s, struct fid_fabric *fabric)
 	wake_asked(s);
 	for (shard = TAILQ_FIRST(&s->awake); shard; shard = next) {
 		next = TAILQ_NEXT(shard, link);
-		if (!can_rest(shard, fabric))
+		if (!rest(s, shard, fabric))
 			return false;
-		rest(s, shard);
 	}
 	return true;
 }

@@ -75,12 +75,7 @@ static void machine_read(void)
 		topology = topology_read();
 }
 
-static void machine_read_once(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, machine_read);
-}
+static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
 
 /* Finds the device of a network interface or RDMA adapter; software has none. */
 static bool device_path(const char *name, char path[PATH_MAX])
@@ -187,29 +182,15 @@ static hwloc_cpuset_t own_cpus(void)
 	return cpus;
 }
 
-static bool distance_to(hwloc_obj_t obj, unsigned *distance)
-{
-	hwloc_cpuset_t cpus = own_cpus();
-	hwloc_nodeset_t nodes = hwloc_bitmap_alloc();
-	bool known = cpus && nodes;
-
-	if (known) {
-		hwloc_cpuset_to_nodeset(topology, cpus, nodes);
-		*distance = hwloc_bitmap_intersects(nodes, obj->nodeset) ?
-			LOCAL_DISTANCE : listed_distance(nodes, obj->nodeset);
-	}
-	hwloc_bitmap_free(nodes);
-	hwloc_bitmap_free(cpus);
-	return known;
-}
-
 bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality)
 {
+	hwloc_nodeset_t nodes;
+	hwloc_cpuset_t cpus;
 	char path[PATH_MAX];
 	hwloc_obj_t obj;
-	unsigned distance;
+	bool known;
 
-	machine_read_once();
+	pthread_once(&machine_once, machine_read);
 	if (only_node >= 0) {
 		if (!info->nic && !device_path(info->domain_attr->name, path))
 			return false;
@@ -217,10 +198,20 @@ bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality
 		return true;
 	}
 	obj = near_obj(info);
-	if (!obj || !distance_to(obj, &distance))
+	if (!obj)
 		return false;
-	*locality = (struct dofi_locality){ hwloc_bitmap_first(obj->nodeset), distance };
-	return true;
+	cpus = own_cpus();
+	nodes = hwloc_bitmap_alloc();
+	known = cpus && nodes;
+	if (known) {
+		hwloc_cpuset_to_nodeset(topology, cpus, nodes);
+		locality->node = hwloc_bitmap_first(obj->nodeset);
+		locality->distance = hwloc_bitmap_intersects(nodes, obj->nodeset) ?
+			LOCAL_DISTANCE : listed_distance(nodes, obj->nodeset);
+	}
+	hwloc_bitmap_free(nodes);
+	hwloc_bitmap_free(cpus);
+	return known;
 }
 
 void dofi_topo_bind(pthread_t thread, const struct fi_info *info)
@@ -228,7 +219,7 @@ void dofi_topo_bind(pthread_t thread, const struct fi_info *info)
 	hwloc_cpuset_t cpus;
 	hwloc_obj_t obj;
 
-	machine_read_once();
+	pthread_once(&machine_once, machine_read);
 	obj = dofi_settings.numa == DOFI_NUMA_BIND ? near_obj(info) : NULL;
 	cpus = obj ? own_cpus() : NULL;
 	/* a binding of the user to other or to fewer processors stays */
