@@ -118,7 +118,6 @@ dofi_api_sources = \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm/conn.c \
 	prov/ofi/xport/rdm/direct.c \
-	prov/ofi/xport/rdm/eager.c \
 	prov/ofi/xport/rdm/endpoint.c \
 	prov/ofi/xport/rdm/frame.c \
 	prov/ofi/xport/rdm/link.c \
@@ -128,7 +127,6 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/recv.c \
 	prov/ofi/xport/rdm/fast.c \
 	prov/ofi/xport/rdm/request.c \
-	prov/ofi/xport/rdm/reserve.c \
 	prov/ofi/xport/rdm/rings.c \
 	prov/ofi/xport/rdm/rma.c \
 	prov/ofi/xport/rdm/rndv.c \
@@ -274,25 +272,15 @@ noinst_HEADERS += \
 	prov/ofi/xport/msg/frame.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm/conn.h \
-	prov/ofi/xport/rdm/direct.h \
-	prov/ofi/xport/rdm/eager.h \
 	prov/ofi/xport/rdm/endpoint.h \
 	prov/ofi/xport/rdm/frame.h \
 	prov/ofi/xport/rdm/link.h \
-	prov/ofi/xport/rdm/onesided.h \
 	prov/ofi/xport/rdm/op.h \
 	prov/ofi/xport/rdm/peer.h \
 	prov/ofi/xport/rdm/rdm.h \
-	prov/ofi/xport/rdm/recv.h \
-	prov/ofi/xport/rdm/fast.h \
-	prov/ofi/xport/rdm/request.h \
-	prov/ofi/xport/rdm/reserve.h \
-	prov/ofi/xport/rdm/rings.h \
 	prov/ofi/xport/rdm/rma.h \
 	prov/ofi/xport/rdm/rndv.h \
 	prov/ofi/xport/rdm/send.h \
-	prov/ofi/xport/rdm/target.h \
-	prov/ofi/xport/rdm/pz.h \
 	prov/ofi/xport/cm/address.h \
 	prov/ofi/xport/cm/conn.h \
 	prov/ofi/xport/cm/fds.h \

@@ -48,7 +48,6 @@ xport_test_sources = \
 	test/unit/xport/rdm/pz_test.c \
 	test/unit/xport/rdm/recv_test.c \
 	test/unit/xport/rdm/request_test.c \
-	test/unit/xport/rdm/reserve_test.c \
 	test/unit/xport/rdm/rings_peer.h \
 	test/unit/xport/rdm/rings_test.c \
 	test/unit/xport/rdm/rma_test.c \

@@ -9,12 +9,11 @@
 #include "obj/fixture.h"
 
 #include "xport/cm/listen.h"
-#include "xport/rdm/direct.h"
+#include "xport/rdm/conn.h"
 #include "xport/rdm/endpoint.h"
 #include "xport/rdm/link.h"
-#include "xport/rdm/recv.h"
+#include "xport/rdm/rndv.h"
 #include "xport/rdm/send.h"
-#include "xport/rdm/pz.h"
 
 #include <semaphore.h>
 

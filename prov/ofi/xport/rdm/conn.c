@@ -11,18 +11,13 @@
 #include "obj/ep_attr.h"
 #include "obj/ep_cm.h"
 #include "obj/ep_queue.h"
-#include "xport/rdm/direct.h"
-#include "xport/rdm/endpoint.h"
-#include "xport/rdm/op.h"
 #include "xport/rdm/peer.h"
-#include "xport/rdm/recv.h"
-#include "xport/rdm/rings.h"
-#include "xport/rdm/pz.h"
+#include "xport/rdm/rndv.h"
+#include "xport/rdm/send.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <rdma/fi_errno.h>
-#include <stddef.h>
 #include <string.h>
 
 static void conn_work(struct dofi_work *work);
@@ -33,23 +28,6 @@ static struct dofi_progress *progress_of(const struct rdm_conn *conn)
 	return &conn->ep->obj.ia->progress;
 }
 
-static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_pz *rpz, struct rdm_peer *peer)
-{
-	struct rdm_conn *conn = dofi_block_get(sizeof(*conn));
-
-	if (!conn)
-		return NULL;
-	conn->ep = ep;
-	conn->rpz = rpz;
-	conn->peer = peer;
-	conn->window = rpz->rings ? RDM_RING_WINDOW : RDM_WINDOW;
-	conn->work.run = conn_work;
-	conn->lost.fire = lost_fire;
-	STAILQ_INIT(&conn->pending);
-	LIST_INIT(&conn->ops);
-	return conn;
-}
-
 int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len)
 {
 	struct rdm_pz *rpz;
@@ -58,9 +36,17 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 
 	if (ret)
 		return ret;
-	conn = conn_new(ep, rpz, peer);
+	conn = dofi_block_get(sizeof(*conn));
 	if (!conn)
 		return -ENOMEM;
+	conn->ep = ep;
+	conn->rpz = rpz;
+	conn->peer = peer;
+	conn->window = rpz->rings ? RDM_RING_WINDOW : RDM_WINDOW;
+	conn->work.run = conn_work;
+	conn->lost.fire = lost_fire;
+	STAILQ_INIT(&conn->pending);
+	LIST_INIT(&conn->ops);
 	ret = rpz->rings ? rdm_rings_open(conn, &peer->ring) :
 			    rdm_endpoint_get(rpz, &peer->reservation, key, len, &conn->endpoint);
 	if (ret)
@@ -110,25 +96,20 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static size_t most(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Sets limits that suit both ends. EP lock held. */
 static void set_limits(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
 	const size_t longest = conn->ring ? DOFI_LINK_FRAME : RDM_INJECT_MAX;
-	const size_t inject = least(fabric->info->tx_attr->inject_size, longest);
+	const size_t in_parts = conn->ring ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX;
 
 	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
-	conn->inject = least(inject, conn->frame_size);
+	conn->inject = least(least(fabric->info->tx_attr->inject_size, longest), conn->frame_size);
 	conn->max_copy = conn->rpz->copy ? conn->frame_size : conn->inject;
 	conn->eager = conn->max_copy - RDM_FRAME_FULL;
-	/* the frames of such a message are all injected */
-	if (fabric->target_rdma && !conn->rpz->copy)
-		conn->eager = most(conn->ring ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX, conn->eager);
+	/* the frames of a message in parts are all injected */
+	if (fabric->target_rdma && !conn->rpz->copy && conn->eager < in_parts)
+		conn->eager = in_parts;
 	conn->credits = conn->max_credits = conn->peer->window;
 }
 
@@ -137,19 +118,7 @@ static bool is_in_process(const struct rdm_conn *conn)
 	return conn->peer->host.pid == rdm_ia_of(conn->ep->obj.ia)->host.pid;
 }
 
-/* A process id has a meaning in its namespace alone. */
-static int ring_find(struct rdm_conn *conn)
-{
-	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
-
-	conn->near = conn->reached = true;
-	if (dofi_host_shares_pids(host, &conn->peer->host))
-		read_memory(conn);
-	rdm_rings_reach(conn, (pid_t)conn->peer->host.pid);
-	return 0;
-}
-
-/* Adds the peer to the address vector, and finds out what of its memory is shared. */
+/* Adds the peer to the address vector, and looks for memory that is shared with it. */
 static int endpoint_find(struct rdm_conn *conn)
 {
 	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
@@ -174,10 +143,19 @@ int rdm_conn_reach(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
 	struct dofi_ep *ep = conn->ep;
-	int ret = conn->ring ? ring_find(conn) : endpoint_find(conn);
+	int ret;
 
-	if (ret)
-		return ret;
+	if (conn->ring) {
+		conn->near = conn->reached = true;
+		/* a process id has a meaning in its namespace alone */
+		if (dofi_host_shares_pids(&rdm_ia_of(ep->obj.ia)->host, &peer->host))
+			read_memory(conn);
+		rdm_rings_reach(conn, (pid_t)peer->host.pid);
+	} else {
+		ret = endpoint_find(conn);
+		if (ret)
+			return ret;
+	}
 	dofi_ep_lock(conn->ep);
 	set_limits(conn);
 	conn->peer_id = peer->id;
@@ -192,23 +170,13 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	return 0;
 }
 
-/* Cancels receives that the fabric has. EP lock held. */
-static void cancel(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
-{
-	struct rdm_op *op;
-
-	LIST_FOREACH(op, &conn->ops, link)
-		if (op->receives && !op->direct)
-			fi_cancel(&conn->endpoint->rdm.fid->fid, op);
-}
+/* How long the fabric may use memory of the program after the end of a connection. */
+#define LAST_OPS_NS (100 * 1000000LL)
 
 static bool has_ops(struct rdm_conn *conn)
 {
 	return !LIST_EMPTY(&conn->ops);
 }
-
-/* How long the fabric may use memory of the program after the end of a connection. */
-#define LAST_OPS_NS (100 * 1000000LL)
 
 static bool has_hello_due(struct rdm_conn *conn)
 {
@@ -245,59 +213,35 @@ static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn
 	}
 }
 
-/*
- * Waits until the fabric uses no memory of the program, which may reuse it once the end is
- * reported.
- */
+/* Waits until the fabric uses no memory of the program, which may reuse it after the end. */
 static void settle(struct rdm_conn *conn)
 {
+	struct rdm_op *op;
+
 	dofi_ep_lock(conn->ep);
-	cancel(conn);
+	LIST_FOREACH(op, &conn->ops, link)
+		if (op->receives && !op->direct)
+			fi_cancel(&conn->endpoint->rdm.fid->fid, op);
 	dofi_ep_unlock(conn->ep);
 	wait_while(conn, has_ops);
 	dofi_cq_drain(conn->ep->cq);
-}
-
-/* Sends the frames that the peer needs. */
-static void finish(struct rdm_conn *conn)
-{
-	/* shm maps the sender when it takes the first frame, and crashes if it cannot */
-	if (rdm_fabric(conn)->shared_memory)
-		wait_while(conn, has_hello_due);
-	wait_while(conn, is_acking);
-}
-
-static void pending_drop(struct rdm_conn *conn)
-{
-	struct rdm_pending *w;
-
-	while ((w = STAILQ_FIRST(&conn->pending))) {
-		STAILQ_REMOVE_HEAD(&conn->pending, link);
-		rdm_pending_put(conn->rpz, w);
-	}
-	conn->n_pending = 0;
 }
 
 /* Removes the connection from its EP. */
 static void detach(struct rdm_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
+	struct rdm_pending *w;
 
 	dofi_ep_lock(ep);
 	ep->conn = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
-	pending_drop(conn);
+	while ((w = STAILQ_FIRST(&conn->pending))) {
+		STAILQ_REMOVE_HEAD(&conn->pending, link);
+		rdm_pending_put(conn->rpz, w);
+	}
+	conn->n_pending = 0;
 	dofi_ep_unlock(ep);
-}
-
-static void bye_send(struct rdm_conn *conn, bool broken)
-{
-	const struct dofi_cm_msg bye = {
-		.kind = DOFI_CM_BYE, .last_frame = conn->sent, .reason = broken,
-	};
-
-	if (conn->peer->cm && !conn->left)
-		dofi_cm_send(conn->peer->cm, &bye);
 }
 
 /*
@@ -308,24 +252,26 @@ static void bye_send(struct rdm_conn *conn, bool broken)
  */
 static bool is_removable(const struct rdm_conn *conn)
 {
-	const bool received = conn->untaken != conn->sent + 1;
-
-	return received && !is_in_process(conn);
+	return conn->untaken != conn->sent + 1 && !is_in_process(conn);
 }
 
 void rdm_conn_close(struct dofi_ep *ep)
 {
+	struct dofi_cm_msg bye = { .kind = DOFI_CM_BYE };
 	struct rdm_conn *conn = ep->conn;
 	struct rdm_endpoint *endpoint;
-	bool broken, removable;
+	bool removable;
 
 	if (!conn)
 		return;
 	endpoint = conn->endpoint;
 	dofi_timer_stop(progress_of(conn), &conn->lost);
-	finish(conn);
+	/* shm maps the sender when it takes the first frame, and crashes if it cannot */
+	if (rdm_fabric(conn)->shared_memory)
+		wait_while(conn, has_hello_due);
+	wait_while(conn, is_acking);
 	dofi_ep_lock(ep);
-	broken = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
+	bye.reason = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
 	removable = is_removable(conn);
 	ep->fid = NULL;
 	ep->owes = false;
@@ -338,7 +284,9 @@ void rdm_conn_close(struct dofi_ep *ep)
 	if (conn->reached && conn->ring)
 		rdm_rings_leave(conn);
 	detach(conn);
-	bye_send(conn, broken);
+	bye.last_frame = conn->sent;
+	if (conn->peer->cm && !conn->left)
+		dofi_cm_send(conn->peer->cm, &bye);
 	if (conn->reached && endpoint)
 		dofi_rdm_peer_remove(&endpoint->rdm, conn->to, removable);
 	rdm_peer_free(ep->obj.ia, conn->peer);
@@ -354,10 +302,7 @@ void rdm_conn_close(struct dofi_ep *ep)
 /* How long after a loss the CM connection may report the end that caused it. */
 #define LOST_NS (SECOND_NS / 10)
 
-/*
- * How long HELLO and its answer may take without keep-alives: as long as the kernel waits for an
- * answer to a TCP connection by default.
- */
+/* How long HELLO and its answer may take without keep-alives: the kernel's default for TCP. */
 #define HELLO_S 120
 
 /*
@@ -366,16 +311,10 @@ void rdm_conn_close(struct dofi_ep *ep)
  */
 #define LAST_FRAMES_NS (5 * SECOND_NS)
 
-#define ACCEPTOR_LEFT "the acceptor ended the connection at once"
-
-static void no_hello(struct rdm_conn *conn)
+static void acceptor_left(struct dofi_ep *ep)
 {
-	if (conn->left)
-		dofi_ep_no_connection(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-				      ACCEPTOR_LEFT);
-	else
-		dofi_ep_no_connection(conn->ep, DAT_CONNECTION_EVENT_UNREACHABLE,
-				      "the fabric does not carry frames to the peer and back");
+	dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+			      "the acceptor ended the connection at once");
 }
 
 static void lost_fire(struct dofi_timer *timer)
@@ -385,7 +324,11 @@ static void lost_fire(struct dofi_timer *timer)
 
 	switch (dofi_ep_state_now(ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		no_hello(conn);
+		if (conn->left)
+			acceptor_left(ep);
+		else
+			dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE,
+				"the fabric does not carry frames to the peer and back");
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
@@ -476,19 +419,10 @@ static void left(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER e
 		dofi_ep_last_receives(ep);
 }
 
-static bool has_more(struct rdm_conn *conn, const uint32_t *last)
-{
-	bool more;
-
-	dofi_ep_lock(conn->ep);
-	more = last && *last != conn->seen;
-	dofi_ep_unlock(conn->ep);
-	return more;
-}
-
 void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event)
 {
 	struct dofi_ep *ep = conn->ep;
+	bool more;
 
 	if (event == DAT_CONNECTION_EVENT_BROKEN && conn->endpoint)
 		rdm_endpoint_suspect(conn->endpoint);
@@ -497,15 +431,14 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 	conn_work(&conn->work);
 	switch (dofi_ep_state_now(ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		/*
-		 * the frame that establishes the connection may still be in flight on a slower
-		 * fabric
-		 */
-		if (has_more(conn, last))
+		dofi_ep_lock(conn->ep);
+		more = last && *last != conn->seen;
+		dofi_ep_unlock(conn->ep);
+		/* a slower fabric may still carry the frame that establishes the connection */
+		if (more)
 			left(conn, last, event);
 		else
-			dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-					      ACCEPTOR_LEFT);
+			acceptor_left(ep);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);

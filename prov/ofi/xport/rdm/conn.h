@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The lifecycle of a connection. All on the progress thread, with no lock held. */
+/* The lifecycle of a connection. Progress thread, with no lock held, unless stated otherwise. */
 #ifndef DOFI_XPORT_RDM_CONN_H
 #define DOFI_XPORT_RDM_CONN_H
 
+#include "obj/cr.h"
 #include "xport/rdm/rdm.h"
-
-struct rdm_peer;
 
 /*
  * Makes a connection of @ep to the peer that @key identifies. The connection owns @peer if that
@@ -30,5 +29,31 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
  * our memory from here on.
  */
 void rdm_conn_close(struct dofi_ep *ep);
+
+/* pz.c: returns the transport's part of @pz, made if there is none. 0 or a negative errno. */
+int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **rpz);
+/* dofi_xport.pz_close. */
+void rdm_pz_close(struct dofi_pz *pz);
+/* Gives @conn an id, by which frames find it. */
+int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn);
+/* Hides @conn from frames and completions. */
+void rdm_pz_remove(struct rdm_conn *conn);
+/*
+ * Returns the address of the id of this process's connection @id, in memory that stays mapped; NULL
+ * if there is none. Any thread.
+ */
+const _Atomic uint64_t *rdm_conn_here(uint64_t id);
+
+/* request.c: requests and their answers, active and passive side: members of dofi_xport. */
+extern const struct dofi_ports_ops rdm_ports_ops;
+
+int rdm_listen(struct dofi_sp *sp);
+void rdm_unlisten(struct dofi_sp *sp);
+int rdm_listen_local(struct dofi_sp *sp);
+void rdm_unlisten_local(struct dofi_sp *sp);
+void rdm_connect(struct dofi_ep *ep);
+void rdm_accept(struct dofi_ep *ep);
+void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
+void rdm_close(struct dofi_ep *ep);
 
 #endif

@@ -10,31 +10,23 @@
  * both ends have a direct endpoint, and where none can be opened, long messages go in frames.
  */
 
-#include "xport/rdm/direct.h"
+#include "xport/rdm/rndv.h"
 
 #include "base/clock.h"
 #include "fab/quirks.h"
-#include "xport/rdm/op.h"
 
 #include <stdlib.h>
 
-/*
- * Most direct endpoints of a PZ, as each costs a listening socket and a connection. Further
- * connections use frames.
- */
+/* Most direct endpoints of a PZ: each costs a listening socket and a connection. */
 #define DIRECT_MAX 64
-
-static bool is_possible(const struct rdm_conn *conn)
-{
-	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
-
-	return conn->endpoint && fabric->target_rdma && fabric->quirk->closes_wholly;
-}
 
 void rdm_direct_want(struct rdm_conn *conn)
 {
+	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
+
 	dofi_ep_assert_locked(conn->ep);
-	if (conn->direct_wanted || !is_possible(conn))
+	if (conn->direct_wanted || !conn->endpoint || !fabric->target_rdma ||
+	    !fabric->quirk->closes_wholly)
 		return;
 	conn->direct_wanted = true;
 	rdm_conn_todo(conn, RDM_DIRECT);
@@ -75,27 +67,12 @@ bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 	return direct->reached;
 }
 
-/*
- * Releases operations that the endpoint did not complete before it was closed, as no completion
- * follows.
- */
-static void ops_reclaim(struct rdm_conn *conn)
-{
-	struct rdm_op *op, *next;
-
-	dofi_ep_lock(conn->ep);
-	for (op = LIST_FIRST(&conn->ops); op; op = next) {
-		next = LIST_NEXT(op, link);
-		if (op->direct)
-			rdm_op_put(op);
-	}
-	dofi_ep_unlock(conn->ep);
-}
-
+/* Releases operations that the endpoint did not complete before: no completion follows. */
 void rdm_direct_close(struct rdm_conn *conn)
 {
 	struct rdm_direct *direct = conn->direct;
 	struct dofi_cq *cq = &conn->rpz->domain->cq;
+	struct rdm_op *op, *next;
 
 	if (!direct)
 		return;
@@ -104,7 +81,13 @@ void rdm_direct_close(struct rdm_conn *conn)
 	dofi_ep_unlock(conn->ep);
 	dofi_rdm_close(&direct->rdm);
 	dofi_mutex_lock(&cq->lock);
-	ops_reclaim(conn);
+	dofi_ep_lock(conn->ep);
+	for (op = LIST_FIRST(&conn->ops); op; op = next) {
+		next = LIST_NEXT(op, link);
+		if (op->direct)
+			rdm_op_put(op);
+	}
+	dofi_ep_unlock(conn->ep);
 	dofi_mutex_unlock(&cq->lock);
 	conn->rpz->n_directs--;
 	free(direct);

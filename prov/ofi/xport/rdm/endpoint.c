@@ -10,28 +10,69 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Reservations of entries for peers */
+
+void dofi_reservations_init(struct dofi_reservations *reservations)
+{
+	TAILQ_INIT(&reservations->list);
+	reservations->reserved = 0;
+}
+
+static struct dofi_reservation *reservation_find(struct dofi_reservations *reservations,
+						 const void *key, size_t len)
+{
+	struct dofi_reservation *reservation;
+
+	TAILQ_FOREACH(reservation, &reservations->list, link)
+		if (reservation->key_len == len && !memcmp(reservation->key, key, len))
+			return reservation;
+	return NULL;
+}
+
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation,
+		  unsigned entries, const void *key, size_t len)
+{
+	reservation->counts = !reservation_find(reservations, key, len);
+	if (reservation->counts && reservations->reserved >= entries)
+		return false;
+	reservation->key_len = len;
+	memcpy(reservation->key, key, len);
+	reservation->of = reservations;
+	reservations->reserved += reservation->counts;
+	TAILQ_INSERT_TAIL(&reservations->list, reservation, link);
+	return true;
+}
+
+/* If @reservation counted for its key, another one with that key counts from now on. */
+void dofi_release(struct dofi_reservation *reservation)
+{
+	struct dofi_reservations *reservations = reservation->of;
+	struct dofi_reservation *other = NULL;
+
+	if (!reservations)
+		return;
+	reservation->of = NULL;
+	TAILQ_REMOVE(&reservations->list, reservation, link);
+	if (reservation->counts)
+		other = reservation_find(reservations, reservation->key, reservation->key_len);
+	if (other)
+		other->counts = true;
+	else
+		reservations->reserved -= reservation->counts;
+}
+
+/* Endpoints */
 
 /* How many frames can arrive before the first is handled. */
 #define BUFFERS 64
 
 static void probe_fire(struct dofi_timer *timer);
 
-static int endpoint_open(struct rdm_pz *rpz, struct rdm_endpoint *e)
-{
-	struct dofi_ia *ia = rpz->pz->obj.ia;
-	const struct dofi_rdm_options options = {
-		.n_buffers = BUFFERS, .arrived = rdm_ia_of(ia)->arrived,
-	};
-
-	e->rpz = rpz;
-	e->probe.fire = probe_fire;
-	dofi_reservations_init(&e->reservations);
-	return dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), &options);
-}
-
 static struct dofi_progress *progress_of(const struct rdm_endpoint *e)
 {
-	return rdm_ia_of(e->rpz->pz->obj.ia)->progress;
+	return &e->rpz->pz->obj.ia->progress;
 }
 
 static void endpoint_close(struct rdm_endpoint *e)
@@ -50,11 +91,18 @@ static int endpoint_add(struct rdm_pz *rpz, struct rdm_endpoint **out)
 {
 	struct rdm_endpoint *last = LIST_FIRST(&rpz->endpoints), *e = calloc(1, sizeof(*e));
 	struct dofi_mutex *lock = &rpz->domain->cq.lock;
+	struct dofi_ia *ia = rpz->pz->obj.ia;
+	const struct dofi_rdm_options options = {
+		.n_buffers = BUFFERS, .arrived = rdm_ia_of(ia)->arrived,
+	};
 	int ret;
 
 	if (!e)
 		return -ENOMEM;
-	ret = endpoint_open(rpz, e);
+	e->rpz = rpz;
+	e->probe.fire = probe_fire;
+	dofi_reservations_init(&e->reservations);
+	ret = dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), &options);
 	if (ret) {
 		free(e);
 		return ret;
@@ -100,18 +148,8 @@ void rdm_endpoint_put(struct rdm_endpoint *e)
 
 void rdm_endpoints_close(struct rdm_pz *rpz)
 {
-	struct rdm_endpoint *e;
-
-	while ((e = LIST_FIRST(&rpz->endpoints)))
-		endpoint_close(e);
-}
-
-void rdm_endpoints_sweep(struct rdm_pz *rpz)
-{
-	struct rdm_endpoint *e;
-
-	LIST_FOREACH(e, &rpz->endpoints, link)
-		dofi_rdm_sweep(&e->rdm);
+	while (!LIST_EMPTY(&rpz->endpoints))
+		endpoint_close(LIST_FIRST(&rpz->endpoints));
 }
 
 /* Damage by the death of a peer */
@@ -153,22 +191,17 @@ static void damaged(struct rdm_endpoint *e)
 	rdm_endpoint_put(e);
 }
 
-static void probe_send(struct rdm_endpoint *e)
+/* Sends the probe, unless the fabric has taken it, and starts the timer. */
+static void probe_await(struct rdm_endpoint *e)
 {
 	static const unsigned char probe[RDM_PROBE_SIZE];
 	struct dofi_rdm *rdm = &e->rdm;
 	fi_addr_t self;
 
-	if (dofi_rdm_peer_add(rdm, rdm->address, rdm->address_len, &self))
-		return;
-	e->probe_sent = !fi_inject(rdm->fid, probe, sizeof(probe), self);
-	dofi_rdm_peer_remove(rdm, self, false);
-}
-
-static void probe_await(struct rdm_endpoint *e)
-{
-	if (!e->probe_sent)
-		probe_send(e);
+	if (!e->probe_sent && !dofi_rdm_peer_add(rdm, rdm->address, rdm->address_len, &self)) {
+		e->probe_sent = !fi_inject(rdm->fid, probe, sizeof(probe), self);
+		dofi_rdm_peer_remove(rdm, self, false);
+	}
 	dofi_timer_start(progress_of(e), &e->probe, dofi_now() + PROBE_TICK_NS);
 }
 

@@ -1,14 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The fabric's endpoints of a PZ, and their replacement. All on the progress thread, unless stated
- * otherwise.
- */
+/* The fabric's endpoints of a PZ, and their replacement. Progress thread. */
 #ifndef DOFI_XPORT_RDM_ENDPOINT_H
 #define DOFI_XPORT_RDM_ENDPOINT_H
 
 #include "fab/endpoint.h"
 #include "xport/rdm/rdm.h"
-#include "xport/rdm/reserve.h"
+
+/*
+ * A reservation of an endpoint's entry for a peer, where a fabric has few entries: a connection
+ * request names the local endpoint that the peer has to use, before the fabric knows the peer.
+ * Reservations with equal keys share an entry. All zero before it is made.
+ */
+struct dofi_reservation {
+	TAILQ_ENTRY(dofi_reservation) link;
+	struct dofi_reservations *of;	/* NULL unless it is reserved */
+	bool counts;			/* false if another reservation with an equal key counts */
+	size_t key_len;
+#define DOFI_RESERVATION_KEY 256
+	unsigned char key[DOFI_RESERVATION_KEY];
+};
+
+struct dofi_reservations {
+	TAILQ_HEAD(, dofi_reservation) list;
+	unsigned reserved;
+};
+
+void dofi_reservations_init(struct dofi_reservations *reservations);
+/*
+ * Reserves an entry. Returns false if @entries of them are reserved already. @key, of at most
+ * DOFI_RESERVATION_KEY bytes, identifies the peer.
+ */
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation,
+		  unsigned entries, const void *key, size_t len);
+/* Releases the entry, if one is reserved. */
+void dofi_release(struct dofi_reservation *reservation);
 
 /*
  * An endpoint of the fabric. A connection never changes its endpoint. New connections use the PZ's
@@ -24,7 +49,7 @@ struct rdm_endpoint {
 	struct rdm_pz *rpz;
 	struct dofi_rdm rdm;
 	/* used by the progress thread alone */
-	struct dofi_reservations reservations;	/* reservations for peers of unanswered requests */
+	struct dofi_reservations reservations;	/* for peers of unanswered requests */
 	unsigned conns;
 	struct dofi_timer probe;	/* runs while a probe is awaited */
 	unsigned probe_ticks;		/* how often the timer may still fire before the damage */
@@ -46,14 +71,7 @@ int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, c
 void rdm_endpoint_put(struct rdm_endpoint *endpoint);
 /* Closes all endpoints of @rpz, which has no connection. */
 void rdm_endpoints_close(struct rdm_pz *rpz);
-/* Reposts buffers of the endpoints that the fabric did not take before. CQ lock held. */
-void rdm_endpoints_sweep(struct rdm_pz *rpz);
 /* A peer of the endpoint has died: probes the endpoint, if the fabric needs that. */
 void rdm_endpoint_suspect(struct rdm_endpoint *endpoint);
-/* A probe of the endpoint has arrived. Any thread. */
-static inline void rdm_endpoint_answered(struct rdm_endpoint *endpoint)
-{
-	atomic_store(&endpoint->answered, true);
-}
 
 #endif

@@ -5,7 +5,7 @@
  * slow path: link.c, recv.c, xport.c.
  */
 
-#include "xport/rdm/fast.h"
+#include "xport/rdm/send.h"
 
 #include "obj/ep_done.h"
 #include "xport/rdm/link.h"
@@ -36,9 +36,7 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));
 	unsigned char *frame;
 
-	(void)desc;
-	(void)unused;
-	(void)context;
+	(void)desc, (void)unused, (void)context;
 	dofi_ep_assert_locked(conn->ep);
 	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Frames, which endpoints of a connectionless fabric exchange: packed and parsed. Pure functions.
- */
+/* Packs and parses the frames of a connectionless fabric. Pure functions. */
 
 #include "xport/rdm/frame.h"
 
@@ -43,21 +41,6 @@ static const uint8_t tails[RDM_FRAME_KINDS] = {
 	[RDM_FRAME_MORE] = TAIL_DATA,
 };
 
-static size_t pack_segments(unsigned char *p, const struct rdm_frame *f)
-{
-	uint32_t i;
-
-	for (i = 0; i < f->n_segments; i++, p += RDM_FRAME_SEGMENT) {
-		const uint64_t pair[2] = {
-			htobe64((uintptr_t)f->segment[i].iov_base),
-			htobe64(f->segment[i].iov_len),
-		};
-
-		memcpy(p, pair, sizeof(pair));
-	}
-	return (size_t)f->n_segments * RDM_FRAME_SEGMENT;
-}
-
 size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
 {
 	const struct header header = {
@@ -75,12 +58,22 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
 		.length = htobe64(f->length),
 		.value = { htobe64(f->value[0]), htobe64(f->value[1]) },
 	};
+	unsigned char *p = buf + RDM_FRAME_FULL;
+	uint32_t i;
 
 	memcpy(buf, &header, sizeof(header));
 	if (1u << f->kind & RDM_FRAME_SHORT)
 		return RDM_FRAME_HEADER;
 	memcpy(buf + RDM_FRAME_HEADER, &body, sizeof(body));
-	return RDM_FRAME_FULL + pack_segments(buf + RDM_FRAME_FULL, f);
+	for (i = 0; i < f->n_segments; i++, p += RDM_FRAME_SEGMENT) {
+		const uint64_t pair[2] = {
+			htobe64((uintptr_t)f->segment[i].iov_base),
+			htobe64(f->segment[i].iov_len),
+		};
+
+		memcpy(p, pair, sizeof(pair));
+	}
+	return (size_t)(p - buf);
 }
 
 /* Segments are together as long as the frame's length. */
@@ -105,6 +98,7 @@ static int unpack_segments(const unsigned char *p, size_t len, struct rdm_frame 
 	return total == f->length ? 0 : -EPROTO;
 }
 
+/* Parses the part of a frame behind its body. */
 static int unpack_tail(const unsigned char *p, size_t len, uint8_t flags, struct rdm_frame *f)
 {
 	if (flags & FLAG_SEGMENTS)
@@ -120,30 +114,11 @@ static int unpack_tail(const unsigned char *p, size_t len, uint8_t flags, struct
 	return f->kind == RDM_FRAME_FIRST && (!len || f->length <= len) ? -EPROTO : 0;
 }
 
-static int unpack_short(const unsigned char *p, size_t len, uint8_t flags, struct rdm_frame *f)
-{
-	f->data = p;
-	f->data_size = f->length = len;
-	return flags || (f->kind == RDM_FRAME_MORE && !len) ? -EPROTO : 0;
-}
-
-static void unpack_body(const unsigned char *p, struct rdm_frame *f)
-{
-	struct body body;
-
-	memcpy(&body, p, sizeof(body));
-	f->number = be32toh(body.number);
-	f->key = be32toh(body.key);
-	f->addr = be64toh(body.addr);
-	f->length = be64toh(body.length);
-	f->value[0] = be64toh(body.value[0]);
-	f->value[1] = be64toh(body.value[1]);
-}
-
 int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 {
 	const unsigned char *p = buf;
 	struct header header;
+	struct body body;
 
 	if (len < sizeof(header))
 		return -EPROTO;
@@ -157,11 +132,20 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	if (header.version_kind >> 4 != RDM_FRAME_VERSION || header.flags & ~FLAG_SEGMENTS ||
 	    !f->kind || f->kind >= RDM_FRAME_KINDS)
 		return -EPROTO;
-	if (1u << f->kind & RDM_FRAME_SHORT)
-		return unpack_short(p + RDM_FRAME_HEADER, len - RDM_FRAME_HEADER, header.flags, f);
+	if (1u << f->kind & RDM_FRAME_SHORT) {
+		f->data = p + RDM_FRAME_HEADER;
+		f->data_size = f->length = len - RDM_FRAME_HEADER;
+		return header.flags || (f->kind == RDM_FRAME_MORE && !f->length) ? -EPROTO : 0;
+	}
 	if (len < RDM_FRAME_FULL)
 		return -EPROTO;
-	unpack_body(p + RDM_FRAME_HEADER, f);
+	memcpy(&body, p + RDM_FRAME_HEADER, sizeof(body));
+	f->number = be32toh(body.number);
+	f->key = be32toh(body.key);
+	f->addr = be64toh(body.addr);
+	f->length = be64toh(body.length);
+	f->value[0] = be64toh(body.value[0]);
+	f->value[1] = be64toh(body.value[1]);
 	if (f->kind == RDM_FRAME_ACK && f->key >= RDM_RESULTS)
 		return -EPROTO;
 	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);

@@ -9,11 +9,6 @@
 
 #include <rdma/fi_errno.h>
 
-static bool is_credited(uint8_t kind)
-{
-	return 1u << kind & RDM_FRAME_CREDITED;
-}
-
 void rdm_wake(struct rdm_conn *conn)
 {
 	if (!conn->left && conn->ring && dofi_link_notify(conn->ring))
@@ -41,7 +36,7 @@ static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t
 	}
 	conn->sent++;
 	conn->credits_owed -= f->credits;
-	conn->credits -= is_credited(f->kind);
+	conn->credits -= (1u << f->kind & RDM_FRAME_CREDITED) != 0;
 	return 0;
 }
 
@@ -75,43 +70,28 @@ static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct 
 	return ret;
 }
 
-/*
- * libfabric's shm shares the memory of an endpoint of this process instead of mapping it again, and
- * closing the endpoint unmaps it. The peer's connection has given up its id by then.
- */
-static inline bool is_unmapped(const struct rdm_conn *conn)
-{
-	return conn->peer_here && atomic_load(conn->peer_here) != conn->peer_id;
-}
-
-/* Sets *@frame to where a frame of up to @len bytes is to be packed: in the ring, or unchanged. */
-static inline int frame_begin(struct rdm_conn *conn, size_t len, unsigned char **frame)
-{
-	return conn->ring ? dofi_link_reserve(conn->ring, len, frame) : 0;
-}
-
-static inline ssize_t frame_end(struct rdm_conn *conn, const unsigned char *frame, size_t len)
-{
-	if (!conn->ring)
-		return is_unmapped(conn) ? -FI_EAGAIN :
-					   fi_inject(conn->ep->fid, frame, len, conn->to);
-	dofi_link_send(conn->ring, len);
-	return 0;
-}
-
+/* Packs a frame into the ring, or into a buffer that the fabric injects. */
 static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *f,
 				 const struct iovec *from, size_t n, size_t offset, size_t size)
 	DOFI_NEEDS(conn->ep->lock)
 {
 	unsigned char own[RDM_INJECT_MAX], *frame = own;
-	int ret = frame_begin(conn, rdm_frame_head(f) + size, &frame);
 	size_t len;
+	int ret;
 
-	if (ret)
-		return ret;
+	if (conn->ring) {
+		ret = dofi_link_reserve(conn->ring, rdm_frame_head(f) + size, &frame);
+		if (ret)
+			return ret;
+	}
 	len = rdm_frame_pack(frame, f);
 	len += dofi_iov_gather(frame + len, from, n, offset, size);
-	return frame_end(conn, frame, len);
+	if (conn->ring) {
+		dofi_link_send(conn->ring, len);
+		return 0;
+	}
+	return rdm_is_unmapped(conn->peer_here, conn->peer_id) ? -FI_EAGAIN :
+		fi_inject(conn->ep->fid, frame, len, conn->to);
 }
 
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,

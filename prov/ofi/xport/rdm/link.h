@@ -6,6 +6,16 @@
 #include "xport/rdm/op.h"
 
 /*
+ * Whether the endpoint of a peer in this process is gone: @here has another value than @id.
+ * libfabric's shm shares the memory of such an endpoint instead of mapping it again, and closing
+ * the endpoint unmaps it. The peer has given up @id by then.
+ */
+static inline bool rdm_is_unmapped(const _Atomic uint64_t *here, uint64_t id)
+{
+	return here && atomic_load(here) != id;
+}
+
+/*
  * Sends a frame with @size bytes of @iov from @offset on. Returns 0, -FI_EAGAIN if the call is to
  * be repeated, or another negative errno.
  */
@@ -21,8 +31,8 @@ void rdm_wake(struct rdm_conn *conn);
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
 	DOFI_NEEDS(conn->ep->lock);
 /*
- * Sends a frame with @size bytes of @dto from @offset on, from a copy. @dto completes with the
- * fabric's completion of that.
+ * Sends a frame with @size bytes of @dto from @offset on, from a copy. @dto completes when the
+ * fabric completes the copy.
  */
 int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *frame,
 		      size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);

@@ -6,19 +6,14 @@
  * a mark, for which the end of the grant and the end of the connection wait. A read needs no mark:
  * its bytes count only if the grant has not ended when they have been read.
  *
- * What the peer carries out for this connection keeps its place: while such a request is in flight,
- * or a message that ends a grant may be, the peer carries out the next request, too.
+ * Requests that the peer carries out keep their order: while one is in flight, or a message that
+ * ends a grant may be, the peer carries out the next request, too.
  */
 
-#include "xport/rdm/onesided.h"
+#include "xport/rdm/rma.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
-
-static bool may_go_alone(const struct rdm_conn *conn)
-{
-	return conn->ring && conn->ring->grants && conn->pid && !conn->asked && !conn->ask_next;
-}
 
 /* The errors of this process's own access: the peer may still reach this process's memory. */
 static int failed(struct rdm_conn *conn, int ret) DOFI_NEEDS(conn->ep->lock)
@@ -43,23 +38,9 @@ struct transfer {
 	struct dofi_permit permit;
 };
 
-/* Writes @len bytes from @offset on. */
-static int write_piece(struct rdm_conn *conn, const struct transfer *t, size_t offset, size_t len)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	struct dofi_link *ring = conn->ring;
-	int ret = -EAGAIN;
-
-	dofi_mark_set(ring->mark_out, &ring->writes, t->permit.page);
-	if (!dofi_mark_over(ring->mark_out) && dofi_grant_pages_hold(ring->grants, &t->permit))
-		ret = dofi_peer_push(conn->pid, t->iov, t->n, offset, len,
-				     t->permit.memory + offset);
-	dofi_mark_clear(ring->mark_out);
-	return ret;
-}
-
 static int write_all(struct rdm_conn *conn, const struct transfer *t) DOFI_NEEDS(conn->ep->lock)
 {
+	struct dofi_link *ring = conn->ring;
 	size_t offset, len;
 	int ret = 0;
 
@@ -67,7 +48,13 @@ static int write_all(struct rdm_conn *conn, const struct transfer *t) DOFI_NEEDS
 		len = t->use.len - offset;
 		if (len > DOFI_WRITE_PIECE)
 			len = DOFI_WRITE_PIECE;
-		ret = write_piece(conn, t, offset, len);
+		ret = -EAGAIN;
+		dofi_mark_set(ring->mark_out, &ring->writes, t->permit.page);
+		if (!dofi_mark_over(ring->mark_out) &&
+		    dofi_grant_pages_hold(ring->grants, &t->permit))
+			ret = dofi_peer_push(conn->pid, t->iov, t->n, offset, len,
+					     t->permit.memory + offset);
+		dofi_mark_clear(ring->mark_out);
 	}
 	return ret;
 }
@@ -84,7 +71,7 @@ static int carry_out(struct rdm_conn *conn, struct transfer *t) DOFI_NEEDS(conn-
 {
 	int ret;
 
-	if (!may_go_alone(conn) ||
+	if (!conn->ring || !conn->ring->grants || !conn->pid || conn->asked || conn->ask_next ||
 	    !dofi_grant_pages_find(conn->ring->grants, &t->use, &t->permit))
 		return -EAGAIN;
 	ret = t->use.access == FI_REMOTE_READ ? read_all(conn, t) : write_all(conn, t);

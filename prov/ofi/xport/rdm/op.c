@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The connectionless transport: operations at the fabric, pending frames, and stalled connections.
- */
+/* The connectionless transport: operations at the fabric, pending frames, and stalled EPs. */
 
 #include "xport/rdm/op.h"
 
@@ -20,27 +18,10 @@
 /* Pending frames that need no allocation. More are pending only if receives are posted late. */
 #define SPARES 64
 
-/* Copies of frames that are too long to be injected. A ring takes frames of any size. */
-static int copies_open(struct rdm_pz *rpz)
+/* Makes copies for frames that are too long to be injected. A ring takes frames of any size. */
+static int ops_open(struct rdm_pz *rpz, const struct dofi_fabric_choice *fabric)
 {
-	const struct dofi_fabric_choice *fabric = rdm_fabric_of(rpz->pz->obj.ia);
 	const size_t size = fabric->frame_size;
-	size_t i;
-
-	if (rpz->rings || (size <= fabric->info->tx_attr->inject_size && size <= RDM_INJECT_MAX))
-		return 0;
-	rpz->copy = malloc(COPIES * size);
-	if (!rpz->copy)
-		return -ENOMEM;
-	for (i = 0; i < COPIES; i++) {
-		rpz->op[OPS + i].copy = rpz->copy + i * size;
-		SLIST_INSERT_HEAD(&rpz->copies, &rpz->op[OPS + i], free);
-	}
-	return dofi_local_mr_open(rpz->domain, rpz->copy, COPIES * size, FI_SEND, &rpz->copies_mr);
-}
-
-static int ops_open(struct rdm_pz *rpz)
-{
 	size_t i;
 	int ret;
 
@@ -53,30 +34,25 @@ static int ops_open(struct rdm_pz *rpz)
 		SLIST_INSERT_HEAD(&rpz->ops, &rpz->op[i], free);
 	ret = dofi_local_mr_open(rpz->domain, rpz->op, OPS * sizeof(*rpz->op), FI_SEND,
 				 &rpz->ops_mr);
-	return ret ? ret : copies_open(rpz);
+	if (ret || rpz->rings ||
+	    (size <= fabric->info->tx_attr->inject_size && size <= RDM_INJECT_MAX))
+		return ret;
+	rpz->copy = malloc(COPIES * size);
+	if (!rpz->copy)
+		return -ENOMEM;
+	for (i = 0; i < COPIES; i++) {
+		rpz->op[OPS + i].copy = rpz->copy + i * size;
+		SLIST_INSERT_HEAD(&rpz->copies, &rpz->op[OPS + i], free);
+	}
+	return dofi_local_mr_open(rpz->domain, rpz->copy, COPIES * size, FI_SEND, &rpz->copies_mr);
 }
 
-static int spares_open(struct rdm_pz *rpz)
+int rdm_ops_open(struct rdm_pz *rpz)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric_of(rpz->pz->obj.ia);
 	const size_t size = sizeof(struct rdm_pending) + fabric->frame_size;
 	const size_t stride = (size + DOFI_CACHE_LINE - 1) / DOFI_CACHE_LINE * DOFI_CACHE_LINE;
 	size_t i;
-
-	rpz->spares = aligned_alloc(DOFI_CACHE_LINE, SPARES * stride);
-	if (!rpz->spares)
-		return -ENOMEM;
-	for (i = 0; i < SPARES; i++) {
-		struct rdm_pending *w = (struct rdm_pending *)(rpz->spares + i * stride);
-
-		w->is_spare = true;
-		STAILQ_INSERT_TAIL(&rpz->spare, w, link);
-	}
-	return 0;
-}
-
-int rdm_ops_open(struct rdm_pz *rpz)
-{
 	int ret;
 
 	dofi_mutex_init(&rpz->lock);
@@ -84,11 +60,24 @@ int rdm_ops_open(struct rdm_pz *rpz)
 	SLIST_INIT(&rpz->ops);
 	SLIST_INIT(&rpz->copies);
 	STAILQ_INIT(&rpz->spare);
-	ret = ops_open(rpz);
-	if (!ret)
-		ret = spares_open(rpz);
+	ret = ops_open(rpz, fabric);
 	if (ret)
-		rdm_ops_close(rpz);
+		goto close;
+	rpz->spares = aligned_alloc(DOFI_CACHE_LINE, SPARES * stride);
+	if (!rpz->spares) {
+		ret = -ENOMEM;
+		goto close;
+	}
+	for (i = 0; i < SPARES; i++) {
+		struct rdm_pending *w = (struct rdm_pending *)(rpz->spares + i * stride);
+
+		w->is_spare = true;
+		STAILQ_INSERT_TAIL(&rpz->spare, w, link);
+	}
+	return 0;
+
+close:
+	rdm_ops_close(rpz);
 	return ret;
 }
 
@@ -155,51 +144,44 @@ void rdm_op_put(struct rdm_op *op)
 	op_free(op);
 }
 
-/* Completions */
-
-/*
- * A copy of a frame was sent or lost, or an operation failed at the direct endpoint; the flush ends
- * that operation.
- */
-static void op_gone(struct rdm_op *op, int err)
-{
-	struct rdm_conn *conn = op->conn;
-
-	dofi_ep_lock(conn->ep);
-	rdm_op_put(op);
-	if (err)
-		rdm_lost(conn);
-	dofi_ep_unlock(conn->ep);
-}
-
-static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
-{
-	struct rdm_op *op = entry->op_context;
-	struct rdm_conn *conn = op->conn;
-	struct fi_cq_data_entry of_dto = *entry;
-	const struct dofi_dto *dto;
-	struct dofi_ep *ep = conn->ep;
-
-	dofi_ep_lock(ep);
-	dto = dofi_queue_at(op->receives ? &ep->rq : &ep->sq, op->number);
-	conn->blocking -= op->blocks;
-	/* NULL if the slot has another operation by now */
-	of_dto.op_context = dto->number == op->number ? dofi_dto_context(dto) : NULL;
-	rdm_op_put(op);
-	dofi_ep_unlock(ep);
-	dofi_dto_complete(&of_dto, err, sink);
-}
-
 void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	struct rdm_op *op = entry->op_context;
+	struct fi_cq_data_entry of_dto = *entry;
+	struct rdm_conn *conn = op->conn;
+	const struct dofi_dto *dto;
+	bool ends;
 
-	if (!op->conn)
+	if (!conn) {
 		op_free(op);
-	else if (op->ends && !(op->direct && err))
-		dto_completed(entry, err, sink);
-	else
-		op_gone(op, err);
+		return;
+	}
+	/* the flush ends an operation that failed at the direct endpoint */
+	ends = op->ends && !(op->direct && err);
+	dofi_ep_lock(conn->ep);
+	if (ends) {
+		dto = dofi_queue_at(op->receives ? &conn->ep->rq : &conn->ep->sq, op->number);
+		conn->blocking -= op->blocks;
+		/* NULL if the slot has another operation by now */
+		of_dto.op_context = dto->number == op->number ? dofi_dto_context(dto) : NULL;
+	} else if (err) {
+		rdm_lost(conn);
+	}
+	rdm_op_put(op);
+	dofi_ep_unlock(conn->ep);
+	if (ends)
+		dofi_dto_complete(&of_dto, err, sink);
+}
+
+void rdm_ops_abandon(struct rdm_conn *conn)
+{
+	struct rdm_op *op;
+
+	while ((op = LIST_FIRST(&conn->ops))) {
+		LIST_REMOVE(op, link);
+		op->conn = NULL;
+	}
+	rdm_stalls_remove(&conn->rpz->lock, &conn->rpz->stalled, &conn->stall);
 }
 
 /* Pending frames */
@@ -239,7 +221,7 @@ void rdm_lost(struct rdm_conn *conn)
 		rdm_conn_todo(conn, RDM_LOST);
 }
 
-/* Stalled connections */
+/* Stalled EPs */
 
 void rdm_stall(struct rdm_conn *conn)
 {
@@ -247,67 +229,47 @@ void rdm_stall(struct rdm_conn *conn)
 
 	dofi_ep_assert_locked(conn->ep);
 	dofi_mutex_lock(&rpz->lock);
-	if (!conn->stalled)
-		TAILQ_INSERT_TAIL(&rpz->stalled, conn, stall);
-	conn->stalled = true;
+	rdm_stalls_add(&rpz->stalled, &conn->stall, conn->ep);
 	dofi_mutex_unlock(&rpz->lock);
 	dofi_cq_want_sweep(&rpz->domain->cq);
 }
 
-static void unstall(struct rdm_conn *conn)
+void rdm_stalls_add(struct rdm_stalls *stalls, struct rdm_stall *stall, struct dofi_ep *ep)
 {
-	dofi_mutex_lock(&conn->rpz->lock);
-	if (conn->stalled)
-		TAILQ_REMOVE(&conn->rpz->stalled, conn, stall);
-	conn->stalled = false;
-	dofi_mutex_unlock(&conn->rpz->lock);
+	if (!stall->ep)
+		TAILQ_INSERT_TAIL(stalls, stall, link);
+	stall->ep = ep;
 }
 
-static struct rdm_conn *stalled_first(struct rdm_pz *rpz, struct rdm_conn *last, bool *was_last)
+void rdm_stalls_remove(struct dofi_mutex *lock, struct rdm_stalls *stalls, struct rdm_stall *stall)
 {
-	struct rdm_conn *conn;
+	dofi_mutex_lock(lock);
+	if (stall->ep)
+		TAILQ_REMOVE(stalls, stall, link);
+	stall->ep = NULL;
+	dofi_mutex_unlock(lock);
+}
 
-	dofi_mutex_lock(&rpz->lock);
-	conn = TAILQ_FIRST(&rpz->stalled);
-	if (conn) {
-		TAILQ_REMOVE(&rpz->stalled, conn, stall);
-		conn->stalled = false;
+/* EPs that stall again are appended behind @last, and are left for the next call. */
+void rdm_stalls_go_on(struct dofi_mutex *lock, struct rdm_stalls *stalls,
+		      void (*go_on)(struct dofi_ep *ep))
+{
+	struct rdm_stall *stall, *last;
+	struct dofi_ep *ep;
+
+	dofi_mutex_lock(lock);
+	last = TAILQ_LAST(stalls, rdm_stalls);
+	while (last && (stall = TAILQ_FIRST(stalls))) {
+		TAILQ_REMOVE(stalls, stall, link);
+		ep = stall->ep;
+		stall->ep = NULL;
+		dofi_mutex_unlock(lock);
+		dofi_ep_lock(ep);
+		go_on(ep);
+		dofi_ep_unlock(ep);
+		dofi_mutex_lock(lock);
+		if (stall == last)
+			break;
 	}
-	*was_last = conn == last;
-	dofi_mutex_unlock(&rpz->lock);
-	return conn;
-}
-
-static struct rdm_conn *stalled_last(struct rdm_pz *rpz)
-{
-	struct rdm_conn *conn;
-
-	dofi_mutex_lock(&rpz->lock);
-	conn = TAILQ_LAST(&rpz->stalled, rdm_conns);
-	dofi_mutex_unlock(&rpz->lock);
-	return conn;
-}
-
-/* Connections that stall again are appended behind @last, and are left for the next call. */
-void rdm_stalled_go_on(struct rdm_pz *rpz, void (*go_on)(struct rdm_conn *conn))
-{
-	struct rdm_conn *conn, *last = stalled_last(rpz);
-	bool was_last = false;
-
-	while (last && !was_last && (conn = stalled_first(rpz, last, &was_last))) {
-		dofi_ep_lock(conn->ep);
-		go_on(conn);
-		dofi_ep_unlock(conn->ep);
-	}
-}
-
-void rdm_ops_abandon(struct rdm_conn *conn)
-{
-	struct rdm_op *op;
-
-	while ((op = LIST_FIRST(&conn->ops))) {
-		LIST_REMOVE(op, link);
-		op->conn = NULL;
-	}
-	unstall(conn);
+	dofi_mutex_unlock(lock);
 }

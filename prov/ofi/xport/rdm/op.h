@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Operations at the fabric, pending frames, and stalled connections. */
+/* Operations at the fabric, pending frames, stalled EPs. EP lock held, unless stated otherwise. */
 #ifndef DOFI_XPORT_RDM_OP_H
 #define DOFI_XPORT_RDM_OP_H
 
@@ -26,7 +26,7 @@ struct rdm_op {
 	LIST_ENTRY(rdm_op) link;	/* in the connection's list */
 };
 
-/* A frame that needs processing, and how far that is. */
+/* A frame that needs processing, and its progress. */
 struct rdm_task {
 	struct rdm_frame frame;
 	bool matched;			/* the message was matched with receive number @receive */
@@ -46,18 +46,18 @@ struct rdm_pending {
 };
 
 /*
- * Allocates the operations, the memory for pending frames and the lists of @rpz, with its domain.
- * Unused until an endpoint is open. Progress thread, like rdm_ops_close().
+ * Makes the operations, the memory for pending frames and the lists of @rpz, with its domain.
+ * Progress thread, like rdm_ops_close().
  */
 int rdm_ops_open(struct rdm_pz *rpz);
 void rdm_ops_close(struct rdm_pz *rpz);
 
-/* Returns an operation, or NULL if none is free. EP lock held. */
+/* Returns an operation, or NULL if none is free. */
 struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives)
 	DOFI_NEEDS(conn->ep->lock);
-/* Returns an operation with memory for a copy of a frame, or NULL. EP lock held. */
+/* Returns an operation with memory for a copy of a frame, or NULL. */
 struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
-/* Releases an operation that was not handed to the fabric. EP lock held. */
+/* Releases an operation that was not handed to the fabric. */
 void rdm_op_put(struct rdm_op *op);
 /* Processes a completion with an operation as its context. CQ lock held. */
 void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
@@ -69,24 +69,26 @@ void rdm_ops_abandon(struct rdm_conn *conn);
 
 /*
  * Returns memory for a pending frame with @size bytes of data, allocated only if many frames are
- * pending. NULL without memory. EP lock held, also for rdm_pending_put().
+ * pending. NULL without memory.
  */
 struct rdm_pending *rdm_pending_get(struct rdm_pz *rpz, size_t size);
 void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *pending);
 
 /*
  * Records that a frame or a long message of @conn was lost, which ends the connection, unless the
- * CM connection reports an end before. EP lock held.
+ * CM connection reports an end before.
  */
 void rdm_lost(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
-/*
- * Records that the fabric did not take something: rdm_stalled_go_on() calls back for @conn. EP lock
- * held.
- */
+
+/* Records that the fabric did not take something: a sweep of the CQ repeats it. */
 void rdm_stall(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
-/*
- * Calls @go_on, with the EP lock held, once for each connection that is stalled now. CQ lock held.
- */
-void rdm_stalled_go_on(struct rdm_pz *rpz, void (*go_on)(struct rdm_conn *conn));
+
+/* Adds @ep to @stalls, unless it is there. Call with the lock of @stalls held. */
+void rdm_stalls_add(struct rdm_stalls *stalls, struct rdm_stall *stall, struct dofi_ep *ep);
+/* Removes @stall from @stalls, if it is there. @lock protects both. */
+void rdm_stalls_remove(struct dofi_mutex *lock, struct rdm_stalls *stalls, struct rdm_stall *stall);
+/* Calls @go_on, with the EP lock held, once for each EP that is in @stalls now. CQ lock held. */
+void rdm_stalls_go_on(struct dofi_mutex *lock, struct rdm_stalls *stalls,
+		      void (*go_on)(struct dofi_ep *ep));
 
 #endif

@@ -4,8 +4,6 @@
 #include "xport/rdm/peer.h"
 
 #include "base/log.h"
-#include "xport/rdm/endpoint.h"
-#include "xport/rdm/rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,15 +34,6 @@ void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
 	free(peer);
 }
 
-/* libfabric's shm looks for an endpoint with the first message, and then never gives up. */
-static int share_host(const struct dofi_ia *ia, const struct dofi_cm_msg *msg)
-{
-	return !rdm_fabric_of(ia)->shared_memory ||
-			       dofi_host_shares_pids(&rdm_ia_of(ia)->host, &msg->host) ?
-		       0 :
-		       -EHOSTUNREACH;
-}
-
 /* Whether the sender is on this fabric, and takes our frames. */
 static bool is_compatible(const struct dofi_ia *ia, const struct dofi_cm_msg *msg)
 {
@@ -53,8 +42,22 @@ static bool is_compatible(const struct dofi_ia *ia, const struct dofi_cm_msg *ms
 	       msg->addr_len <= DOFI_RDM_ADDRESS;
 }
 
-static void keep(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
+/* libfabric's shm looks for an endpoint with the first message, and then never gives up. */
+int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
+	int ret = 0;
+
+	if (!is_compatible(ia, msg))
+		return -EHOSTUNREACH;
+	if (rdm_has_rings(ia))
+		ret = rdm_rings_learn(&peer->ring, msg);
+	else if (rdm_fabric_of(ia)->shared_memory &&
+		 !dofi_host_shares_pids(&rdm_ia_of(ia)->host, &msg->host))
+		ret = -EHOSTUNREACH;
+	if (ret) {
+		dofi_log(DOFI_INFO, DOFI_CM, "a peer shares no memory: %s", strerror(-ret));
+		return ret;
+	}
 	peer->id = msg->conn_id;
 	peer->secret = msg->secret;
 	peer->window = msg->window < UINT16_MAX ? msg->window : UINT16_MAX;
@@ -66,20 +69,6 @@ static void keep(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 	peer->data_size = msg->data_size;
 	if (msg->data_size)
 		memcpy(peer->data, msg->data, msg->data_size);
-}
-
-int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
-{
-	int ret;
-
-	if (!is_compatible(ia, msg))
-		return -EHOSTUNREACH;
-	ret = rdm_has_rings(ia) ? rdm_rings_learn(&peer->ring, msg) : share_host(ia, msg);
-	if (ret) {
-		dofi_log(DOFI_INFO, DOFI_CM, "a peer shares no memory: %s", strerror(-ret));
-		return ret;
-	}
-	keep(peer, msg);
 	return 0;
 }
 
@@ -92,19 +81,11 @@ void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_rea
 	rdm_peer_free(ia, peer);
 }
 
-static void show_endpoint(const struct dofi_rdm *rdm, struct dofi_cm_msg *msg)
-{
-	msg->frame_size = (uint32_t)rdm->frame_size;
-	msg->addr_format = rdm->address_format;
-	msg->addr_len = rdm->address_len;
-	msg->addr = rdm->address;
-}
-
 void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg)
 {
 	const struct dofi_ep *ep = conn->ep;
-	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);
 	const char *fabric = rdm_fabric(conn)->info->fabric_attr->prov_name;
+	const struct dofi_rdm *rdm;
 
 	*msg = (struct dofi_cm_msg){
 		.kind = kind,
@@ -113,13 +94,18 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 		.window = conn->window,
 		.srq = ep->srq,
 		.alive_addr = (uintptr_t)&conn->id,
-		.host = ria->host,
+		.host = rdm_ia_of(ep->obj.ia)->host,
 		.data_size = ep->request.data_size,
 		.data = ep->request.data,
 	};
 	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
-	if (conn->ring)
+	if (conn->ring) {
 		rdm_rings_introduce(conn, msg);
-	else
-		show_endpoint(&conn->endpoint->rdm, msg);
+		return;
+	}
+	rdm = &conn->endpoint->rdm;
+	msg->frame_size = (uint32_t)rdm->frame_size;
+	msg->addr_format = rdm->address_format;
+	msg->addr_len = rdm->address_len;
+	msg->addr = rdm->address;
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What the two ends of a connection report of themselves, before and when they connect. All on the
- * progress thread.
- */
+/* The other end of a connection, and the rings to it. Progress thread. */
 #ifndef DOFI_XPORT_RDM_PEER_H
 #define DOFI_XPORT_RDM_PEER_H
 
-#include "fab/endpoint.h"
-#include "xport/rdm/reserve.h"
 #include "xport/cm/conn.h"
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/endpoint.h"
 
 /* The other end of a connection. */
 struct rdm_peer {
@@ -40,18 +35,38 @@ struct rdm_peer {
 struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm);
 /* Frees @peer, and closes its CM connection. */
 void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer);
-
 /* Releases the port and the reservation of @peer's request. */
 void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer);
 /* Refuses the request of @peer, and frees @peer. */
 void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason);
-
 /*
- * Stores what the request or answer @msg, which is untrusted, reports of its sender. Returns
+ * Stores the description of the sender in the request or answer @msg, which is untrusted. Returns
  * -EHOSTUNREACH or another negative errno if the peer cannot be reached.
  */
 int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
 /* Fills our request or answer, with pointers to the consumer's data. */
 void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
+
+/*
+ * Sets the ring of @conn, which has no id yet, to *@ring. Makes *@ring if it is NULL, as this end
+ * connects then.
+ */
+int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **ring);
+/*
+ * Takes the ring, unless there is one, and the peer's doorbell and grants from the request or
+ * answer @msg. Returns 0 or a negative errno.
+ */
+int rdm_rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg);
+/* Adds our ring, doorbell and grants to @msg. */
+void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg);
+/* Lets peers read the grants of @rpz, so that they can write by themselves. */
+void rdm_rings_publish(struct rdm_pz *rpz);
+/* The peer, process @pid, may write from now on. */
+void rdm_rings_reach(struct rdm_conn *conn, pid_t pid);
+/* Waits until the peer is not writing; it writes no more. */
+void rdm_rings_leave(struct rdm_conn *conn);
+/* dofi_progress_ops.rest and .rise: peers send wakeups while doorbells mark a sleeping process. */
+bool rdm_rings_rest(struct dofi_progress *p);
+void rdm_rings_rise(struct dofi_progress *p);
 
 #endif

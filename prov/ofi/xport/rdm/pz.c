@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: its part of a PZ, and the connections by id. */
 
-#include "xport/rdm/pz.h"
+#include "xport/rdm/conn.h"
 
-#include "xport/rdm/endpoint.h"
 #include "xport/rdm/op.h"
-#include "xport/rdm/rings.h"
+#include "xport/rdm/peer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,34 +21,28 @@ static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-static int domain_open(struct rdm_pz *rpz)
-{
-	struct dofi_pz *pz = rpz->pz;
-	struct dofi_ia *ia = pz->obj.ia;
-	int ret;
-
-	rpz->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
-	ret = rdm_is_alone(ia) ? 0 :
-				 dofi_domain_open_on(rpz->domain, &ia->progress, &dofi_rings_fabric,
-						     rdm_ia_of(ia)->ring_ops, &ia->local);
-	if (!ret && rdm_has_rings(ia))
-		rpz->rings = dofi_rings_of(&rpz->domain->cq);
-	return ret;
-}
-
 static void domain_close(struct rdm_pz *rpz)
 {
 	if (rpz->domain == &rpz->pz->local)
 		dofi_domain_close(rpz->domain);
 }
 
+/* Opens the local domain if the PZ's own domain is another transport's. */
 static int pz_init(struct rdm_pz *rpz)
 {
-	int ret = domain_open(rpz);
+	struct dofi_pz *pz = rpz->pz;
+	struct dofi_ia *ia = pz->obj.ia;
+	int ret = 0;
 
+	LIST_INIT(&rpz->endpoints);
+	rpz->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
+	if (!rdm_is_alone(ia))
+		ret = dofi_domain_open_on(rpz->domain, &ia->progress, &dofi_rings_fabric,
+					  rdm_ia_of(ia)->ring_ops, &ia->local);
 	if (ret)
 		return ret;
-	if (rpz->rings) {
+	if (rdm_has_rings(ia)) {
+		rpz->rings = dofi_rings_of(&rpz->domain->cq);
 		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
 		rdm_rings_publish(rpz);
 	}
@@ -72,7 +65,6 @@ int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 	if (!rpz)
 		return -ENOMEM;
 	rpz->pz = pz;
-	LIST_INIT(&rpz->endpoints);
 	ret = pz_init(rpz);
 	if (ret) {
 		free(rpz);
@@ -101,6 +93,23 @@ void rdm_pz_close(struct dofi_pz *pz)
 	free(rpz);
 }
 
+/* All connections of the process, so that peers in it can be recognised. */
+static struct dofi_mutex here_lock;
+static LIST_HEAD(, rdm_conn) here DOFI_GUARDED_BY(here_lock) = LIST_HEAD_INITIALIZER(here);
+
+const _Atomic uint64_t *rdm_conn_here(uint64_t id)
+{
+	const _Atomic uint64_t *word = NULL;
+	struct rdm_conn *conn;
+
+	dofi_mutex_lock(&here_lock);
+	LIST_FOREACH(conn, &here, here)
+		if (atomic_load(&conn->id) == id)
+			word = &conn->id;
+	dofi_mutex_unlock(&here_lock);
+	return word;
+}
+
 /* Returns a free slot for a connection. CQ lock held. */
 static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
 {
@@ -122,60 +131,21 @@ static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
 	return 0;
 }
 
-/* All connections of the process, so that peers in it can be recognised. */
-static struct dofi_mutex here_lock;
-static LIST_HEAD(, rdm_conn) here DOFI_GUARDED_BY(here_lock) = LIST_HEAD_INITIALIZER(here);
-
-static void here_enter(struct rdm_conn *conn)
-{
-	dofi_mutex_lock(&here_lock);
-	LIST_INSERT_HEAD(&here, conn, here);
-	dofi_mutex_unlock(&here_lock);
-}
-
-static void here_leave(struct rdm_conn *conn)
-{
-	dofi_mutex_lock(&here_lock);
-	LIST_REMOVE(conn, here);
-	dofi_mutex_unlock(&here_lock);
-}
-
-const _Atomic uint64_t *rdm_conn_here(uint64_t id)
-{
-	const _Atomic uint64_t *word = NULL;
-	struct rdm_conn *conn;
-
-	dofi_mutex_lock(&here_lock);
-	LIST_FOREACH(conn, &here, here)
-		if (atomic_load(&conn->id) == id)
-			word = &conn->id;
-	dofi_mutex_unlock(&here_lock);
-	return word;
-}
-
 /*
- * The high half of a connection's id. The low bits are counted up: a late frame must not find the
- * next connection in the slot. Returns 0 if there is no random number.
+ * The high half of an id is random, with its low bits counted up: a late frame must not find the
+ * next connection in the slot.
  */
-static uint32_t number_new(void)
+int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 {
 	static _Atomic uint32_t count;
 	const uint32_t random = (uint32_t)dofi_random();
-
-	if (!random)
-		return 0;
-	return (random & ~(uint32_t)COUNT_BITS) | 1u << 31 |
-	       (atomic_fetch_add(&count, 1) & COUNT_BITS);
-}
-
-int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
-{
+	const uint32_t number = (random & ~(uint32_t)COUNT_BITS) | 1u << 31 |
+				(atomic_fetch_add(&count, 1) & COUNT_BITS);
 	struct dofi_cq *cq = &rpz->domain->cq;
-	const uint32_t number = number_new();
 	uint32_t slot;
 	int ret;
 
-	if (!number)
+	if (!random)
 		return -EIO;
 	dofi_mutex_lock(&cq->lock);
 	ret = slot_find(rpz, &slot);
@@ -186,20 +156,24 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 		rpz->conn[slot] = conn;
 	}
 	dofi_mutex_unlock(&cq->lock);
-	if (!ret)
-		here_enter(conn);
-	return ret;
+	if (ret)
+		return ret;
+	dofi_mutex_lock(&here_lock);
+	LIST_INSERT_HEAD(&here, conn, here);
+	dofi_mutex_unlock(&here_lock);
+	return 0;
 }
 
 void rdm_pz_remove(struct rdm_conn *conn)
 {
 	struct rdm_pz *rpz = conn->rpz;
 	struct dofi_cq *cq = &rpz->domain->cq;
-	const uint32_t slot = (uint32_t)atomic_load(&conn->id);
 
-	here_leave(conn);
+	dofi_mutex_lock(&here_lock);
+	LIST_REMOVE(conn, here);
+	dofi_mutex_unlock(&here_lock);
 	dofi_mutex_lock(&cq->lock);
-	rpz->conn[slot] = NULL;
+	rpz->conn[(uint32_t)atomic_load(&conn->id)] = NULL;
 	if (conn->ring)
 		dofi_rings_remove(rpz->rings, conn->ring);
 	rdm_ops_abandon(conn);

@@ -17,15 +17,13 @@
  * Each file calls files above it in this list, and none below it:
  *
  *	frame.c		frames as bytes
- *	op.c		operations at the fabric; pending frames; stalled connections
- *	reserve.c	entries of an endpoint that are reserved for peers
+ *	op.c		operations at the fabric; pending frames; stalled EPs
  *	endpoint.c	the fabric's endpoints of a PZ; their replacement
  *	rings.c		rings as the fabric
- *	peer.c		what each end reports of itself
+ *	peer.c		the other end of a connection
  *	link.c		sending a frame; credits
- *	eager.c		messages in several frames, at both ends
  *	direct.c	a connection's own endpoint, for long messages
- *	rndv.c		rendezvous, at both ends
+ *	rndv.c		messages longer than a frame, at both ends
  *	onesided.c	RDMA that this end carries out alone
  *	rma.c		RDMA and atomics, by the fabric or by the peer
  *	target.c	RDMA and atomics carried out for the peer
@@ -65,14 +63,9 @@
 
 /*
  * The longest message, write or read in several frames, where the peer's memory could be read
- * instead.
+ * instead. Frames of rings are longer and cheaper.
  */
 #define RDM_EAGER_MAX 8192
-
-/*
- * The longest message, write or read in several frames over rings: their frames are longer and
- * cheaper.
- */
 #define RDM_EAGER_RING_MAX 16384
 
 struct rdm_direct;
@@ -99,12 +92,19 @@ struct rdm_ia {
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
 	LIST_HEAD(, rdm_ring_guest) ring_guests; /* used by the progress thread alone */
-	struct dofi_progress *progress;
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
 	bool rings;			/* connections are rings, not endpoints of a fabric */
 	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };
+
+/* An EP with something that the fabric has not taken, in a list of a PZ. */
+struct rdm_stall {
+	TAILQ_ENTRY(rdm_stall) link;
+	struct dofi_ep *ep;		/* NULL while it is not in the list */
+};
+
+TAILQ_HEAD(rdm_stalls, rdm_stall);
 
 /* The transport's part of a PZ, made with its first connection. */
 struct rdm_pz {
@@ -125,16 +125,12 @@ struct rdm_pz {
 
 	/* protects the fields below; no other lock is taken under it */
 	struct dofi_mutex lock;
-	/* connections with something that the fabric has not taken */
-	TAILQ_HEAD(rdm_conns, rdm_conn) stalled;
+	struct rdm_stalls stalled;
 	/* free operations: without and with memory for a copy of a frame */
 	SLIST_HEAD(rdm_ops, rdm_op) ops, copies;
 	STAILQ_HEAD(, rdm_pending) spare;	/* free memory for pending frames */
 
-	/*
-	 * memory of all operations, copies and pending frames, registered where the fabric needs
-	 * that
-	 */
+	/* memory of operations, copies and pending frames, registered where the fabric needs it */
 	struct rdm_op *op;
 	unsigned char *copy;
 	struct fid_mr *ops_mr, *copies_mr;
@@ -192,8 +188,7 @@ struct rdm_conn {
 	bool ask_next, ask_always;
 
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
-	bool stalled;			/* in the PZ's list; protected by the PZ's lock */
-	TAILQ_ENTRY(rdm_conn) stall;	/* protected by the PZ's lock */
+	struct rdm_stall stall;		/* in the PZ's list; protected by the PZ's lock */
 	bool processing;
 	/* the peer was notified of a failed request: nothing behind that is processed */
 	bool refused;

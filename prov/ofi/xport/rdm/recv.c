@@ -1,38 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: frames that arrive. */
 
-#include "xport/rdm/recv.h"
+#include "xport/rdm/send.h"
 
 #include "base/iov.h"
 #include "obj/ep_dto.h"
 #include "obj/ep_queue.h"
 #include "obj/ep_srq.h"
 #include "obj/segments.h"
-#include "xport/rdm/direct.h"
-#include "xport/rdm/eager.h"
 #include "xport/rdm/link.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/rndv.h"
-#include "xport/rdm/target.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
 
 /* Messages */
 
-/* Returns the receive that the next message is matched with, or NULL. */
-static struct dofi_dto *receive_find(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
+struct dofi_dto *rdm_receive_find(struct dofi_ep *ep, uint32_t *matched)
 {
-	struct dofi_ep *ep = conn->ep;
 	struct dofi_dto *dto;
 
+	dofi_ep_assert_locked(ep);
 	if (!ep->rq.open)
 		return NULL;
 	if (ep->srq)
-		return dofi_srq_receive(conn->ep);
-	if (conn->matched == ep->rq.next)
+		return dofi_srq_receive(ep);
+	if (*matched == ep->rq.next)
 		return NULL;
-	dto = dofi_queue_at(&ep->rq, conn->matched++);
+	dto = dofi_queue_at(&ep->rq, (*matched)++);
 	dofi_receive_unplain(dto);
 	return dto;
 }
@@ -48,16 +44,21 @@ static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 	return 0;
 }
 
+/* Takes a message, or the first frame of several. */
 static bool take_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock)
 {
+	struct dofi_dto *dto = rdm_receive_find(conn->ep, &conn->matched);
 	const struct rdm_frame *f = &task->frame;
-	struct dofi_dto *dto = receive_find(conn);
 	int err;
 
 	if (!dto)
 		return false;
 	err = receive_fit(dto, f);
+	if (!err && f->kind == RDM_FRAME_FIRST) {
+		rdm_eager_begin(conn, dto, f);
+		return true;
+	}
 	if (!err) {
 		dofi_iov_scatter(dto->iov, dto->n_iov, 0, f->data, f->length);
 		err = dofi_dto_received(conn->ep, dto);
@@ -66,49 +67,28 @@ static bool take_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 	return true;
 }
 
-static bool take_first(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	struct dofi_dto *dto = receive_find(conn);
+	struct dofi_ep *ep = conn->ep;
+	struct dofi_dto *dto;
 	int err;
 
+	if (task->matched)
+		return rdm_rndv_take(conn, task, dofi_queue_at(&ep->rq, task->receive), sink);
+	dto = rdm_receive_find(conn->ep, &conn->matched);
 	if (!dto)
 		return false;
+	task->matched = true;
+	task->receive = dto->number;
 	err = receive_fit(dto, &task->frame);
-	if (err)
-		dofi_dto_end(conn->ep, dto, err, sink);
-	else
-		rdm_eager_begin(conn, dto, &task->frame);
-	return true;
-}
-
-/* The sender gets the reason as well, if the fabric takes the ACK. */
-static bool too_long(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, int err,
-		     struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
-{
+	if (!err)
+		return rdm_rndv_take(conn, task, dto, sink);
+	/* the sender gets the reason as well, if the fabric takes the ACK */
 	task->result = RDM_TOO_LONG;
 	rdm_ack(conn, task);
 	dofi_dto_end(conn->ep, dto, err, sink);
 	return true;
-}
-
-static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	struct dofi_dto *dto = task->matched ? dofi_queue_at(&conn->ep->rq, task->receive) :
-					       receive_find(conn);
-	int err;
-
-	if (!dto)
-		return false;
-	if (!task->matched) {
-		task->matched = true;
-		task->receive = dto->number;
-		err = receive_fit(dto, &task->frame);
-		if (err)
-			return too_long(conn, task, dto, err, sink);
-	}
-	return rdm_rndv_take(conn, task, dto, sink);
 }
 
 /* Credited frames, in order */
@@ -120,15 +100,6 @@ static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_s
 static bool is_up(const struct rdm_conn *conn)
 {
 	return conn->ep->sq.open;
-}
-
-/* A write with immediate data turns into a message of no bytes. */
-static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	if (!rdm_carry_out(conn, task))
-		return false;
-	return task->frame.kind != RDM_FRAME_SEND || take_message(conn, task, sink);
 }
 
 /* Returns false if the frame is to be processed again later. */
@@ -144,16 +115,17 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 	}
 	switch (task->frame.kind) {
 	case RDM_FRAME_SEND:
-		return take_message(conn, task, sink);
 	case RDM_FRAME_FIRST:
-		return take_first(conn, task, sink);
+		return take_message(conn, task, sink);
 	case RDM_FRAME_MORE:
 		rdm_eager_take(conn, &task->frame, sink);
 		return true;
 	case RDM_FRAME_RTS:
 		return take_rts(conn, task, sink);
 	default:
-		return take_request(conn, task, sink);
+		/* a write with immediate data turns into a message of no bytes */
+		return rdm_carry_out(conn, task) && (task->frame.kind != RDM_FRAME_SEND ||
+						     take_message(conn, task, sink));
 	}
 }
 
@@ -231,7 +203,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	bool done;
+	bool done = true;
 
 	if (conn->n_pending + conn->credits_owed >= conn->window) {
 		rdm_peer_error(conn, "exceeded its credits");
@@ -241,16 +213,14 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 		rdm_peer_error(conn, "requested a read of its memory, which was not agreed");
 		return;
 	}
-	/* the message was matched when its RTS was processed */
 	if (task->frame.kind == RDM_FRAME_DATA) {
+		/* the message was matched when its RTS was processed */
 		rdm_rndv_data(conn, &task->frame, sink);
-		conn->credits_owed++;
-		rdm_give_credits(conn);
-		return;
+	} else {
+		conn->processing = true;
+		done = is_up(conn) && !conn->n_pending && process(conn, task, sink);
+		conn->processing = false;
 	}
-	conn->processing = true;
-	done = is_up(conn) && !conn->n_pending && process(conn, task, sink);
-	conn->processing = false;
 	if (done)
 		conn->credits_owed++;
 	else if (!conn->ep->closing)
@@ -282,24 +252,18 @@ static const int errors[RDM_RESULTS] = {
 };
 
 /*
- * Whether the peer may end @dto by an ACK: RDMA that it carries out, and a message that it reads or
- * refuses. Excludes what the fabric still has, and may write to.
+ * The peer may end by an ACK the operations that it carries out, and a message that it reads or
+ * refuses; not those that the fabric still has, and may write to.
  */
-static bool is_asked(const struct dofi_dto *dto)
-{
-	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS))
-		return true;
-	return dto->step == DOFI_STEP_ASKED || dto->step == DOFI_STEP_RTS;
-}
-
 static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_dto *dto = request_find(conn, f->number);
+	const bool atomic = dto && dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS);
 	const uint64_t old = f->value[0];
 	int err = errors[f->key];
 
-	if (!dto || !is_asked(dto)) {
+	if (!dto || !(atomic || dto->step == DOFI_STEP_ASKED || dto->step == DOFI_STEP_RTS)) {
 		rdm_peer_error(conn, "sent an ACK without a request");
 		return;
 	}
@@ -308,12 +272,13 @@ static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct do
 		if (!err && f->data_size && dto->rma.got < dto->length)
 			return;
 	}
-	if (!err && dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS))
-		dofi_iov_scatter(dto->iov, dto->n_iov, 0, &old, sizeof(old));
-	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS))
+	if (atomic) {
+		if (!err)
+			dofi_iov_scatter(dto->iov, dto->n_iov, 0, &old, sizeof(old));
 		conn->ep->atomics--;
-	else if (dto->step == DOFI_STEP_ASKED)
+	} else if (dto->step == DOFI_STEP_ASKED) {
 		conn->asked--;
+	}
 	dofi_dto_end(conn->ep, dto, err, sink);
 }
 
@@ -328,8 +293,6 @@ static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEED
 	else
 		rdm_rndv_cts(conn, dto, f->value[0], f->data_size);
 }
-
-/* What the fabric did not take before */
 
 void rdm_go_on(struct rdm_conn *conn)
 {
@@ -355,26 +318,6 @@ static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NE
 	rdm_go_on(conn);
 }
 
-/* Frames without a credit. */
-static void take_control(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	switch (task->frame.kind) {
-	case RDM_FRAME_HELLO:
-	case RDM_FRAME_HELLO_BACK:
-		take_hello(conn, &task->frame);
-		break;
-	case RDM_FRAME_CTS:
-		take_cts(conn, &task->frame);
-		break;
-	case RDM_FRAME_ACK:
-		take_ack(conn, &task->frame, sink);
-		break;
-	default:	/* credits alone */
-		break;
-	}
-}
-
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	const struct rdm_frame *f = &task->frame;
@@ -395,8 +338,12 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	conn->credits += f->credits;
 	if (1u << f->kind & RDM_FRAME_CREDITED)
 		take_credited(conn, task, sink);
-	else
-		take_control(conn, task, sink);
+	else if (f->kind == RDM_FRAME_ACK)
+		take_ack(conn, f, sink);
+	else if (f->kind == RDM_FRAME_CTS)
+		take_cts(conn, f);
+	else if (f->kind == RDM_FRAME_HELLO || f->kind == RDM_FRAME_HELLO_BACK)
+		take_hello(conn, f);
 	if (waited && conn->credits)
 		rdm_go_on(conn);
 	see_end(conn);

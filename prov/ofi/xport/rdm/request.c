@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: requests and their answers, active and passive side. */
 
-#include "xport/rdm/request.h"
+#include "xport/rdm/conn.h"
 
 #include "fab/grant.h"
 #include "obj/ep_cm.h"
 #include "xport/cm/address.h"
 #include "xport/cm/local.h"
-#include "xport/rdm/conn.h"
 #include "xport/rdm/peer.h"
-#include "xport/rdm/recv.h"
+#include "xport/rdm/send.h"
 #include "xport/wire.h"
 
 #include <errno.h>
@@ -47,53 +46,34 @@ static void connect_otherwise(struct dofi_ep *ep, int err)
 	ep->obj.ia->xport->connect_otherwise(ep);
 }
 
-/*
- * Whether a service point of the peer has the request. It must not get the request again by another
- * transport.
- */
-static bool is_taken(const struct dofi_ep *ep)
+/* Once a service point of the peer has the request, no other transport may send it again. */
+static void attempt_failed(struct dofi_ep *ep, int err, const char *why)
 {
 	const struct rdm_conn *conn = rdm_conn_of(ep);
 
-	return conn && conn->peer->ready;
-}
-
-static void attempt_failed(struct dofi_ep *ep, int err, const char *why)
-{
-	if (is_taken(ep)) {
+	if (conn && conn->peer->ready) {
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
 				      why ? why : "the peer ended before it answered");
 	} else if (!rdm_is_alone(ep->obj.ia)) {
 		connect_otherwise(ep, err);
-	} else if (err == EACCES && rdm_has_rings(ep->obj.ia)) {
-		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, OTHER_USER);
 	} else if (rdm_has_rings(ep->obj.ia)) {
-		dofi_port_failed(ep, err, why);
+		if (err == EACCES)
+			dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, OTHER_USER);
+		else
+			dofi_port_failed(ep, err, why);
 	} else if (dofi_port_next(ep, err, why)) {
 		rdm_conn_close(ep);
 		dofi_ep_connect_again(ep);
 	}
 }
 
-static int cm_connect(struct dofi_ep *ep, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
+static int connect_once(struct dofi_ep *ep)
 {
 	struct dofi_progress *p = &ep->obj.ia->progress;
 	const struct dofi_request *r = &ep->request;
-	struct sockaddr_storage address;
-
-	if (dofi_port_address_of_none(&r->peer))
-		return -ENETUNREACH;
-	if (rdm_has_rings(ep->obj.ia))
-		return dofi_local_connect(p, DOFI_LOCAL_CONNECTIONS, r->conn_qual, &r->peer,
-					  &cm_ops, peer, msg, &peer->cm);
-	dofi_port_address(&address, &r->peer, false, dofi_wire_port(r->conn_qual, ep->attempt));
-	return dofi_cm_connect(p, (struct sockaddr *)&address, &cm_ops, peer, msg, &peer->cm);
-}
-
-static int connect_once(struct dofi_ep *ep)
-{
-	const DAT_CONN_QUAL qual = ep->request.conn_qual;
+	const DAT_CONN_QUAL qual = r->conn_qual;
 	struct rdm_peer *peer = rdm_peer_new(NULL);
+	struct sockaddr_storage address;
 	struct dofi_cm_msg msg;
 	int ret;
 
@@ -107,24 +87,28 @@ static int connect_once(struct dofi_ep *ep)
 	}
 	rdm_introduce(ep->conn, DOFI_CM_REQUEST, &msg);
 	msg.conn_qual = qual;
-	ret = cm_connect(ep, peer, &msg);
+	if (dofi_port_address_of_none(&r->peer))
+		return -ENETUNREACH;
+	if (rdm_has_rings(ep->obj.ia)) {
+		ret = dofi_local_connect(p, DOFI_LOCAL_CONNECTIONS, qual, &r->peer, &cm_ops, peer,
+					 &msg, &peer->cm);
+	} else {
+		dofi_port_address(&address, &r->peer, false, dofi_wire_port(qual, ep->attempt));
+		ret = dofi_cm_connect(p, (struct sockaddr *)&address, &cm_ops, peer, &msg,
+				      &peer->cm);
+	}
 	if (!ret)
 		dofi_ep_bound(ep, dofi_cm_local_port(peer->cm));
 	return ret;
 }
 
-/* With another transport the IA does not choose rings for a peer on another host. */
-static bool is_elsewhere(const struct dofi_ep *ep)
-{
-	return rdm_is_alone(ep->obj.ia) && rdm_has_rings(ep->obj.ia) &&
-	       !dofi_cm_is_here(&ep->request.peer);
-}
-
 void rdm_connect(struct dofi_ep *ep)
 {
+	const struct dofi_ia *ia = ep->obj.ia;
 	int ret;
 
-	if (is_elsewhere(ep)) {
+	/* with another transport the IA does not choose rings for a peer on another host */
+	if (rdm_is_alone(ia) && rdm_has_rings(ia) && !dofi_cm_is_here(&ep->request.peer)) {
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, OTHER_HOST);
 		return;
 	}
@@ -133,22 +117,7 @@ void rdm_connect(struct dofi_ep *ep)
 		attempt_failed(ep, -ret, NULL);
 }
 
-/* Sends the first frame. Its answer shows that the fabric carries frames in both directions. */
-static void hello_send(struct rdm_conn *conn)
-{
-	rdm_conn_expect_hello_back(conn);
-	dofi_ep_lock(conn->ep);
-	conn->hello_due = true;
-	rdm_go_on(conn);
-	dofi_ep_unlock(conn->ep);
-}
-
-/* Whether the peer accepted and died, which leaves nothing of it in the shared memory. */
-static bool is_death(int err)
-{
-	return err == -ENOENT || err == -ESTALE || err == -ESRCH;
-}
-
+/* HELLO is the first frame. Its answer shows that the fabric carries frames in both directions. */
 static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -157,14 +126,20 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	rdm_peer_answered(ep->obj.ia, conn->peer);
 	if (!ret)
 		ret = rdm_conn_reach(conn);
-	if (!ret)
-		hello_send(conn);
-	else if (rdm_has_rings(ep->obj.ia))
+	if (!ret) {
+		rdm_conn_expect_hello_back(conn);
+		dofi_ep_lock(conn->ep);
+		conn->hello_due = true;
+		rdm_go_on(conn);
+		dofi_ep_unlock(conn->ep);
+	} else if (rdm_has_rings(ep->obj.ia)) {
 		connect_otherwise(ep, -ret);
-	else if (is_death(ret))
+	} else if (ret == -ENOENT || ret == -ESTALE || ret == -ESRCH) {
+		/* a dead peer left nothing in the shared memory */
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ACCEPTOR_DIED);
-	else
+	} else {
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
+	}
 }
 
 static void refused(struct dofi_ep *ep, uint8_t reason)
@@ -211,6 +186,7 @@ static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port *
 	return 0;
 }
 
+/* The port is the first member. */
 static void listener_close(struct dofi_port *port)
 {
 	dofi_cm_unlisten_both(&((struct rdm_listener *)port)->cm);
@@ -239,38 +215,29 @@ void rdm_unlisten(struct dofi_sp *sp)
 #define NAMES (65536 - NAMES_FIRST)
 
 /* Listens with the qualifier's name; with an unused one if the service point takes any. */
-static int name_listen(struct dofi_sp *sp, struct rdm_listener *l)
-{
-	struct dofi_progress *p = &sp->obj.ia->progress;
-	DAT_CONN_QUAL qual = sp->conn_qual;
-	int ret, i;
-
-	if (qual)
-		return dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm.own);
-	for (i = 0, ret = -EADDRINUSE; i < NAME_TRIES && ret == -EADDRINUSE; i++) {
-		qual = NAMES_FIRST + dofi_random() % NAMES;
-		ret = dofi_local_listen(p, DOFI_LOCAL_CONNECTIONS, qual, &cm_ops, l, &l->cm.own);
-	}
-	if (!ret)
-		sp->conn_qual = qual;
-	return ret;
-}
-
 int rdm_listen_local(struct dofi_sp *sp)
 {
 	struct rdm_listener *l = calloc(1, sizeof(*l));
-	int ret;
+	int tries = sp->conn_qual ? 1 : NAME_TRIES, ret;
+	DAT_CONN_QUAL qual = sp->conn_qual;
 
 	if (!l)
 		return -ENOMEM;
 	l->port.ia = sp->obj.ia;
 	l->sp = sp;
-	ret = name_listen(sp, l);
-	if (ret)
+	do {
+		if (!sp->conn_qual)
+			qual = NAMES_FIRST + dofi_random() % NAMES;
+		ret = dofi_local_listen(&sp->obj.ia->progress, DOFI_LOCAL_CONNECTIONS, qual,
+					&cm_ops, l, &l->cm.own);
+	} while (ret == -EADDRINUSE && --tries);
+	if (ret) {
 		free(l);
-	else
-		sp->local_listener = l;
-	return ret;
+		return ret;
+	}
+	sp->conn_qual = qual;
+	sp->local_listener = l;
+	return 0;
 }
 
 void rdm_unlisten_local(struct dofi_sp *sp)
@@ -284,18 +251,11 @@ void rdm_unlisten_local(struct dofi_sp *sp)
 	sp->local_listener = NULL;
 }
 
-static struct dofi_sp *sp_of(struct rdm_listener *l, DAT_CONN_QUAL conn_qual)
-{
-	if (!l->sp)
-		return dofi_port_sp(&l->port, conn_qual);
-	return l->sp->conn_qual == conn_qual ? l->sp : NULL;
-}
-
 /* Delivers a request to its service point. Returns 0, or the reason to refuse it. */
 static enum dofi_cm_reason deliver(struct rdm_listener *l, struct rdm_peer *peer,
 				   const struct dofi_cm_msg *msg)
 {
-	struct dofi_sp *sp = sp_of(l, msg->conn_qual);
+	struct dofi_sp *sp = l->sp ? l->sp : dofi_port_sp(&l->port, msg->conn_qual);
 	const struct dofi_arrival arrival = {
 		.xport = l->sp ? &dofi_rings_xport : &dofi_rdm_xport,
 		.request = peer, .peer = *dofi_cm_peer(peer->cm),
@@ -304,7 +264,7 @@ static enum dofi_cm_reason deliver(struct rdm_listener *l, struct rdm_peer *peer
 	};
 	int ret;
 
-	if (!sp)
+	if (!sp || (l->sp && sp->conn_qual != msg->conn_qual))
 		return DOFI_CM_NO_LISTENER;
 	ret = rdm_peer_learn(l->port.ia, peer, msg);
 	if (ret)
@@ -353,31 +313,28 @@ void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size
 	rdm_peer_free(cr->obj.ia, peer);
 }
 
-static int accept_with(struct dofi_ep *ep, struct rdm_peer *peer)
-{
-	struct dofi_cm_msg msg;
-	int ret = peer->cm ? rdm_conn_open(ep, peer, peer->addr, peer->addr_len) : -ECONNABORTED;
-
-	if (ret) {
-		rdm_peer_refuse(ep->obj.ia, peer, DOFI_CM_BUSY);
-		return ret;
-	}
-	rdm_peer_answered(ep->obj.ia, peer);
-	ret = rdm_conn_reach(ep->conn);
-	if (ret)
-		msg = (struct dofi_cm_msg){ .kind = DOFI_CM_REFUSE, .reason = DOFI_CM_NO_PATH };
-	else
-		rdm_introduce(ep->conn, DOFI_CM_ACCEPT, &msg);
-	dofi_cm_send(peer->cm, &msg);
-	return ret;
-}
-
 void rdm_accept(struct dofi_ep *ep)
 {
 	struct rdm_peer *peer = ep->accepting;
+	struct dofi_cm_msg msg;
+	int ret = -ECONNABORTED;
 
 	ep->accepting = NULL;
-	if (accept_with(ep, peer))
+	if (peer->cm)
+		ret = rdm_conn_open(ep, peer, peer->addr, peer->addr_len);
+	if (ret) {
+		rdm_peer_refuse(ep->obj.ia, peer, DOFI_CM_BUSY);
+	} else {
+		rdm_peer_answered(ep->obj.ia, peer);
+		ret = rdm_conn_reach(ep->conn);
+		if (ret)
+			msg = (struct dofi_cm_msg){ .kind = DOFI_CM_REFUSE,
+						    .reason = DOFI_CM_NO_PATH };
+		else
+			rdm_introduce(ep->conn, DOFI_CM_ACCEPT, &msg);
+		dofi_cm_send(peer->cm, &msg);
+	}
+	if (ret)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
 }
 
@@ -391,23 +348,16 @@ void rdm_close(struct dofi_ep *ep)
 
 /* Messages of a CM connection */
 
-static bool is_asking(struct rdm_conn *conn)
-{
-	struct dofi_ep *ep = conn->ep;
-	bool asking;
-
-	dofi_ep_lock(ep);
-	asking = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->closing;
-	dofi_ep_unlock(ep);
-	return asking && !conn->reached;
-}
-
 /* Processes an answer, if one is awaited. */
 static void on_answer(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
+	bool awaited;
 
-	if (!is_asking(conn))
+	dofi_ep_lock(ep);
+	awaited = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->closing;
+	dofi_ep_unlock(ep);
+	if (!awaited || conn->reached)
 		return;
 	switch (msg->kind) {
 	case DOFI_CM_ACCEPT:

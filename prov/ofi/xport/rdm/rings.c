@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: rings in place of a fabric, between peers on one host. */
 
-#include "xport/rdm/rings.h"
+#include "xport/rdm/peer.h"
 
 #include "base/env.h"
 #include "base/log.h"
@@ -10,16 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
-/*
- * Stands in place of the fabric address: names the layout of the shared memory, which both ends
- * have to know.
- */
+/* In place of a fabric address: the layout of the shared memory, which both ends have to know. */
 static const char layout[] = "rings/2";
 
-/*
- * Descriptors: of the link in a request, of the doorbell, and of the book of grants if the sender
- * has one.
- */
+/* Descriptors: of the link in a request, of the doorbell, and of the sender's grants, if any. */
 enum { LINK_FD, LINK_FDS };
 enum { DOORBELL_FD, NEEDED_FDS, GRANTS_FD = NEEDED_FDS, MOST_FDS };
 
@@ -34,18 +28,13 @@ int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **ring)
 	return 0;
 }
 
-static bool is_our_layout(const struct dofi_cm_msg *msg)
-{
-	return msg->addr_len == sizeof(layout) && !memcmp(msg->addr, layout, sizeof(layout));
-}
-
 int rdm_rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
 {
 	const unsigned first = *ring ? 0 : LINK_FDS;
 	const int *fd = &msg->fd[first];
 	int ret;
 
-	if (!is_our_layout(msg))
+	if (msg->addr_len != sizeof(layout) || memcmp(msg->addr, layout, sizeof(layout)))
 		return -EHOSTUNREACH;
 	if (*ring)
 		ret = dofi_link_meet(*ring, msg->n_fds ? fd[DOORBELL_FD] : -1);
@@ -93,8 +82,9 @@ void rdm_rings_leave(struct rdm_conn *conn)
 	dofi_grants_remove_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
 }
 
-void rdm_rings_rest(struct rdm_ia *ria)
+bool rdm_rings_rest(struct dofi_progress *p)
 {
+	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
 	struct rdm_ring_guest *guest;
 	struct rdm_pz *rpz;
 
@@ -102,10 +92,12 @@ void rdm_rings_rest(struct rdm_ia *ria)
 		dofi_rings_sleep_begin(rpz->rings);
 	LIST_FOREACH(guest, &ria->ring_guests, link)
 		dofi_rings_sleep_begin(guest->rings);
+	return true;
 }
 
-void rdm_rings_rise(struct rdm_ia *ria)
+void rdm_rings_rise(struct dofi_progress *p)
 {
+	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
 	struct rdm_ring_guest *guest;
 	struct rdm_pz *rpz;
 

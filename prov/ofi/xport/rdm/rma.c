@@ -7,8 +7,6 @@
 #include "fab/quirks.h"
 #include "obj/cq_data.h"
 #include "xport/rdm/link.h"
-#include "xport/rdm/onesided.h"
-#include "xport/rdm/op.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -16,51 +14,37 @@
 
 /* RDMA by the fabric */
 
-static ssize_t rma_post(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_op *op, bool write)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	const struct fi_rma_iov remote = {
-		.addr = dto->remote_addr,
-		.len = dto->length,
-		.key = dofi_ep_remote_key(conn->ep, dto),
-	};
-	const struct fi_msg_rma msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = dto->n_iov,
-		.addr = conn->to,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = op,
-	};
-
-	if (!write)
-		return fi_readmsg(conn->ep->fid, &msg, FI_COMPLETION);
-	return fi_writemsg(conn->ep->fid, &msg, FI_COMPLETION | rdm_fabric(conn)->write_flags);
-}
-
 /*
  * A fabric that keeps no order between RDMA operations and messages, or goes on after it refused
  * one, gets nothing more until the operation has completed.
  */
-static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write)
-	DOFI_NEEDS(conn->ep->lock)
+static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
-	const bool alone = !rdm_fabric(conn)->write_ordered;
-	struct rdm_op *op;
-	ssize_t ret;
+	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
+	const struct fi_rma_iov remote = {
+		.addr = dto->remote_addr, .len = dto->length,
+		.key = dofi_ep_remote_key(conn->ep, dto),
+	};
+	struct fi_msg_rma msg = {
+		.msg_iov = dto->iov, .desc = dto->desc, .iov_count = dto->n_iov,
+		.addr = conn->to, .rma_iov = &remote, .rma_iov_count = 1,
+	};
+	struct fid_ep *fid = conn->ep->fid;
+	ssize_t ret = -FI_EAGAIN;
 
-	if (alone && conn->blocking)
+	if (!fabric->write_ordered && conn->blocking)
 		return -FI_EAGAIN;
-	op = rdm_op_get(conn, dto, false);
-	ret = op ? rma_post(conn, dto, op, write) : -FI_EAGAIN;
+	msg.context = rdm_op_get(conn, dto, false);
+	if (msg.context)
+		ret = dto->kind == DOFI_DTO_READ ? fi_readmsg(fid, &msg, FI_COMPLETION) :
+			fi_writemsg(fid, &msg, FI_COMPLETION | fabric->write_flags);
 	if (!ret) {
-		op->blocks = alone;
-		conn->blocking += op->blocks;
+		((struct rdm_op *)msg.context)->blocks = !fabric->write_ordered;
+		conn->blocking += !fabric->write_ordered;
 		return 0;
 	}
-	if (op)
-		rdm_op_put(op);
+	if (msg.context)
+		rdm_op_put(msg.context);
 	if (ret == -FI_EAGAIN)
 		rdm_stall(conn);
 	return (int)ret;
@@ -79,7 +63,7 @@ int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 
 	dofi_ep_assert_locked(conn->ep);
 	if (dto->step != DOFI_STEP_BEGUN) {
-		ret = rma_by_fabric(conn, dto, true);
+		ret = rma_by_fabric(conn, dto);
 		if (ret)
 			return ret;
 		dto->step = DOFI_STEP_BEGUN;
@@ -101,91 +85,59 @@ static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_fra
 	return rdm_transmit(conn, f, NULL, 0, 0, 0);
 }
 
-/* Requests or writes the bytes from dto->rma.asked on, at most @most of them. */
-static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t most,
-		    bool data) DOFI_NEEDS(conn->ep->lock)
-{
-	const size_t left = dto->length - dto->rma.asked;
-	int ret;
-
-	if (!conn->credits)
-		return -FI_EAGAIN;
-	f->length = left < most ? left : most;
-	f->value[1] = left - f->length;
-	f->number = dto->number;
-	f->key = dto->remote_key;
-	f->addr = dto->remote_addr + dto->rma.asked;
-	ret = rdm_transmit(conn, f, dto->iov, dto->n_iov, dto->rma.asked, data ? f->length : 0);
-	if (!ret)
-		dto->rma.asked += f->length;
-	return ret;
-}
-
-static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+/* Requests or writes the bytes from dto->rma.asked on, as many as frames and credits permit. */
+static int ask_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 	DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t most = conn->max_copy - RDM_FRAME_FULL;
+	const bool read = dto->kind == DOFI_DTO_READ;
 	int ret;
 
 	do {
-		const bool last = dto->length - dto->rma.asked <= most;
-		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .cq_data = last ? cq_data : 0 };
+		const size_t left = dto->length - dto->rma.asked, size = left < most ? left : most;
+		struct rdm_frame f = {
+			.kind = read ? RDM_FRAME_READ : RDM_FRAME_WRITE,
+			/* the CQ data goes with the last frame */
+			.cq_data = size == left ? cq_data : 0,
+			.number = dto->number, .key = dto->remote_key,
+			.addr = dto->remote_addr + dto->rma.asked, .length = size,
+			.value = { read ? dto->rma.asked : 0, left - size },
+		};
 
-		ret = ask_part(conn, dto, &f, most, true);
-	} while (!ret && dto->rma.asked < dto->length);
-	return ret;
-}
-
-static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
-{
-	const size_t most = conn->max_copy - RDM_FRAME_FULL;
-	int ret;
-
-	do {
-		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->rma.asked } };
-
-		ret = ask_part(conn, dto, &f, most, false);
-	} while (!ret && dto->rma.asked < dto->length);
-	return ret;
+		if (!conn->credits)
+			return -FI_EAGAIN;
+		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->rma.asked, read ? 0 : size);
+		if (ret)
+			return ret;
+		dto->rma.asked += size;
+	} while (dto->rma.asked < dto->length);
+	return 0;
 }
 
 /*
- * Whether frames carry the bytes: because they are few, or the end that would read them cannot do
- * that.
+ * Has the peer carry out the write or read @dto. Frames carry the bytes if they are few, or the end
+ * that would read them from the other end's memory cannot do so.
  */
-static bool by_frames(const struct rdm_conn *conn, const struct dofi_dto *dto, bool can_read)
-{
-	return !can_read || dto->length <= conn->eager;
-}
-
-static void begin(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
-{
-	if (dto->step == DOFI_STEP_ASKED)
-		return;
-	dto->rma.asked = dto->rma.got = 0;
-	dto->step = DOFI_STEP_ASKED;
-	conn->asked++;
-	conn->ask_next = conn->ask_always;
-}
-
-static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .length = dto->length, .cq_data = cq_data };
+	const bool read = dto->kind == DOFI_DTO_READ;
+	struct rdm_frame f = {
+		.kind = read ? RDM_FRAME_READ : RDM_FRAME_WRITE,
+		.length = dto->length, .cq_data = cq_data,
+	};
 
-	begin(conn, dto);
-	if (by_frames(conn, dto, conn->peer_reads))
-		return ask_write_in_parts(conn, dto, cq_data);
-	rdm_name_segments(&f, dto);
+	if (dto->step != DOFI_STEP_ASKED) {
+		dto->rma.asked = dto->rma.got = 0;
+		dto->step = DOFI_STEP_ASKED;
+		conn->asked++;
+		conn->ask_next = conn->ask_always;
+	}
+	if (dto->length <= conn->eager || !(read ? conn->pid != 0 : conn->peer_reads))
+		return ask_in_parts(conn, dto, cq_data);
+	if (!read)
+		rdm_name_segments(&f, dto);
 	return ask(conn, dto, &f);
-}
-
-static int ask_read(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
-{
-	struct rdm_frame f = { .kind = RDM_FRAME_READ, .length = dto->length };
-
-	begin(conn, dto);
-	return by_frames(conn, dto, conn->pid) ? ask_read_in_parts(conn, dto) : ask(conn, dto, &f);
 }
 
 /* The peer carries atomics out in the order of frames, but RDMA of the fabric may overtake them. */
@@ -209,12 +161,10 @@ static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct 
 {
 	const struct dofi_peer_word word = { f->value[0], f->value[1] };
 	const struct iovec from = { (void *)(uintptr_t)f->addr, f->length };
-	int ret;
 
 	if (f->length != dto->length || !conn->pid)
 		return FI_EIO;
-	ret = dofi_peer_pull(conn->pid, dto->iov, dto->n_iov, &from, 1, &word);
-	switch (ret) {
+	switch (dofi_peer_pull(conn->pid, dto->iov, dto->n_iov, &from, 1, &word)) {
 	case 0:
 		return 0;
 	case -ESTALE:	/* the grant ended in between, and so did the right to read */
@@ -230,10 +180,8 @@ static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct 
 int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
 	dofi_ep_assert_locked(conn->ep);
-	if (dto->rma.got == dto->length && !f->data_size)
-		return 0;	/* a read of no bytes */
-	if (!f->data_size)
-		return read_there(conn, dto, f);
+	if (!f->data_size)	/* a read of no bytes has no data either */
+		return dto->rma.got == dto->length ? 0 : read_there(conn, dto, f);
 	if (f->addr != dto->rma.got || f->data_size > dto->rma.asked - dto->rma.got)
 		return FI_EIO;
 	dofi_iov_scatter(dto->iov, dto->n_iov, dto->rma.got, f->data, f->data_size);
@@ -256,37 +204,23 @@ int rdm_write_alone(struct rdm_conn *conn, struct dofi_dto *dto)
 	return ret;
 }
 
-/* Without the peer if that is possible. */
-static int write_within_host(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
-{
-	const int ret = rdm_write_alone(conn, dto);
-
-	if (ret == -FI_EAGAIN)
-		return ask_write(conn, dto, 0);
-	return ret ? ret : DOFI_DONE;
-}
-
-static int read_within_host(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
-{
-	const int ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : rdm_onesided(conn, dto);
-
-	if (ret == -FI_EAGAIN)
-		return ask_read(conn, dto);
-	return ret ? ret : DOFI_DONE;
-}
-
 int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 {
-	const bool by_peer = rdm_fabric(conn)->target_rdma;
+	int ret;
 
 	dofi_ep_assert_locked(conn->ep);
 	switch (dto->kind) {
 	case DOFI_DTO_WRITE:
-		return by_peer ? write_within_host(conn, dto) : rma_by_fabric(conn, dto, true);
 	case DOFI_DTO_READ:
-		return by_peer ? read_within_host(conn, dto) : rma_by_fabric(conn, dto, false);
+		if (!rdm_fabric(conn)->target_rdma)
+			return rma_by_fabric(conn, dto);
+		/* without the peer if that is possible */
+		ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : rdm_onesided(conn, dto);
+		if (ret == -FI_EAGAIN)
+			return ask_rma(conn, dto, 0);
+		return ret ? ret : DOFI_DONE;
 	case DOFI_DTO_WRITE_IMMED:
-		return ask_write(conn, dto, rdm_write_cq_data(dto));
+		return ask_rma(conn, dto, rdm_write_cq_data(dto));
 	default:
 		return ask_atomic(conn, dto);
 	}

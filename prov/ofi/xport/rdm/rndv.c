@@ -1,19 +1,88 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: rendezvous, at both ends. */
+/* The connectionless transport: messages longer than a frame, at both ends. */
 
 #include "xport/rdm/rndv.h"
 
 #include "base/iov.h"
 #include "obj/ep_done.h"
 #include "obj/ep_dto.h"
-#include "xport/rdm/direct.h"
 #include "xport/rdm/link.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-/* The sender */
+/*
+ * Eager messages in several frames, which are sent before the peer has a receive for them
+ *
+ * Each frame is short enough to be injected. So the fabric keeps no memory of the program, and a
+ * message is done when its last frame has been handed over. The frames of a message follow each
+ * other without other frames in between, so they need not identify it.
+ */
+
+int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+{
+	struct rdm_frame f;
+	size_t most, size;
+	int ret;
+
+	dofi_ep_assert_locked(conn->ep);
+	if (dto->step != DOFI_STEP_BEGUN)
+		dto->eager.sent = 0;
+	do {
+		if (!conn->credits)
+			return -FI_EAGAIN;
+		rdm_frame_clear(&f);
+		f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
+		f.length = dto->length;
+		/* the CQ data goes with the first frame */
+		f.cq_data = dto->step == DOFI_STEP_BEGUN ? 0 : cq_data;
+		most = conn->inject - rdm_frame_head(&f);
+		size = dto->length - dto->eager.sent;
+		if (size > most)
+			size = most;
+		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->eager.sent, size);
+		if (ret)
+			return ret;
+		dto->step = DOFI_STEP_BEGUN;
+		dto->eager.sent += size;
+	} while (dto->eager.sent < dto->length);
+	return DOFI_DONE;
+}
+
+void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
+{
+	dofi_ep_assert_locked(conn->ep);
+	dofi_iov_scatter(dto->iov, dto->n_iov, 0, f->data, f->data_size);
+	dto->got = f->data_size;
+	conn->filling = true;
+	conn->filled = dto->number;
+}
+
+/* Adds the bytes of the frame to the receive, which is done with the last ones. */
+static void fill(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f,
+		 struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+{
+	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
+	dto->got += f->data_size;
+	if (dto->got == dto->length)
+		dofi_dto_end(conn->ep, dto, dofi_dto_received(conn->ep, dto), sink);
+}
+
+void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
+{
+	struct dofi_dto *dto = dofi_queue_at(&conn->ep->rq, conn->filled);
+
+	dofi_ep_assert_locked(conn->ep);
+	if (f->data_size > dto->length - dto->got) {
+		rdm_peer_error(conn, "sent more bytes of a message than it announced");
+		return;
+	}
+	conn->filling = f->data_size < dto->length - dto->got;
+	fill(conn, dto, f, sink);
+}
+
+/* Rendezvous: the sender */
 
 int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
 {
@@ -33,75 +102,72 @@ int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *
 	return ret;
 }
 
-/* Sends the message to the tag of the receive. */
-static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
+/*
+ * Sends the message @dto to @tag, or posts the receive @dto at @tag, at the direct endpoint or at
+ * the PZ's. A direct endpoint may be closed once the send has completed, so the peer has to have
+ * the message by then.
+ */
+static int post_tagged(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag,
+		       const struct rdm_direct *direct, bool receives) DOFI_NEEDS(conn->ep->lock)
 {
-	const struct rdm_direct *direct = dto->step == DOFI_STEP_CTS_DIRECT ? conn->direct : NULL;
-	struct rdm_op *op = rdm_op_get(conn, dto, false);
-	const struct fi_msg_tagged msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = dto->n_iov,
-		.addr = direct ? direct->to : conn->to,
-		.tag = dto->rndv.tag,
-		.context = op,
+	struct rdm_op *op = rdm_op_get(conn, dto, receives);
+	struct fi_msg_tagged msg = {
+		.msg_iov = dto->iov, .desc = dto->desc, .iov_count = dto->n_iov,
+		.addr = direct ? direct->to : conn->to, .tag = tag, .context = op,
 	};
 	struct fid_ep *fid = direct ? direct->rdm.fid : conn->ep->fid;
-	/*
-	 * a direct endpoint may be closed once the send has completed: the peer has to have the
-	 * message by then
-	 */
-	const uint64_t flags = FI_COMPLETION | (direct ? FI_DELIVERY_COMPLETE : 0);
-	ssize_t ret;
+	const uint64_t delivered = direct ? FI_DELIVERY_COMPLETE : 0;
+	ssize_t ret = -FI_EAGAIN;
 
-	if (op)
+	if (op) {
 		op->direct = direct;
-	ret = op ? fi_tsendmsg(fid, &msg, flags) : -FI_EAGAIN;
-	if (ret && op)
-		rdm_op_put(op);
+		if (receives && direct)
+			msg.addr = FI_ADDR_UNSPEC;
+		ret = receives ? fi_trecvmsg(fid, &msg, FI_COMPLETION) :
+				 fi_tsendmsg(fid, &msg, FI_COMPLETION | delivered);
+		if (ret)
+			rdm_op_put(op);
+	}
 	if (ret == -FI_EAGAIN)
 		rdm_stall(conn);
 	return (int)ret;
 }
 
 /*
- * Sends a DATA frame, where suits_zero_copy() excludes the fabric's own transfer. Shared memory has
- * a further reason: a sleeping peer would not be woken for messages that the fabric sends by
- * itself.
+ * Sends the message in DATA frames, where suits_zero_copy() excludes the fabric's own transfer.
+ * Shared memory has a further reason: a sleeping peer would not be woken for messages that the
+ * fabric sends by itself.
  */
 static int send_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
-	const size_t most = conn->max_copy - RDM_FRAME_FULL, left = dto->length - dto->rndv.sent;
-	const size_t size = left < most ? left : most;
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_DATA, .number = (uint32_t)dto->rndv.tag, .addr = dto->rndv.sent,
-	};
+	const size_t most = conn->max_copy - RDM_FRAME_FULL;
 	int ret;
 
-	if (!conn->credits)
-		return -FI_EAGAIN;
-	if (size == left && conn->rpz->copy)
-		ret = rdm_transmit_copy(conn, dto, &f, dto->rndv.sent, size);
-	else
-		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->rndv.sent, size);
-	if (!ret)
+	while (dto->rndv.sent < dto->length) {
+		const size_t left = dto->length - dto->rndv.sent, size = left < most ? left : most;
+		struct rdm_frame f = {
+			.kind = RDM_FRAME_DATA, .number = (uint32_t)dto->rndv.tag,
+			.addr = dto->rndv.sent,
+		};
+
+		if (!conn->credits)
+			return -FI_EAGAIN;
+		if (size == left && conn->rpz->copy)
+			ret = rdm_transmit_copy(conn, dto, &f, dto->rndv.sent, size);
+		else
+			ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->rndv.sent, size);
+		if (ret)
+			return ret;
 		dto->rndv.sent += size;
-	return ret;
-}
-
-static int send_all_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
-{
-	int ret = 0;
-
-	while (!ret && dto->rndv.sent < dto->length)
-		ret = send_data(conn, dto);
-	return ret || conn->rpz->copy ? ret : DOFI_DONE;
+	}
+	return conn->rpz->copy ? 0 : DOFI_DONE;
 }
 
 static void send_message(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
-	const bool by_frames = rdm_fabric(conn)->target_rdma && dto->step == DOFI_STEP_CTS;
-	int ret = by_frames ? send_all_data(conn, dto) : send_tagged(conn, dto);
+	const bool direct = dto->step == DOFI_STEP_CTS_DIRECT;
+	int ret = rdm_fabric(conn)->target_rdma && !direct ? send_data(conn, dto) :
+		post_tagged(conn, dto, dto->rndv.tag, direct ? conn->direct : NULL, false);
 
 	if (ret == -FI_EAGAIN)
 		return;
@@ -111,22 +177,21 @@ static void send_message(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS
 		dofi_dto_finish(conn->ep, dto, ret == DOFI_DONE ? 0 : -ret);
 }
 
-static bool has_cts(const struct dofi_dto *dto)
-{
-	return !dto->done && (dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT);
-}
-
 void rdm_rndv_go_on(struct rdm_conn *conn)
 {
 	struct dofi_queue *q = &conn->ep->sq;
+	struct dofi_dto *dto;
 	uint32_t i;
 
 	dofi_ep_assert_locked(conn->ep);
 	if (!conn->n_cts)
 		return;
-	for (i = q->head; i != q->next; i++)
-		if (has_cts(dofi_queue_at(q, i)))
-			send_message(conn, dofi_queue_at(q, i));
+	for (i = q->head; i != q->next; i++) {
+		dto = dofi_queue_at(q, i);
+		if (!dto->done &&
+		    (dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT))
+			send_message(conn, dto);
+	}
 	dofi_dto_retire(conn->ep, NULL);
 }
 
@@ -140,19 +205,32 @@ void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, boo
 	rdm_rndv_go_on(conn);
 }
 
-/* The receiver */
+/* Rendezvous: the receiver */
+
+void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
+{
+	const struct dofi_queue *q = &conn->ep->rq;
+	struct dofi_dto *dto = dofi_queue_at(q, f->number);
+
+	dofi_ep_assert_locked(conn->ep);
+	if (!dofi_queue_in_flight(q, f->number) || dto->done ||
+	    dto->step != DOFI_STEP_AWAITS_DATA || f->addr != dto->got ||
+	    f->data_size > dto->length - dto->got)
+		rdm_peer_error(conn, "sent a part of no message");
+	else
+		fill(conn, dto, f, sink);
+}
 
 /* Reads the message from the sender's memory. */
 static void read_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-		  struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+			 struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	int ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
 
 	task->result = ret ? RDM_NO_MEMORY : RDM_OK;
 	/* the sender has ended the connection, which flushes the receive */
-	if (ret == -ESTALE || ret == -ESRCH)
-		return;
-	dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
+	if (ret != -ESTALE && ret != -ESRCH)
+		dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
 }
 
 /*
@@ -165,87 +243,28 @@ static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto, 
 			(uint64_t)(uint32_t)conn->id << 32 | dto->number;
 }
 
-/* Has DATA frames fill the receive. */
-static int await_data(struct dofi_dto *dto)
-{
-	dto->step = DOFI_STEP_AWAITS_DATA;
-	dto->got = 0;
-	return 0;
-}
-
-void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
-{
-	const struct dofi_queue *q = &conn->ep->rq;
-	struct dofi_dto *dto = dofi_queue_at(q, f->number);
-
-	dofi_ep_assert_locked(conn->ep);
-	if (!dofi_queue_in_flight(q, f->number) || dto->done ||
-	    dto->step != DOFI_STEP_AWAITS_DATA || f->addr != dto->got ||
-	    f->data_size > dto->length - dto->got) {
-		rdm_peer_error(conn, "sent a part of no message");
-		return;
-	}
-	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
-	dto->got += f->data_size;
-	if (dto->got == dto->length)
-		dofi_dto_end(conn->ep, dto, dofi_dto_received(conn->ep, dto), sink);
-}
-
-/* Has the fabric fill and complete the receive. */
-static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	struct fid_ep *fid = direct ? conn->direct->rdm.fid : conn->ep->fid;
-	struct rdm_op *op = rdm_op_get(conn, dto, true);
-	const struct fi_msg_tagged msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = dto->n_iov,
-		.addr = direct ? FI_ADDR_UNSPEC : conn->to,
-		.tag = tag_of(conn, dto, direct),
-		.context = op,
-	};
-	ssize_t ret;
-
-	if (op)
-		op->direct = direct;
-	ret = op ? fi_trecvmsg(fid, &msg, FI_COMPLETION) : -FI_EAGAIN;
-	if (ret && op)
-		rdm_op_put(op);
-	if (ret == -FI_EAGAIN)
-		rdm_stall(conn);
-	return (int)ret;
-}
-
-static bool send_cts(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	struct iovec address = { NULL, 0 };
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_CTS, .number = task->frame.number,
-		.value = { tag_of(conn, dto, task->direct) },
-	};
-
-	if (task->direct)
-		address =
-			(struct iovec){ conn->direct->rdm.address, conn->direct->rdm.address_len };
-	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
-}
-
+/* Has DATA frames fill the receive, or the fabric fill and complete it. */
 static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
 	DOFI_NEEDS(conn->ep->lock)
 {
 	dto->step = DOFI_STEP_NONE;
 	rdm_direct_want(conn);
 	task->direct = conn->direct && task->frame.value[0];
-	if (rdm_fabric(conn)->target_rdma && !task->direct)
-		return await_data(dto);
-	return await(conn, dto, task->direct);
+	if (rdm_fabric(conn)->target_rdma && !task->direct) {
+		dto->step = DOFI_STEP_AWAITS_DATA;
+		dto->got = 0;
+		return 0;
+	}
+	return post_tagged(conn, dto, tag_of(conn, dto, task->direct),
+			   task->direct ? conn->direct : NULL, true);
 }
 
+/* Sends a CTS once the receive awaits the message. */
 static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
 			    struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
+	struct rdm_frame f = { .kind = RDM_FRAME_CTS, .number = task->frame.number };
+	struct iovec address = { NULL, 0 };
 	int ret;
 
 	if (!task->carried_out) {
@@ -258,7 +277,11 @@ static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct
 			return true;
 		}
 	}
-	return send_cts(conn, task, dto);
+	f.value[0] = tag_of(conn, dto, task->direct);
+	if (task->direct)
+		address = (struct iovec){ conn->direct->rdm.address,
+					  conn->direct->rdm.address_len };
+	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
 }
 
 bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rendezvous, at both ends. EP lock held. */
+/* Messages longer than a frame, at both ends. EP lock held, unless stated otherwise. */
 #ifndef DOFI_XPORT_RDM_RNDV_H
 #define DOFI_XPORT_RDM_RNDV_H
 
+#include "fab/endpoint.h"
 #include "xport/rdm/op.h"
 
-/* Sends an RTS for @dto in @frame. Set its cq_data before. Returns what rdm_submit() returns. */
+/*
+ * Sends @dto eagerly in several frames; returns what rdm_submit() returns. A message that is done
+ * uses no memory of the program.
+ */
+int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
+	DOFI_NEEDS(conn->ep->lock);
+/* Starts to fill the receive @dto with the message that begins with the frame @f. It must fit. */
+void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
+	DOFI_NEEDS(conn->ep->lock);
+/* Adds the bytes of a MORE frame to the message. */
+void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock);
+
+/* Sends an RTS for @dto in @frame, with its cq_data set. Returns what rdm_submit() returns. */
 int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
 	DOFI_NEEDS(conn->ep->lock);
 /* Processes a CTS for the message @dto. */
@@ -13,15 +27,36 @@ void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, boo
 	DOFI_NEEDS(conn->ep->lock);
 /* Sends messages after their CTS arrived, as far as the fabric takes them. */
 void rdm_rndv_go_on(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
-
 /*
  * Processes an RTS after its message was matched with @dto: reads the message from the sender's
- * memory, or sends a CTS. Returns false if that is to be repeated.
+ * memory, or sends a CTS. Returns false if the call is to be repeated.
  */
 bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
 		   struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock);
 /* Processes a DATA frame. */
 void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *frame, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock);
+
+/* A connection's own endpoint, for long messages. */
+struct rdm_direct {
+	struct dofi_rdm rdm;
+	/* the tag of receive n is tags + n; known to the peer alone */
+	uint64_t tags;
+	bool reached;			/* the address of the peer's direct endpoint is known */
+	fi_addr_t to;			/* the peer's direct endpoint */
+};
+
+/* Asks the progress thread to open the direct endpoint, once, on fabrics that need one. */
+void rdm_direct_want(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
+/* Opens the direct endpoint; else long messages go in frames. Progress thread, no lock held. */
+void rdm_direct_open(struct rdm_conn *conn);
+/*
+ * Closes the direct endpoint. When this returns, the fabric uses no memory of the connection's long
+ * messages. Progress thread, no lock held.
+ */
+void rdm_direct_close(struct rdm_conn *conn);
+/* Sets the address of the peer's direct endpoint. Returns false if it cannot be reached. */
+bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 	DOFI_NEEDS(conn->ep->lock);
 
 #endif

@@ -4,15 +4,11 @@
 #include "xport/rdm/send.h"
 
 #include "obj/cq_data.h"
-#include "xport/rdm/eager.h"
 #include "xport/rdm/link.h"
-#include "xport/rdm/op.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/rndv.h"
 
 #include <rdma/fi_errno.h>
-
-/* Messages */
 
 /*
  * Software fabrics keep a message that the peer does not take, for any time. So they get no memory
@@ -44,24 +40,9 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 					       rdm_rndv_rts(conn, dto, &f);
 	if (size > conn->inject)
 		return suits_zero_copy(conn, dto) ? rdm_transmit_zero_copy(conn, dto, &f) :
-						  rdm_transmit_copy(conn, dto, &f, 0, length);
+						    rdm_transmit_copy(conn, dto, &f, 0, length);
 	ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, 0, length);
 	return ret ? ret : DOFI_DONE;
-}
-
-static uint64_t cq_data_of(const struct dofi_dto *dto, enum dofi_cq_data_kind kind)
-{
-	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
-	const uint32_t value = kind == DOFI_CQ_DATA_PLAIN ? 0 : dto->immed;
-
-	return kind == DOFI_CQ_DATA_PLAIN && !solicited ? 0 :
-							  dofi_cq_data(kind, solicited, 0, value);
-}
-
-static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_cq_data_kind kind)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	return send_message(conn, dto, dto->length, cq_data_of(dto, kind));
 }
 
 /*
@@ -79,57 +60,50 @@ static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(c
 	return ret ? ret : send_message(conn, dto, 0, rdm_write_cq_data(dto));
 }
 
-/* Submission */
-
 int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
+	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	struct rdm_conn *conn = rdm_conn_of(ep);
+	enum dofi_cq_data_kind kind;
 
 	dofi_ep_assert_locked(conn->ep);
 	switch (dto->kind) {
 	case DOFI_DTO_RECV:
 		return 0;	/* messages are matched with it as they arrive */
 	case DOFI_DTO_SEND:
-		return submit_send(conn, dto, DOFI_CQ_DATA_PLAIN);
+		return send_message(conn, dto, dto->length, solicited ?
+				    dofi_cq_data(DOFI_CQ_DATA_PLAIN, true, 0, 0) : 0);
 	case DOFI_DTO_SEND_INVALIDATE:
 		conn->ask_next = true;
-		return submit_send(conn, dto, DOFI_CQ_DATA_INVALIDATE);
+		kind = DOFI_CQ_DATA_INVALIDATE;
+		break;
 	case DOFI_DTO_SEND_IMMED:
-		return submit_send(conn, dto, DOFI_CQ_DATA_IMMED);
+		kind = DOFI_CQ_DATA_IMMED;
+		break;
 	case DOFI_DTO_WRITE_IMMED:
 		return write_immed(conn, dto);
 	default:
 		return rdm_rma(conn, dto);
 	}
+	return send_message(conn, dto, dto->length, dofi_cq_data(kind, solicited, 0, dto->immed));
 }
 
 #define WRITES (1u << DOFI_DTO_WRITE | 1u << DOFI_DTO_WRITE_IMMED)
 
-/*
- * Whether the peer was notified of the message @dto, and all of it is still to be sent, or to be
- * read by the peer.
- */
-static bool is_announced(const struct dofi_dto *dto)
-{
-	return dto->step == DOFI_STEP_RTS || dto->step == DOFI_STEP_CTS ||
-	       dto->step == DOFI_STEP_CTS_DIRECT;
-}
-
-static bool is_in_part(const struct dofi_dto *dto)
-{
-	return (dto->step == DOFI_STEP_BEGUN && dto->eager.sent < dto->length) ||
-	       (dto->step == DOFI_STEP_DATA && dto->rndv.sent < dto->length);
-}
-
 bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
+	/* the peer knows of the message, which is still to be sent, or to be read by the peer */
+	const bool announced = dto->step == DOFI_STEP_RTS || dto->step == DOFI_STEP_CTS ||
+			       dto->step == DOFI_STEP_CTS_DIRECT;
+
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
 		return dto->flags & DOFI_DTO_MATCHED;
 	if (!rdm_fabric(rdm_conn_of(ep))->target_rdma)
-		return dto->at_fabric || is_announced(dto);
+		return dto->at_fabric || announced;
 	if (dofi_dto_is(dto->kind, WRITES))
 		return dto->step == DOFI_STEP_ASKED && dto->rma.asked < dto->length;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RDMA))
 		return dto->at_fabric || dto->step == DOFI_STEP_ASKED;
-	return is_announced(dto) || is_in_part(dto);
+	return announced || (dto->step == DOFI_STEP_BEGUN && dto->eager.sent < dto->length) ||
+	       (dto->step == DOFI_STEP_DATA && dto->rndv.sent < dto->length);
 }

@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests of the EP: members of dofi_xport. EP lock held. */
+/* Requests of the EP, frames that arrive, and the fast path of both. EP lock held. */
 #ifndef DOFI_XPORT_RDM_SEND_H
 #define DOFI_XPORT_RDM_SEND_H
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/op.h"
 
+/* dofi_xport.submit. */
 int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto);
-
 /* dofi_xport.holds. Bytes that were copied into frames need no memory of the program. */
 bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);
+
+/*
+ * recv.c: returns the receive of @ep that the next message is matched with, or NULL; *@matched is
+ * the number of the next receive to be matched.
+ */
+struct dofi_dto *rdm_receive_find(struct dofi_ep *ep, uint32_t *matched) DOFI_NEEDS(ep->lock);
+void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock);
+/* Processes pending frames, as far as that is possible now. */
+void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock);
+/* Whether the oldest pending frame was carried out, and its ACK could not be sent yet. */
+bool rdm_owes_ack(const struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
+/* Repeats the operations that the fabric did not take before. */
+void rdm_go_on(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
+
+/* fast.c: dofi_xport.send and .recv, and dofi_progress_ops.poll of a CQ of rings. */
+dofi_send rdm_fast_send;
+dofi_recv rdm_fast_recv;
+dofi_polled rdm_fast_poll;
 
 #endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The connectionless transport: RDMA and atomics carried out for the peer, where the fabric does
- * not carry them out.
- */
+/* The connectionless transport: RDMA and atomics carried out for the peer. */
 
-#include "xport/rdm/target.h"
+#include "xport/rdm/rma.h"
 
 #include "base/iov.h"
 #include "obj/lmr.h"
@@ -32,43 +29,27 @@ static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_fram
 	};
 }
 
-/* Reads the peer's memory in two pieces, because Linux copies the pieces in order. */
-static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	const size_t tail = dofi_iov_tail(to, f->length);
-	const struct iovec pieces[] = {
-		{ to, f->length - tail },
-		{ (char *)to + f->length - tail, tail },
-	};
-
-	return rdm_pull(conn, pieces, 2, f);
-}
-
 static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f)
 	DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_use use = use_of(conn, f, FI_REMOTE_WRITE);
+	struct iovec pieces[2];
 	void *to;
 	int ret = 0;
 
 	if (dofi_grant_enter(grants_of(conn), &use, &to))
 		return RDM_NO_ACCESS;
-	if (f->n_segments)
-		ret = pull_in_order(conn, to, f);
-	else if (f->length)
+	if (f->n_segments) {
+		/* in two pieces, because Linux copies the pieces in order */
+		pieces[1].iov_len = dofi_iov_tail(to, f->length);
+		pieces[0] = (struct iovec){ to, f->length - pieces[1].iov_len };
+		pieces[1].iov_base = (char *)to + pieces[0].iov_len;
+		ret = rdm_pull(conn, pieces, 2, f);
+	} else if (f->length) {
 		dofi_iov_land(to, f->data, f->length);
+	}
 	dofi_grant_leave(grants_of(conn));
 	return ret ? RDM_NO_MEMORY : RDM_OK;
-}
-
-/* A write with immediate data turns into a message of no bytes. */
-static void become_message(struct rdm_task *task)
-{
-	task->frame.kind = RDM_FRAME_SEND;
-	task->frame.length = 0;
-	task->frame.n_segments = 0;
-	task->carried_out = false;
 }
 
 static bool take_write(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
@@ -80,8 +61,13 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(
 		return true;
 	if (!rdm_ack(conn, task))
 		return false;
-	if (task->frame.cq_data && !task->result)
-		become_message(task);
+	if (task->frame.cq_data && !task->result) {
+		/* the message with the immediate data, of no bytes */
+		task->frame.kind = RDM_FRAME_SEND;
+		task->frame.length = 0;
+		task->frame.n_segments = 0;
+		task->carried_out = false;
+	}
 	return true;
 }
 

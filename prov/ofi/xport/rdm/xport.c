@@ -6,22 +6,15 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "xport/cm/wire.h"
-#include "xport/rdm/endpoint.h"
-#include "xport/rdm/fast.h"
+#include "xport/rdm/conn.h"
 #include "xport/rdm/link.h"
-#include "xport/rdm/onesided.h"
-#include "xport/rdm/op.h"
-#include "xport/rdm/recv.h"
-#include "xport/rdm/request.h"
-#include "xport/rdm/rings.h"
+#include "xport/rdm/peer.h"
+#include "xport/rdm/rma.h"
 #include "xport/rdm/send.h"
-#include "xport/rdm/pz.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The IA */
 
@@ -30,7 +23,6 @@ static dofi_rdm_arrived buffer_arrived;
 
 static int rdm_ia_init(struct dofi_ia *ia)
 {
-	const struct dofi_fabric_choice *choice = rdm_fabric_of(ia);
 	struct rdm_ia *ria = calloc(1, sizeof(*ria));
 	int ret;
 
@@ -44,9 +36,8 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->pzs);
 	LIST_INIT(&ria->ring_guests);
-	ria->progress = &ia->progress;
 	ria->ring_ops = &ring_progress_ops;
-	ria->rings = dofi_is_rings(choice);
+	ria->rings = dofi_is_rings(rdm_fabric_of(ia));
 	ria->arrived = buffer_arrived;
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
 	return 0;
@@ -58,28 +49,7 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = NULL;
 }
 
-/* Peers send wakeups while the doorbells mark this process as sleeping. */
-static bool rings_rest(struct dofi_progress *p)
-{
-	rdm_rings_rest(rdm_ia_of(dofi_ia_of(p)));
-	return true;
-}
-
-static void rings_rise(struct dofi_progress *p)
-{
-	rdm_rings_rise(rdm_ia_of(dofi_ia_of(p)));
-}
-
 /* Completions */
-
-/* Returns the connection with @id. CQ lock held. */
-static struct rdm_conn *conn_find(const struct rdm_pz *rpz, uint64_t id)
-{
-	const uint32_t slot = (uint32_t)id;
-	struct rdm_conn *conn = slot < rpz->n_conns ? rpz->conn[slot] : NULL;
-
-	return conn && atomic_load_explicit(&conn->id, memory_order_relaxed) == id ? conn : NULL;
-}
 
 static void stray(struct rdm_pz *rpz, const char *what)
 {
@@ -97,18 +67,22 @@ static void task_begin(struct rdm_task *task)
 	task->old = 0;
 }
 
+/* Takes a frame that arrived at an endpoint, for the connection with its id. CQ lock held. */
 static void frame_take(struct rdm_pz *rpz, const void *data, size_t len, struct dofi_sink *sink)
 {
+	struct rdm_conn *conn = NULL;
 	struct rdm_task task;
-	struct rdm_conn *conn;
+	uint32_t slot;
 
 	task_begin(&task);
 	if (rdm_frame_unpack(data, len, &task.frame)) {
 		stray(rpz, "an invalid frame");
 		return;
 	}
-	conn = conn_find(rpz, task.frame.conn);
-	if (!conn) {
+	slot = (uint32_t)task.frame.conn;
+	if (slot < rpz->n_conns)
+		conn = rpz->conn[slot];
+	if (!conn || atomic_load_explicit(&conn->id, memory_order_relaxed) != task.frame.conn) {
 		stray(rpz, "a frame for no connection");
 		return;
 	}
@@ -117,18 +91,15 @@ static void frame_take(struct rdm_pz *rpz, const void *data, size_t len, struct 
 	dofi_ep_unlock(conn->ep);
 }
 
-static struct rdm_endpoint *endpoint_of(const struct dofi_rdm_buffer *buffer)
-{
-	return DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm);
-}
-
 static void buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
 			   int err, struct dofi_sink *sink)
 {
+	struct rdm_endpoint *e = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm);
+
 	if (!err && entry->len == RDM_PROBE_SIZE)
-		rdm_endpoint_answered(endpoint_of(buffer));
+		atomic_store(&e->answered, true);
 	else if (!err)
-		frame_take(endpoint_of(buffer)->rpz, buffer->data, entry->len, sink);
+		frame_take(e->rpz, buffer->data, entry->len, sink);
 	else if (err != FI_ECANCELED)
 		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
 	dofi_rdm_repost(buffer);
@@ -143,19 +114,20 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 }
 
 /*
- * A ring belongs to one connection, so its frames must name that connection. One that ends takes no
- * more frames.
+ * A ring belongs to one connection, so its frames must name that connection. After its end the ring
+ * is ignored.
  */
-static void ring_frame_take(struct rdm_conn *conn, const void *data, size_t len,
-			    struct dofi_sink *sink)
+static void ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
+	struct rdm_conn *conn = ((const struct dofi_link *)entry->op_context)->owner;
 	struct rdm_task task;
 
+	(void)err;
 	task_begin(&task);
 	dofi_ep_lock(conn->ep);
-	if (!data)
+	if (!entry->buf)
 		rdm_peer_error(conn, "broke the ring");
-	else if (rdm_frame_unpack(data, len, &task.frame) ||
+	else if (rdm_frame_unpack(entry->buf, entry->len, &task.frame) ||
 		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
 		rdm_peer_error(conn, "sent an invalid frame");
 	else
@@ -163,26 +135,29 @@ static void ring_frame_take(struct rdm_conn *conn, const void *data, size_t len,
 	if (conn->ep->closing)
 		dofi_link_ignore(conn->ring);
 	dofi_ep_unlock(conn->ep);
-}
-
-static void ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
-{
-	const struct dofi_link *ring = entry->op_context;
-
-	(void)err;
-	ring_frame_take(ring->owner, entry->buf, entry->len, sink);
 	if (entry->buf)
 		dofi_rings_release(entry);
 }
 
+static void go_on(struct dofi_ep *ep)
+{
+	struct rdm_conn *conn = rdm_conn_of(ep);
+
+	dofi_ep_assert_locked(conn->ep);
+	rdm_go_on(conn);
+}
+
+/* Also reposts buffers of the endpoints that the fabric did not take before. */
 static void rdm_swept(struct dofi_cq *cq)
 {
 	struct rdm_pz *rpz = cq->owner;
+	struct rdm_endpoint *e;
 
 	if (!rpz)
 		return;
-	rdm_endpoints_sweep(rpz);
-	rdm_stalled_go_on(rpz, rdm_go_on);
+	LIST_FOREACH(e, &rpz->endpoints, link)
+		dofi_rdm_sweep(&e->rdm);
+	rdm_stalls_go_on(&rpz->lock, &rpz->stalled, go_on);
 }
 
 static void rdm_resume(struct dofi_ep *ep)
@@ -221,8 +196,8 @@ static const struct dofi_progress_ops ring_progress_ops = {
 	.poll = rdm_fast_poll,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
-	.rest = rings_rest,
-	.rise = rings_rise,
+	.rest = rdm_rings_rest,
+	.rise = rdm_rings_rise,
 };
 
 /* The operations that both variants have. */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "obj/ep_attr.h"
-#include "xport/rdm/pz.h"
+#include "xport/rdm/conn.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric endpoints of a PZ: when another one is opened, closed, and when all are replaced. */
+/* The fabric endpoints of a PZ: opening, closing, replacement, and reservations of entries. */
 
 #include "xport/coupled.h"
 
@@ -158,4 +158,58 @@ Test(rdm_endpoint, without_its_probe_a_request_ends, .init = talk_init)
 	damage();
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
+}
+
+/* Reservations of entries for peers */
+
+static struct dofi_reservations reservations;
+static struct dofi_reservation reservation[6];
+
+static void reservations_init(void)
+{
+	memset(reservation, 0, sizeof(reservation));
+	dofi_reservations_init(&reservations);
+}
+
+TestSuite(reservations, .init = reservations_init);
+
+static bool reserves(int i, unsigned room, const char *key)
+{
+	return dofi_reserve(&reservations, &reservation[i], room, key, strlen(key));
+}
+
+static void let_go(int i)
+{
+	dofi_release(&reservation[i]);
+}
+
+Test(reservations, there_are_as_many_as_there_is_room)
+{
+	cr_expect(!reserves(0, 0, "a"));
+	cr_expect(reserves(0, 2, "a"));
+	cr_expect(reserves(1, 2, "b"));
+	cr_expect(!reserves(2, 2, "c"));
+	let_go(2);	/* has no reservation */
+	cr_expect_eq(reservations.reserved, 2);
+	let_go(0);
+	cr_expect(reserves(2, 2, "c"));
+	cr_expect_eq(reservations.reserved, 2);
+}
+
+Test(reservations, a_process_has_one_reservation_for_all_of_its_uses)
+{
+	cr_expect(reserves(0, 1, "a"));
+	cr_expect(reserves(1, 1, "a"));
+	cr_expect(reserves(2, 0, "a"));
+	cr_expect(!reserves(3, 1, "aa"));
+	cr_expect_eq(reservations.reserved, 1);
+	let_go(0);
+	cr_expect(!reserves(3, 1, "b"));
+	let_go(2);
+	cr_expect(!reserves(3, 1, "b"));
+	let_go(1);
+	let_go(1);
+	cr_expect_eq(reservations.reserved, 0);
+	cr_expect(TAILQ_EMPTY(&reservations.list));
+	cr_expect(reserves(3, 1, "b"));
 }

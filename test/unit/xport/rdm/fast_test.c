@@ -3,7 +3,7 @@
 
 #include "xport/coupled.h"
 
-#include "xport/rdm/fast.h"
+#include "xport/rdm/send.h"
 
 #define FRAME 4096			/* of shm */
 

@@ -4,7 +4,7 @@
  * in this process, and reads no frame unless it was asked.
  */
 
-#include "xport/rdm/onesided.h"
+#include "xport/rdm/rma.h"
 
 #include "obj/cq_data.h"
 #include "obj/ep_ext.h"

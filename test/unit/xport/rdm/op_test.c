@@ -304,8 +304,8 @@ Test(rdm_stall, leaves_the_line_with_the_connection)
 	rdm_stall(conn);
 	rdm_stall(conn);
 	dofi_ep_unlock(conn->ep);
-	cr_expect(conn->stalled && TAILQ_FIRST(&rpz->stalled) == conn);
+	cr_expect(conn->stall.ep && TAILQ_FIRST(&rpz->stalled) == &conn->stall);
 	rdm_ops_abandon(conn);
-	cr_expect(!conn->stalled && TAILQ_EMPTY(&rpz->stalled));
+	cr_expect(!conn->stall.ep && TAILQ_EMPTY(&rpz->stalled));
 	dofi_mutex_unlock(&cq->lock);
 }

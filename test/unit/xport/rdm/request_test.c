@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests over a connectionless fabric and their answers, including hostile ones. */
 
-#include "xport/rdm/request.h"
+#include "xport/rdm/conn.h"
 
 #include "nomem.h"
 #include "xport/cm/talk.h"

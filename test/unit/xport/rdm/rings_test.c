@@ -4,7 +4,7 @@
 #include "xport/rdm/rdm.h"
 
 #include "obj/cq_data.h"
-#include "xport/rdm/fast.h"
+#include "xport/rdm/send.h"
 #include "xport/rdm/rings_fault.h"
 #include "xport/rdm/rings_peer.h"
 
