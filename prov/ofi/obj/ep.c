@@ -64,13 +64,12 @@ void dofi_fast_close(struct dofi_ep *ep)
 	dofi_mutex_unlock(lock);
 }
 
-/* Plain operations call the fabric's own functions where the transport adds nothing. */
 void dofi_fast_renew(struct dofi_ep *ep)
 {
 	const struct dofi_xport *xport = ep->xport;
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
-			   !ep->rq.held && !ep->owes && (xport->recv || xport->fabric_sends);
+			   !ep->rq.held && !ep->owes && xport->fast;
 	struct dofi_fast *fast = &ep->fast;
 
 	dofi_ep_assert_locked(ep);
@@ -78,15 +77,8 @@ void dofi_fast_renew(struct dofi_ep *ep)
 	fast->recv = NULL;
 	fast->request_evd = plain ? ep->request_evd : NULL;
 	fast->recv_evd = plain ? ep->recv_evd : NULL;
-	if (plain && xport->fabric_sends) {
-		fast->send = ep->fid->msg->send;
-		fast->recv = ep->fid->msg->recv;
-		fast->to = ep->fid;
-	} else if (plain) {
-		fast->send = xport->send;
-		fast->recv = xport->recv;
-		fast->to = dofi_fast_to(ep);
-	}
+	if (plain)
+		xport->fast(ep, fast);
 	if (ep->srq)
 		fast->recv = NULL;
 	fast->lock_when_free = fast->send && ep->cq->serial ? &ep->cq->access : &ep->lock;

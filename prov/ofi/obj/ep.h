@@ -110,7 +110,7 @@ struct dofi_ep {
 	DAT_EVENT_NUMBER end;		/* the event that will report the end */
 	struct dofi_work work;
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
-	void *inbox;			/* the transport's, with an SRQ: dofi_xport.srq_open() */
+	void *inbox;			/* the transport's, with an SRQ: dofi_xport_srq.open() */
 
 	/* the RSP's pointer to this EP, or NULL; under the IA's lock */
 	struct dofi_ep **reserved_by;
@@ -195,7 +195,7 @@ static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock) 
 	return false;
 }
 
-/* @ep as the first argument of a transport's dofi_send or dofi_recv, and back. */
+/* @ep as fast.to of a transport without a fabric's endpoint per EP, and back. */
 static inline struct fid_ep *dofi_fast_to(struct dofi_ep *ep)
 {
 	return (struct fid_ep *)ep;

@@ -64,7 +64,7 @@ static void ep_destroy(struct dofi_obj *obj)
 	if (ep->datagrams)
 		dofi_exchanges_drop(ep);
 	if (ep->inbox)
-		ia->xport->srq_close(ep);
+		ia->xport->srq->close(ep);
 	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
 }
@@ -156,7 +156,7 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 	if (ep->datagrams) {
 		dofi_progress_call(&ia->progress, datagrams_open_on_thread, &call);
 		ret = call.ret;
-	} else if (ep->srq && ia->xport->srq_open && ia->xport->srq_open(ep)) {
+	} else if (ep->srq && ia->xport->srq && ia->xport->srq->open(ep)) {
 		ret = -ENOMEM;
 	}
 	if (ret) {

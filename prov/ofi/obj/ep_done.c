@@ -304,8 +304,8 @@ void dofi_dto_flush(struct dofi_ep *ep)
 	sq->failed = rq->failed = false;
 	if (ep->srq) {
 		dofi_srq_leave(ep->srq, &ep->srq_user);
-		if (ep->inbox && ep->obj.ia->xport->srq_clear)
-			ep->obj.ia->xport->srq_clear(ep);
+		if (ep->inbox && ep->obj.ia->xport->srq)
+			ep->obj.ia->xport->srq->clear(ep);
 	}
 	ep->reads = ep->atomics = 0;
 }

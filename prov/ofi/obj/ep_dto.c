@@ -169,7 +169,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			goto unlock;
 		}
 		if (__builtin_expect(dto->kind == DOFI_DTO_FRAME, 0)) {
-			ep->xport->srq_arrived(ep, dto, entry->len, err, sink);
+			ep->xport->srq->arrived(ep, dto, entry->len, err, sink);
 			goto unlock;
 		}
 		if (dto->kind == DOFI_DTO_RECV && !err)

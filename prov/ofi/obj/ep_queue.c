@@ -159,8 +159,8 @@ void dofi_dto_pump(struct dofi_ep *ep)
 	dofi_ep_assert_locked(ep);
 	dofi_dto_pump_queue(ep, &ep->rq);
 	dofi_dto_pump_queue(ep, &ep->sq);
-	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq_listen)
-		ep->xport->srq_listen(ep);
+	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq)
+		ep->xport->srq->listen(ep);
 	if (__builtin_expect(ep->owes, 0))
 		ep->xport->resume(ep);
 }
@@ -184,6 +184,6 @@ void dofi_dto_recall(struct dofi_ep *ep)
 {
 	dofi_ep_assert_locked(ep);
 	dofi_queue_recall(&ep->rq);
-	if (ep->srq && ep->obj.ia->xport->srq_clear)
-		ep->obj.ia->xport->srq_clear(ep);
+	if (ep->srq && ep->obj.ia->xport->srq)
+		ep->obj.ia->xport->srq->clear(ep);
 }

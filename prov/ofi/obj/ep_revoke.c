@@ -66,7 +66,7 @@ static void receives_bar(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS
 	for (i = q->head; i != q->tail; i++) {
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		if (uses(dto, r) && (!dto->at_fabric || ep->xport->matches) &&
+		if (uses(dto, r) && (!dto->at_fabric || !ep->xport->srq) &&
 		    !ep->xport->holds(ep, dto)) {
 			dofi_receive_unplain(dto);
 			dofi_receive_bar(dto, 0);

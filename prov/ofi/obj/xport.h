@@ -16,6 +16,7 @@ struct dofi_datagrams;
 struct dofi_dto;
 struct dofi_ep;
 struct dofi_exchange;
+struct dofi_fast;
 struct dofi_ia;
 struct dofi_progress_ops;
 struct dofi_pz;
@@ -57,6 +58,27 @@ typedef ssize_t dofi_recv(struct fid_ep *to, void *buf, size_t len, void *desc, 
 typedef ssize_t dofi_rdma(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
 			  uint64_t key, void *context);
 
+/* Runs under the EP lock, on any thread, unless a comment says otherwise. */
+struct dofi_xport_srq {
+	/*
+	 * Makes ep->inbox, the transport's state, for an EP that has its SRQ and PZ and is not
+	 * published, or frees it. Progress thread, no lock held. Returns 0 or a negative errno. The
+	 * IA's transport is called, as the EP may be connected later.
+	 */
+	int (*open)(struct dofi_ep *ep);
+	void (*close)(struct dofi_ep *ep);
+	/* Posts a receive for the next message of @ep, if there is room for one. */
+	void (*listen)(struct dofi_ep *ep);
+	/* The receive @dto of kind DOFI_DTO_FRAME ended, with @len bytes, or a positive @err. */
+	void (*arrived)(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err,
+			struct dofi_sink *sink);
+	/*
+	 * The connection, or an attempt, has ended: the fabric has no receive of @ep. The IA's
+	 * transport is called.
+	 */
+	void (*clear)(struct dofi_ep *ep);
+};
+
 struct dofi_xport {
 	const char *name;
 	/* For the progress thread; the member completed leads to dofi_dto_complete(). */
@@ -74,11 +96,10 @@ struct dofi_xport {
 	 */
 	DAT_COUNT (*request_data_max)(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 	/*
-	 * The transport matches messages to receives itself, including those of an SRQ, which it
-	 * takes with dofi_srq_receive(). Otherwise the fabric matches them, and the srq_ functions
-	 * below are not NULL.
+	 * EPs with an SRQ, where the fabric matches messages to receives. NULL: the transport
+	 * matches them itself, and takes an SRQ's buffers with dofi_srq_receive().
 	 */
-	bool matches;
+	const struct dofi_xport_srq *srq;
 
 	/*
 	 * The functions below run on the progress thread with no lock held, unless a comment says
@@ -146,18 +167,12 @@ struct dofi_xport {
 	bool retries;
 
 	/*
-	 * Sends a message of one segment, without immediate data, to a connected peer without an
-	 * SRQ. NULL if that is not simpler than submit(). send, recv, write and read are called
-	 * with fast.lock held; where the CQ is serial, that is within dofi_cq_enter(). @to is the
-	 * EP, see dofi_fast_to().
+	 * Sets fast->send, fast->recv and fast->to of an EP with plain operations: messages of one
+	 * segment without immediate data, and receives into one segment. NULL in send or recv, and
+	 * fast itself: submit() is as simple. send, recv, write and read are called with fast.lock
+	 * held; where the CQ is serial, that is within dofi_cq_enter().
 	 */
-	dofi_send *send;
-	/* Receives into one segment. Datagram EPs have this without send. */
-	dofi_recv *recv;
-	/*
-	 * fi_send() and fi_recv() of ep->fid are called in place of send and recv, which are NULL
-	 */
-	bool fabric_sends;
+	void (*fast)(struct dofi_ep *ep, struct dofi_fast *fast);
 	/* RDMA with one local segment; NULL if that is not simpler than submit(). */
 	dofi_rdma *write, *read;
 
@@ -185,28 +200,6 @@ struct dofi_xport {
 	 * lock held, any thread.
 	 */
 	void (*srq_fed)(struct dofi_ep *ep);
-
-	/*
-	 * EPs with an SRQ where the fabric matches messages to receives; NULL where the transport
-	 * does. open: makes ep->inbox, the transport's state, for an EP that has its SRQ and PZ and
-	 * is not published; 0 or a negative errno. close: frees that. The IA's transport is called,
-	 * as the EP may be connected later.
-	 */
-	int (*srq_open)(struct dofi_ep *ep);
-	void (*srq_close)(struct dofi_ep *ep);
-	/*
-	 * Posts a receive for the next message of @ep, if there is room for one. EP lock held, any
-	 * thread.
-	 */
-	void (*srq_listen)(struct dofi_ep *ep);
-	/* The receive @dto of kind DOFI_DTO_FRAME ended, with @len bytes, or a positive @err. */
-	void (*srq_arrived)(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err,
-			    struct dofi_sink *sink);
-	/*
-	 * The connection, or an attempt, has ended: the fabric has no receive of @ep. The IA's
-	 * transport is called. EP lock held.
-	 */
-	void (*srq_clear)(struct dofi_ep *ep);
 };
 
 /*
@@ -216,8 +209,8 @@ struct dofi_xport {
 struct dofi_datagrams {
 	/*
 	 * The transport of its EPs and of requests for them. Of its members only name, reject,
-	 * close, submit, recv, holds (which is false for all operations), resume, srq_fed and
-	 * matches (which is true) are used. close() also gives up the exchanges in ep->exchanges,
+	 * close, submit, fast, holds (which is false for all operations), resume and srq_fed
+	 * are used. close() also gives up the exchanges in ep->exchanges,
 	 * with dofi_exchange_end() or without: no event comes.
 	 */
 	const struct dofi_xport *xport;

@@ -76,11 +76,8 @@ static void init(void)
 
 	objects_init();
 	matching = transport_ops;
-	matching.matches = true;
 	matching.srq_fed = feed;
-	matching.srq_open = NULL;
-	matching.srq_close = matching.srq_listen = matching.srq_clear = NULL;
-	matching.srq_arrived = NULL;
+	matching.srq = NULL;
 	matching.resume = resume;
 	ia->xport = &matching;
 	async = evd_make(64, DAT_EVD_ASYNC_FLAG);

@@ -211,6 +211,21 @@ static void t_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
 
 static const struct dofi_progress_ops progress_ops = { .completed = dofi_dto_complete };
 
+static void t_fast(struct dofi_ep *of, struct dofi_fast *fast)
+{
+	fast->send = t_send;
+	fast->recv = t_recv;
+	fast->to = dofi_fast_to(of);
+}
+
+static const struct dofi_xport_srq srq_ops = {
+	.open = msg_srq_open,
+	.close = msg_srq_close,
+	.listen = msg_srq_listen,
+	.arrived = msg_srq_arrived,
+	.clear = msg_srq_clear,
+};
+
 const struct dofi_xport transport_ops = {
 	.name = "test",
 	.progress_ops = &progress_ops,
@@ -224,18 +239,13 @@ const struct dofi_xport transport_ops = {
 	.reject = t_reject,
 	.close = t_close,
 	.submit = t_submit,
-	.send = t_send,
+	.fast = t_fast,
 	.write = t_write,
 	.read = t_read,
-	.recv = t_recv,
 	.holds = t_holds,
 	.cancel = t_cancel,
-	.srq_open = msg_srq_open,
-	.srq_close = msg_srq_close,
-	.srq_listen = msg_srq_listen,
-	.srq_arrived = msg_srq_arrived,
+	.srq = &srq_ops,
 	.srq_fed = msg_srq_fed,
-	.srq_clear = msg_srq_clear,
 };
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,

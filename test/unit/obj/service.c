@@ -155,7 +155,6 @@ static void s_srq_fed(struct dofi_ep *ep)
 
 static const struct dofi_xport xport = {
 	.name = "test-ud",
-	.matches = true,
 	.reject = s_reject,
 	.close = s_close,
 	.submit = s_submit,

@@ -83,6 +83,19 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.failed = dofi_async_ia_failed,
 };
 
+static const struct dofi_xport_srq srq_ops = {
+	.open = msg_srq_open, .close = msg_srq_close, .listen = msg_srq_listen,
+	.arrived = msg_srq_arrived, .clear = msg_srq_clear,
+};
+
+/* The fabric's own functions: the transport adds nothing to plain operations. */
+static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
+{
+	fast->send = ep->fid->msg->send;
+	fast->recv = ep->fid->msg->recv;
+	fast->to = ep->fid;
+}
+
 #define OPS                                                                               \
 	.name = "msg", .header_size = DOFI_WIRE_FIXED, .ia_init = msg_ia_init,            \
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
@@ -91,12 +104,11 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.pz_close = msg_open_pz_close, .resume = msg_mail_resume,                         \
 	.request_data_max = msg_request_data_max, .holds = msg_holds, .cancel = msg_cancel,       \
 	.retries = true,                                                                          \
-	.srq_open = msg_srq_open, .srq_close = msg_srq_close, .srq_listen = msg_srq_listen, \
-	.srq_arrived = msg_srq_arrived, .srq_fed = msg_srq_fed, .srq_clear = msg_srq_clear
+	.srq = &srq_ops, .srq_fed = msg_srq_fed
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,
-	.fabric_sends = true, .write = msg_write, .read = msg_read,
+	.fast = fast, .write = msg_write, .read = msg_read,
 };
 
 static const struct dofi_xport marked_xport = {
@@ -105,7 +117,7 @@ static const struct dofi_xport marked_xport = {
 
 static const struct dofi_xport native_xport = {
 	OPS, .progress_ops = &native_progress_ops, .submit = msg_native_submit,
-	.fabric_sends = true, .write = msg_write, .read = msg_read,
+	.fast = fast, .write = msg_write, .read = msg_read,
 };
 
 /* Call before anything can complete. */

@@ -144,3 +144,10 @@ bool rdm_fast_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 	dofi_mutex_assert_held(&cq->lock);
 	return !link || take_from(link, cq, sink);
 }
+
+void rdm_fast(struct dofi_ep *ep, struct dofi_fast *fast)
+{
+	fast->send = rdm_fast_send;
+	fast->recv = rdm_fast_recv;
+	fast->to = dofi_fast_to(ep);
+}

@@ -202,10 +202,10 @@ static const struct dofi_progress_ops ring_progress_ops = {
 
 /* The operations that both variants have. */
 #define RDM_XPORT                                                                                  \
-	.cm_data_size = DOFI_CM_MAX_DATA, .matches = true, .ia_init = rdm_ia_init,                 \
+	.cm_data_size = DOFI_CM_MAX_DATA, .ia_init = rdm_ia_init,                 \
 	.ia_fini = rdm_ia_fini, .pz_close = rdm_pz_close, .connect = rdm_connect,                  \
 	.accept = rdm_accept, .reject = rdm_reject, .holds = rdm_holds, .close = rdm_close,        \
-	.submit = rdm_submit, .send = rdm_fast_send, .recv = rdm_fast_recv, .resume = rdm_resume,  \
+	.submit = rdm_submit, .fast = rdm_fast, .resume = rdm_resume,  \
 	.srq_fed = rdm_fed
 
 const struct dofi_xport dofi_rdm_xport = {

@@ -238,13 +238,18 @@ static void srq_fed(struct dofi_ep *ep)
 	dofi_srq_leave(ep->srq, &ep->srq_user);
 }
 
+static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
+{
+	fast->recv = ud_fast_recv;
+	fast->to = dofi_fast_to(ep);
+}
+
 static const struct dofi_xport xport = {
 	.name = "ud",
-	.matches = true,
 	.reject = ud_reject,
 	.close = ep_close,
 	.submit = ud_submit,
-	.recv = ud_fast_recv,
+	.fast = fast,
 	.holds = holds,
 	.resume = resume,
 	.srq_fed = srq_fed,

@@ -357,7 +357,7 @@ void ud_unstall(struct ud_ep *uep) DOFI_NEEDS_NOT(uep->upz->lock);
 
 /* recv.c: datagrams that arrive. */
 
-/* dofi_xport.recv: a receive stays in its slot until a datagram arrives. */
+/* fast.recv: a receive stays in its slot until a datagram arrives. */
 dofi_recv ud_fast_recv;
 
 /* dofi_rdm.arrived of the endpoint of a PZ. CQ lock held. */
