@@ -133,6 +133,9 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 		/* a device's domain is tied to its interface, that of software is not */
 		.wildcard = !info->nic && !params->address[0] && !params->domain[0],
 	};
+	/* libfabric reports the open objects of another IA, which may close them: shm of 1.17 */
+	info->fabric_attr->fabric = NULL;
+	info->domain_attr->domain = NULL;
 	choice->located = dofi_topo_locate(info, &choice->locality);
 	choose_rdma(choice, q);
 	choose_native(choice, q);

@@ -21,6 +21,19 @@ TestSuite(info, .fini = done);
 
 static const struct dofi_params any;
 
+Test(info, an_open_fabric_of_another_ia_is_not_shared)
+{
+	static struct fid_fabric fabric;
+	static struct fid_domain domain;
+
+	offer_rdm("shm");
+	offered->fabric_attr->fabric = &fabric;
+	offered->domain_attr->domain = &domain;
+	cr_assert_eq(choose("provider=shm"), 0);
+	cr_expect(!choice.info->fabric_attr->fabric);
+	cr_expect(!choice.info->domain_attr->domain);
+}
+
 /* Endpoints that do not connect */
 
 Test(info, without_writes_ordered_it_says_so)
