@@ -182,10 +182,10 @@ static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
 #define DOFI_DTO_SHARED 0x40
 
 /*
- * In flags: a receive to which the transport itself matched a message; it has set cq_data. The bit
- * of a request is DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG.
+ * In flags: a receive to which the transport itself matched a message; it has set cq_data. No post
+ * has this bit, which is DAT_COMPLETION_EVD_THRESHOLD_FLAG.
  */
-#define DOFI_DTO_MATCHED 0x20
+#define DOFI_DTO_MATCHED 0x10
 
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
