@@ -40,7 +40,6 @@ static void check_on_thread(void *arg)
 	check_objects(ia);
 	check_endpoints(ia);
 	check_events(ia);
-	check_grants(ia);
 	dofi_mutex_unlock(&ia->lock);
 	check_loop(ia);
 	check_connections(ia);

@@ -27,18 +27,6 @@ struct queue {
 	      (of)->name, (const void *)(dto), i, (dto)->number, (dto)->kind, (dto)->at_fabric, \
 	      (dto)->done, (of)->q->head, (of)->q->next, (of)->q->tail)
 
-static void ring_check(const struct queue *of)
-{
-	const struct dofi_queue *q = of->q;
-
-	CHECK_QUEUE(of, q->slots);
-	CHECK_QUEUE(of, !of->ep || q->next - q->head <= q->tail - q->head);
-	CHECK_QUEUE(of, dofi_queue_used(q) <= q->mask + 1);
-	CHECK_QUEUE(of, dofi_queue_used(q) <= q->limit);
-	CHECK_QUEUE(of, q->depth <= q->mask + 1 && q->depth <= q->limit);
-	CHECK_QUEUE(of, q->first << q->steps == q->mask + 1 && !(q->mask & (q->mask + 1)));
-}
-
 #define RECEIVES (DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME)
 
 /* An operation at the fabric, or ended, or behind next, where it waits to be submitted. */
@@ -60,22 +48,17 @@ static void slot_check(const struct queue *of, uint32_t i)
 
 static void queue_check(const struct queue *of)
 {
+	const struct dofi_queue *q = of->q;
 	uint32_t i;
 
-	ring_check(of);
-	for (i = of->q->head; i != of->q->tail; i++)
+	CHECK_QUEUE(of, q->slots);
+	CHECK_QUEUE(of, !of->ep || q->next - q->head <= q->tail - q->head);
+	CHECK_QUEUE(of, dofi_queue_used(q) <= q->mask + 1);
+	CHECK_QUEUE(of, dofi_queue_used(q) <= q->limit);
+	CHECK_QUEUE(of, q->depth <= q->mask + 1 && q->depth <= q->limit);
+	CHECK_QUEUE(of, q->first << q->steps == q->mask + 1 && !(q->mask & (q->mask + 1)));
+	for (i = q->head; i != q->tail; i++)
 		slot_check(of, i);
-}
-
-/* How many operations of @kinds are submitted and have not ended. */
-static int in_flight(const struct dofi_queue *q, unsigned kinds)
-{
-	uint32_t i;
-	int n = 0;
-
-	for (i = q->head; i != q->next; i++)
-		n += !dofi_queue_at(q, i)->done && dofi_dto_is(dofi_queue_at(q, i)->kind, kinds);
-	return n;
 }
 
 #define CHECK_EP(ep, condition, ...) \
@@ -85,16 +68,20 @@ static int in_flight(const struct dofi_queue *q, unsigned kinds)
 /* The requests of a connection that has not failed end in order, and reads are counted. */
 static void requests_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
-	const int reads = in_flight(&ep->sq, DOFI_DTO_READS);
-	const struct dofi_dto *oldest = dofi_queue_oldest(&ep->sq);
+	const struct dofi_queue *q = &ep->sq;
+	int reads = 0;
+	uint32_t i;
 
 	if (!dofi_ep_is_live(ep) || ep->closing)
 		return;
+	for (i = q->head; i != q->next; i++)
+		reads += !dofi_queue_at(q, i)->done &&
+			 dofi_dto_is(dofi_queue_at(q, i)->kind, DOFI_DTO_READS);
 	CHECK_EP(ep, ep->reads == reads, "%d, %d", OF_EP(ep), ep->reads, reads);
 	CHECK_EP(ep, ep->atomics >= 0 && ep->atomics <= ep->reads, "%d, %d", OF_EP(ep), ep->atomics,
 		 ep->reads);
-	CHECK_EP(ep, ep->sq.head == ep->sq.next || !oldest->done, "request %u is done", OF_EP(ep),
-		 ep->sq.head);
+	CHECK_EP(ep, q->head == q->next || !dofi_queue_oldest(q)->done, "request %u is done",
+		 OF_EP(ep), q->head);
 }
 
 /* What dofi_ep_open_queues() and dofi_fast_renew() derive from other fields. */
@@ -124,23 +111,6 @@ static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 		 "%p, %p", OF_EP(ep), (void *)ep->fast.request_evd, (void *)ep->fast.recv_evd);
 }
 
-/* What an EP without a connection does not have. */
-static void rest_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	CHECK_EP(ep, !ep->closing, "end %#x", OF_EP(ep), ep->end);
-	CHECK_EP(ep, !ep->fid, "transport %s", OF_EP(ep), ep->xport->name);
-	CHECK_EP(ep, !ep->conn, "connection %p", OF_EP(ep), ep->conn);
-	CHECK_EP(ep, !ep->opening, "opening %p", OF_EP(ep), ep->opening);
-	CHECK_EP(ep, !ep->shard, "shard %p", OF_EP(ep), (void *)ep->shard);
-	CHECK_EP(ep, ep->xport == ep->obj.ia->xport, "transport %s", OF_EP(ep), ep->xport->name);
-	CHECK_EP(ep, !ep->timer.at, "timer %lld", OF_EP(ep), (long long)ep->timer.at);
-	CHECK_EP(ep, ep->watch.fd < 0, "descriptor %d", OF_EP(ep), ep->watch.fd);
-	CHECK_EP(ep, ep->sq.next == ep->sq.head, "%u requests are submitted", OF_EP(ep),
-		 ep->sq.next - ep->sq.head);
-	CHECK_EP(ep, ep->rq.next == ep->rq.head, "%u receives are submitted", OF_EP(ep),
-		 ep->rq.next - ep->rq.head);
-}
-
 static bool is_cq_of(const struct dofi_pz *pz, const struct dofi_cq *cq)
 {
 	unsigned i;
@@ -163,8 +133,21 @@ static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 		 OF_EP(ep), ep->xport->name);
 	CHECK_EP(ep, !ep->srq_user.waiting || ep->srq, "waits for no SRQ: %d", OF_EP(ep),
 		 ep->srq_user.waiting);
-	if (!dofi_ep_is_live(ep))
-		rest_check(ep);
+	if (dofi_ep_is_live(ep))
+		return;
+	/* what an EP without a connection does not have */
+	CHECK_EP(ep, !ep->closing, "end %#x", OF_EP(ep), ep->end);
+	CHECK_EP(ep, !ep->fid, "transport %s", OF_EP(ep), ep->xport->name);
+	CHECK_EP(ep, !ep->conn, "connection %p", OF_EP(ep), ep->conn);
+	CHECK_EP(ep, !ep->opening, "opening %p", OF_EP(ep), ep->opening);
+	CHECK_EP(ep, !ep->shard, "shard %p", OF_EP(ep), (void *)ep->shard);
+	CHECK_EP(ep, ep->xport == ep->obj.ia->xport, "transport %s", OF_EP(ep), ep->xport->name);
+	CHECK_EP(ep, !ep->timer.at, "timer %lld", OF_EP(ep), (long long)ep->timer.at);
+	CHECK_EP(ep, ep->watch.fd < 0, "descriptor %d", OF_EP(ep), ep->watch.fd);
+	CHECK_EP(ep, ep->sq.next == ep->sq.head, "%u requests are submitted", OF_EP(ep),
+		 ep->sq.next - ep->sq.head);
+	CHECK_EP(ep, ep->rq.next == ep->rq.head, "%u receives are submitted", OF_EP(ep),
+		 ep->rq.next - ep->rq.head);
 }
 
 /* Returns the length of @list. */

@@ -9,16 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void work_check(struct dofi_progress *p)
-{
-	const struct dofi_work *w;
-
-	dofi_mutex_lock(&p->lock);
-	STAILQ_FOREACH(w, &p->work, link)
-		CHECK("progress thread", p, w->queued, "work %p is in the queue", (const void *)w);
-	dofi_mutex_unlock(&p->lock);
-}
-
 /* Each child is not less than its parent, and knows the node before it. */
 static void timers_check(struct dofi_progress *p, const struct dofi_heap_node *node)
 {
@@ -34,15 +24,6 @@ static void timers_check(struct dofi_progress *p, const struct dofi_heap_node *n
 		      (long long)child->key, (long long)node->key);
 		timers_check(p, child);
 	}
-}
-
-/* The kernel's list of the descriptors in an epoll set, one per line. */
-static FILE *epoll_open(const struct dofi_progress *p)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->epfd);
-	return fopen(path, "re");
 }
 
 /* Whether @fd is in the set with @source. */
@@ -67,11 +48,19 @@ static void eq_check(const struct dofi_progress *p, const struct dofi_eq *eq, FI
 	      "event queue %p, descriptor %d", (void *)eq->fid, eq->fd);
 }
 
-static void cq_state_check(struct dofi_cq *cq)
+static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 {
 	const bool all = cq->mode == DOFI_CQ_ARMED || dofi_lead_is_taken(&cq->lead);
 	const bool direct = !all && !cq->mixed && !cq->several;
+	const struct dofi_poller *poller;
 
+	CHECK("cq", cq, cq->progress == p, "%p, %p", (void *)cq->progress, (void *)p);
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		if (poller == &cq->poller)
+			break;
+	CHECK("cq", cq, poller, "the progress thread %p does not serve it", (void *)p);
+	CHECK("cq", cq, !cq->watched || is_registered(set, cq->fd, &cq->source), "descriptor %d",
+	      cq->fd);
 	dofi_mutex_lock(&cq->lock);
 	CHECK("cq", cq, cq->programs_fid == (direct ? cq->fid : NULL), "%p, %p, mode %d",
 	      (void *)cq->programs_fid, (void *)cq->fid, cq->mode);
@@ -85,20 +74,6 @@ static void cq_state_check(struct dofi_cq *cq)
 	CHECK("cq", cq, cq->most >= 1 && cq->most <= DOFI_CQ_BATCH, "%u", cq->most);
 	CHECK("cq", cq, cq->sleepers >= 0, "%d", cq->sleepers);
 	dofi_mutex_unlock(&cq->lock);
-}
-
-static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
-{
-	const struct dofi_poller *poller;
-
-	CHECK("cq", cq, cq->progress == p, "%p, %p", (void *)cq->progress, (void *)p);
-	TAILQ_FOREACH(poller, &p->pollers, link)
-		if (poller == &cq->poller)
-			break;
-	CHECK("cq", cq, poller, "the progress thread %p does not serve it", (void *)p);
-	CHECK("cq", cq, !cq->watched || is_registered(set, cq->fd, &cq->source), "descriptor %d",
-	      cq->fd);
-	cq_state_check(cq);
 }
 
 static void pz_check(struct dofi_ia *ia, struct dofi_pz *pz, FILE *set)
@@ -138,9 +113,17 @@ static void queues_check(struct dofi_ia *ia, FILE *set) DOFI_UNCHECKED_LOCKS
 void check_loop(struct dofi_ia *ia)
 {
 	struct dofi_progress *p = &ia->progress;
-	FILE *set = epoll_open(p);
+	const struct dofi_work *w;
+	char path[64];
+	FILE *set;
 
-	work_check(p);
+	dofi_mutex_lock(&p->lock);
+	STAILQ_FOREACH(w, &p->work, link)
+		CHECK("progress thread", p, w->queued, "work %p is in the queue", (const void *)w);
+	dofi_mutex_unlock(&p->lock);
+	/* the kernel's list of the descriptors in an epoll set, one per line */
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->epfd);
+	set = fopen(path, "re");
 	if (p->timers.top)
 		timers_check(p, p->timers.top);
 	CHECK("progress thread", p, !p->resting, "%d", p->resting);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Verifies the lists of an IA's objects, and that each object counts what refers to it. */
+/* Verifies an IA's objects: their lists, the counts of their users, and the grants of RMRs. */
 
 #include "check/parts.h"
 #include "obj/cr.h"
@@ -62,12 +62,6 @@ static void list_check(struct dofi_ia *ia, int k) DOFI_NEEDS(ia->lock)
 		ref_n;                                                            \
 	})
 
-static int references_of_pz(struct dofi_ia *ia, const struct dofi_pz *pz) DOFI_NEEDS(ia->lock)
-{
-	return REFERENCES(ia, EP, dofi_ep, pz, pz) + REFERENCES(ia, LMR, dofi_lmr, pz, pz) +
-	       REFERENCES(ia, RMR, dofi_rmr, pz, pz) + REFERENCES(ia, SRQ, dofi_srq, pz, pz);
-}
-
 /* Streams of events that EPs and service points deliver to @evd. */
 static int streams_of(struct dofi_ia *ia, const struct dofi_evd *evd) DOFI_NEEDS(ia->lock)
 {
@@ -99,34 +93,19 @@ static int streams_with(struct dofi_ia *ia, const struct dofi_evd *evd, DAT_COMP
 	return n;
 }
 
+/* What an EVD may count in addition to the objects of its own IA. */
 struct async_users {
 	const struct dofi_evd *evd;
-	int n;
+	int n;			/* IAs that did not make this asynchronous EVD, but refer to it */
+	int ias;		/* open IAs: EPs of others may deliver to the EVD */
 };
 
-static void ias_count(struct dofi_ia *ia, void *arg)
-{
-	int *n = arg;
-
-	(void)ia;
-	++*n;
-}
-
-/* Whether other IAs are open, of which EPs may deliver to the EVDs of this one. */
-static bool may_be_shared(void)
-{
-	int n = 0;
-
-	check_each_ia(ias_count, &n);
-	return n > 1;
-}
-
-/* An IA that did not make its asynchronous EVD refers to the EVD, which may be another IA's. */
 static void async_count(struct dofi_ia *ia, void *arg)
 {
 	struct async_users *users = arg;
 
 	users->n += ia->async_evd == users->evd && !ia->async_evd_owned;
+	users->ias++;
 }
 
 static void evds_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
@@ -142,7 +121,7 @@ static void evds_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 
 		check_each_ia(async_count, &async);
 		CHECK("evd", evd, evd->streams == streams ||
-		      (evd->streams > streams && may_be_shared()), "%d, %d", evd->streams, streams);
+		      (evd->streams > streams && async.ias > 1), "%d, %d", evd->streams, streams);
 		n = streams_with(ia, evd, DAT_COMPLETION_UNSIGNALLED_FLAG);
 		CHECK("evd", evd, evd->unsignalled == n || evd->streams > streams, "%d, %d",
 		      evd->unsignalled, n);
@@ -161,7 +140,10 @@ static void users_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 
 	CHECK_EACH(obj, ia, PZ)
 	{
-		n = references_of_pz(ia, (struct dofi_pz *)obj);
+		const struct dofi_pz *pz = (const struct dofi_pz *)obj;
+
+		n = REFERENCES(ia, EP, dofi_ep, pz, pz) + REFERENCES(ia, LMR, dofi_lmr, pz, pz) +
+		    REFERENCES(ia, RMR, dofi_rmr, pz, pz) + REFERENCES(ia, SRQ, dofi_srq, pz, pz);
 		CHECK("pz", obj, obj->users == n, "%d, %d", obj->users, n);
 	}
 	CHECK_EACH(obj, ia, SRQ)
@@ -180,6 +162,74 @@ static void users_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 	CHECK("rmr", obj, !obj->users, "%d", obj->users);
 }
 
+/* An open grant, which is listed in its PZ, and is a user of its LMR. */
+static void bind_check(const struct dofi_rmr *rmr, const struct dofi_bind *bind)
+{
+	const struct dofi_bind *b;
+
+	CHECK("rmr", rmr, bind->rmr == rmr && bind->pz == rmr->pz, "bind %p, RMR %p, PZ %p",
+	      (const void *)bind, (void *)bind->rmr, (void *)bind->pz);
+	CHECK("rmr", rmr, bind->listed == dofi_mr_is_open(&bind->mr), "bind %p, %d",
+	      (const void *)bind, bind->listed);
+	if (!bind->listed)
+		return;
+	LIST_FOREACH(b, &rmr->pz->grants[bind->context & (DOFI_PZ_GRANTS - 1)], by_context)
+		if (b == bind)
+			return;
+	CHECK("rmr", rmr, b, "bind %p of %#x is not in its PZ's list", (const void *)bind,
+	      bind->context);
+}
+
+static void rmr_check(struct dofi_rmr *rmr)
+{
+	const struct dofi_bind *bind;
+
+	dofi_mutex_lock(&rmr->pz->rmr_lock);
+	if (rmr->bound)
+		bind_check(rmr, rmr->bound);
+	LIST_FOREACH(bind, &rmr->pending, link)
+		bind_check(rmr, bind);
+	CHECK("rmr", rmr, !rmr->ep || rmr->ep_scope, "EP %p", (const void *)rmr->ep);
+	CHECK("rmr", rmr, !rmr->ep_scope || !rmr->ep == (!rmr->bound && LIST_EMPTY(&rmr->pending)),
+	      "EP %p, bound %p", (const void *)rmr->ep, (void *)rmr->bound);
+	dofi_mutex_unlock(&rmr->pz->rmr_lock);
+}
+
+static bool is_grant_of(const struct dofi_bind *bind, const struct dofi_lmr *lmr)
+{
+	return bind->part.lmr == lmr && dofi_mr_is_open(&bind->mr);
+}
+
+/* Open grants of @lmr, also in binds whose RMR was freed while they were in the queue of an EP. */
+static int grants_of(struct dofi_ia *ia, const struct dofi_lmr *lmr) DOFI_NEEDS(ia->lock)
+{
+	const struct dofi_bind *bind;
+	struct dofi_obj *obj;
+	uint32_t i;
+	int n = 0;
+
+	CHECK_EACH(obj, ia, EP)
+	{
+		const struct dofi_queue *q = &((struct dofi_ep *)obj)->sq;
+
+		for (i = q->head; i != q->tail; i++) {
+			const struct dofi_dto *dto = dofi_queue_at(q, i);
+
+			n += dto->kind == DOFI_DTO_BIND && !dto->done && !dto->bind->rmr &&
+			     is_grant_of(dto->bind, lmr);
+		}
+	}
+	CHECK_EACH(obj, ia, RMR)
+	{
+		const struct dofi_rmr *rmr = (const struct dofi_rmr *)obj;
+
+		n += rmr->bound && is_grant_of(rmr->bound, lmr);
+		LIST_FOREACH(bind, &rmr->pending, link)
+			n += is_grant_of(bind, lmr);
+	}
+	return n;
+}
+
 static void lmrs_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 {
 	struct dofi_obj *obj;
@@ -187,6 +237,7 @@ static void lmrs_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 	CHECK_EACH(obj, ia, LMR)
 	{
 		const struct dofi_lmr *lmr = (const struct dofi_lmr *)obj;
+		const int n = grants_of(ia, lmr);
 
 		CHECK("lmr", lmr, lmr->end - lmr->addr == lmr->len, "%#llx, %#llx, %#llx",
 		      (unsigned long long)lmr->addr, (unsigned long long)lmr->len,
@@ -197,6 +248,7 @@ static void lmrs_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 				       (dofi_pool_index(lmr) + 1)),
 		      "context %#x, generation %u, index %u", lmr->context, lmr->generation,
 		      dofi_pool_index(lmr));
+		CHECK("lmr", lmr, obj->users == n, "%d, %d grants", obj->users, n);
 	}
 }
 
@@ -224,6 +276,7 @@ static void reservations_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 void check_objects(struct dofi_ia *ia)
 {
 	const struct dofi_evd *async = ia->async_evd;
+	struct dofi_obj *obj;
 	int k;
 
 	for (k = 0; k < DOFI_KINDS; k++)
@@ -233,5 +286,7 @@ void check_objects(struct dofi_ia *ia)
 	users_check(ia);
 	evds_check(ia);
 	lmrs_check(ia);
+	CHECK_EACH(obj, ia, RMR)
+	rmr_check((struct dofi_rmr *)obj);
 	reservations_check(ia);
 }

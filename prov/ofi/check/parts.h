@@ -24,14 +24,12 @@ void check_each_ia(void (*fn)(struct dofi_ia *ia, void *arg), void *arg);
 
 /* The functions below run on the progress thread of @ia. */
 
-/* Lists and counts of objects, and how often each is referred to. IA lock held. */
+/* Lists and counts of objects, how often each is referred to, and grants. IA lock held. */
 void check_objects(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
 /* Endpoints with their queues, and SRQs. IA lock held. */
 void check_endpoints(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
 /* EVDs and CNOs. IA lock held. */
 void check_events(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
-/* Grants of RMRs. IA lock held. */
-void check_grants(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
 /* The progress thread's work, timers and descriptors, and the CQs. No lock held. */
 void check_loop(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock);
 /* Connections of the transport xport/rdm/. No lock held. */

@@ -8,11 +8,13 @@
 
 #include <string.h>
 
-static void pending_check(const struct rdm_conn *conn)
+/* The counts of frames and operations of a connection. EP lock held. */
+static void counts_check(const struct rdm_conn *conn)
 {
+	const struct dofi_queue *q = &conn->ep->sq;
+	uint32_t n = 0, blocking = 0, asked = 0, i;
 	const struct rdm_pending *pending;
 	const struct rdm_op *op;
-	uint32_t n = 0, blocking = 0;
 
 	STAILQ_FOREACH(pending, &conn->pending, link)
 		n++;
@@ -23,21 +25,14 @@ static void pending_check(const struct rdm_conn *conn)
 		blocking += op->blocks;
 	}
 	CHECK("connection", conn, conn->blocking == blocking, "%u, %u", conn->blocking, blocking);
-}
-
-/* A request that the peer carries out may also be the next one of the queue, sent in part. */
-static void asked_check(const struct rdm_conn *conn)
-{
-	const struct dofi_queue *q = &conn->ep->sq;
-	uint32_t i, n = 0;
-
+	/* a request that the peer carries out may also be the next of the queue, sent in part */
 	for (i = q->head; i != q->tail; i++) {
 		const struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		n += !dto->done && dofi_dto_is(dto->kind, DOFI_DTO_RDMA) &&
-		     dto->step == DOFI_STEP_ASKED;
+		asked += !dto->done && dofi_dto_is(dto->kind, DOFI_DTO_RDMA) &&
+			 dto->step == DOFI_STEP_ASKED;
 	}
-	CHECK("connection", conn, conn->asked == n, "%u, %u", conn->asked, n);
+	CHECK("connection", conn, conn->asked == asked, "%u, %u", conn->asked, asked);
 }
 
 static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
@@ -58,8 +53,7 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 	      conn->max_credits);
 	CHECK("connection", conn, conn->credits_owed <= conn->window, "%u", conn->credits_owed);
 	CHECK("connection", conn, !conn->processing, "%d", conn->processing);
-	pending_check(conn);
-	asked_check(conn);
+	counts_check(conn);
 	dofi_ep_unlock(ep);
 }
 
