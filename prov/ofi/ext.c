@@ -81,65 +81,44 @@ static DAT_RETURN send_ud(DAT_HANDLE handle, va_list args, bool immed)
 	return immed ? dofi_ep_post_send_ud_immed(handle, &p) : dofi_ep_post_send_ud(handle, &p);
 }
 
-/* What dat_ib_open_query() requests. */
-struct query {
-	const char *name;
-	DAT_HANDLE *ia_handle;
-	DAT_IA_ATTR_MASK ia_mask;
-	DAT_IA_ATTR *ia_attr;
-	DAT_PROVIDER_ATTR_MASK provider_mask;
-	DAT_PROVIDER_ATTR *provider_attr;
-};
-
-static DAT_RETURN open_and_query(const struct query *q)
-{
-	struct dofi_ia *ia;
-	DAT_RETURN ret;
-
-	if (!q->name)
-		return DOFI_BAD_ARG(3);
-	if (!q->ia_handle)
-		return DOFI_BAD_ARG(4);
-	ret = dofi_prov_open_bare(q->name, &ia);
-	if (ret)
-		return ret;
-	ret = dofi_ia_query(ia, NULL, q->ia_mask, q->ia_attr, q->provider_mask, q->provider_attr);
-	if (ret) {
-		dofi_ia_destroy(ia);
-		return ret;
-	}
-	*q->ia_handle = ia;
-	return DAT_SUCCESS;
-}
-
 /*
  * dat_ib_open_query(): name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr. The registry finds
  * the provider by the name and passes it where other calls have a handle.
  */
 static DAT_RETURN open_query(DAT_HANDLE name, va_list args)
 {
-	struct query q = { .name = name };
+	DAT_HANDLE *ia_handle = va_arg(args, DAT_HANDLE *);
+	const DAT_IA_ATTR_MASK ia_mask = va_arg(args, DAT_IA_ATTR_MASK);
+	DAT_IA_ATTR *ia_attr = va_arg(args, DAT_IA_ATTR *);
+	const DAT_PROVIDER_ATTR_MASK provider_mask = va_arg(args, DAT_PROVIDER_ATTR_MASK);
+	DAT_PROVIDER_ATTR *provider_attr = va_arg(args, DAT_PROVIDER_ATTR *);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
 
-	q.ia_handle = va_arg(args, DAT_HANDLE *);
-	q.ia_mask = va_arg(args, DAT_IA_ATTR_MASK);
-	q.ia_attr = va_arg(args, DAT_IA_ATTR *);
-	q.provider_mask = va_arg(args, DAT_PROVIDER_ATTR_MASK);
-	q.provider_attr = va_arg(args, DAT_PROVIDER_ATTR *);
-	return open_and_query(&q);
-}
-
-static bool is_of_query(DAT_HANDLE handle)
-{
-	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(handle);
-
-	return ia && !ia->async_evd;
+	if (!name)
+		return DOFI_BAD_ARG(3);
+	if (!ia_handle)
+		return DOFI_BAD_ARG(4);
+	ret = dofi_prov_open_bare(name, &ia);
+	if (ret)
+		return ret;
+	ret = dofi_ia_query(ia, NULL, ia_mask, ia_attr, provider_mask, provider_attr);
+	if (ret)
+		dofi_ia_destroy(ia);
+	else
+		*ia_handle = ia;
+	return ret;
 }
 
 /* Handles of other IAs are not taken: those are closed by dat_ia_close(). */
 static DAT_RETURN close_query(DAT_HANDLE handle)
 {
-	return is_of_query(handle) ? dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG) :
-				     DOFI_BAD_HANDLE(IA);
+	struct dofi_ia *ia = dofi_ia_enter(handle);
+	const bool taken = ia && !ia->async_evd;
+
+	if (ia)
+		dofi_obj_leave(&ia->obj);
+	return taken ? dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG) : DOFI_BAD_HANDLE(IA);
 }
 
 /* dat_ib_query_counters(): cntr, p_cntrs_out, reset */

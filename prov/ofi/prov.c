@@ -75,11 +75,6 @@ static struct dofi_evd *async_evd_use(DAT_EVD_HANDLE handle)
 	return evd && dofi_obj_get(&evd->obj) ? evd : NULL;
 }
 
-static bool is_instance(const struct dofi_ia *ia, const struct entry *e)
-{
-	return !strcmp(ia->obj.provider->device_name, e->info.ia_name);
-}
-
 /*
  * Returns the EVD of an open instance of this IA name, for a consumer without an EVD, with a
  * reference; or NULL.
@@ -93,7 +88,7 @@ static struct dofi_evd *existing_async_evd(const struct entry *e)
 	for (i = 0; !evd && (p = dofi_pool_at(&dofi_ia_pool, i)); i++) {
 		struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(p);
 
-		if (ia && is_instance(ia, e))
+		if (ia && !strcmp(ia->obj.provider->device_name, e->info.ia_name))
 			evd = async_evd_use(ia->async_evd);
 	}
 	return evd;
@@ -172,27 +167,12 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN open_entry(const struct entry *e, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
-			     DAT_IA_HANDLE *ia_handle)
-{
-	struct dofi_ia *ia;
-	DAT_RETURN ret = open_bare(e, &ia);
-
-	if (ret)
-		return ret;
-	ret = async_evd_set(ia, e, qlen, async_evd);
-	if (ret) {
-		dofi_ia_destroy(ia);
-		return ret;
-	}
-	*ia_handle = ia;
-	return DAT_SUCCESS;
-}
-
 static DAT_RETURN ia_open(const char *name, bool thread_safe, DAT_COUNT qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia_handle)
 {
+	struct dofi_ia *ia;
 	struct entry *e;
+	DAT_RETURN ret;
 
 	dofi_std_fds_hold();
 	dofi_fd_table_grow();
@@ -208,7 +188,15 @@ static DAT_RETURN ia_open(const char *name, bool thread_safe, DAT_COUNT qlen,
 	e = entry_find(name, thread_safe);
 	if (!e)
 		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
-	return open_entry(e, qlen, async_evd, ia_handle);
+	ret = open_bare(e, &ia);
+	if (ret)
+		return ret;
+	ret = async_evd_set(ia, e, qlen, async_evd);
+	if (ret)
+		dofi_ia_destroy(ia);
+	else
+		*ia_handle = ia;
+	return ret;
 }
 
 DAT_RETURN dofi_prov_open_bare(const char *name, struct dofi_ia **ia)
@@ -246,103 +234,27 @@ static DAT_RETURN ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 static const DAT_PROVIDER functions = {
 	NULL, /* device_name */
 	NULL, /* extension */
-	ia_open_threadsafe,
-	dofi_ia_query,
-	ia_close,
-	dofi_set_consumer_context,
-	dofi_get_consumer_context,
-	dofi_get_handle_type,
-	dofi_cno_create,
-	dofi_cno_modify_agent,
-	dofi_cno_query,
-	dofi_cno_free,
-	dofi_cno_wait,
-	dofi_cr_query,
-	dofi_cr_accept,
-	dofi_cr_reject,
-	dofi_cr_handoff,
-	dofi_evd_create,
-	dofi_evd_query,
-	dofi_evd_modify_cno,
-	dofi_evd_enable,
-	dofi_evd_disable,
-	dofi_evd_wait,
-	dofi_evd_resize,
-	dofi_evd_post_se,
-	dofi_evd_dequeue,
-	dofi_evd_free,
-	dofi_ep_create,
-	dofi_ep_query,
-	dofi_ep_modify,
-	dofi_ep_connect,
-	dofi_ep_dup_connect,
-	dofi_ep_disconnect,
-	dofi_ep_post_send,
-	dofi_ep_post_recv,
-	dofi_ep_post_rdma_read,
-	dofi_ep_post_rdma_write,
-	dofi_ep_get_status,
-	dofi_ep_free,
-	dofi_lmr_create,
-	dofi_lmr_query,
-	dofi_lmr_free,
-	dofi_rmr_create,
-	dofi_rmr_query,
-	dofi_rmr_bind,
-	dofi_rmr_free,
-	dofi_psp_create,
-	dofi_psp_query,
-	dofi_psp_free,
-	dofi_rsp_create,
-	dofi_rsp_query,
-	dofi_rsp_free,
-	dofi_pz_create,
-	dofi_pz_query,
-	dofi_pz_free,
-	dofi_psp_create_any,
-	dofi_ep_reset,
-	dofi_evd_set_unwaitable,
-	dofi_evd_clear_unwaitable,
-	dofi_lmr_sync,
-	dofi_lmr_sync,
-	dofi_ep_create_with_srq,
-	dofi_ep_recv_query,
-	dofi_ep_set_watermark,
-	dofi_srq_create,
-	dofi_srq_free,
-	dofi_srq_post_recv,
-	dofi_srq_query,
-	dofi_srq_resize,
-	dofi_srq_set_lw,
+	ia_open_threadsafe, dofi_ia_query, ia_close, dofi_set_consumer_context,
+	dofi_get_consumer_context, dofi_get_handle_type, dofi_cno_create, dofi_cno_modify_agent,
+	dofi_cno_query, dofi_cno_free, dofi_cno_wait, dofi_cr_query, dofi_cr_accept, dofi_cr_reject,
+	dofi_cr_handoff, dofi_evd_create, dofi_evd_query, dofi_evd_modify_cno, dofi_evd_enable,
+	dofi_evd_disable, dofi_evd_wait, dofi_evd_resize, dofi_evd_post_se, dofi_evd_dequeue,
+	dofi_evd_free, dofi_ep_create, dofi_ep_query, dofi_ep_modify, dofi_ep_connect,
+	dofi_ep_dup_connect, dofi_ep_disconnect, dofi_ep_post_send, dofi_ep_post_recv,
+	dofi_ep_post_rdma_read, dofi_ep_post_rdma_write, dofi_ep_get_status, dofi_ep_free,
+	dofi_lmr_create, dofi_lmr_query, dofi_lmr_free, dofi_rmr_create, dofi_rmr_query,
+	dofi_rmr_bind, dofi_rmr_free, dofi_psp_create, dofi_psp_query, dofi_psp_free,
+	dofi_rsp_create, dofi_rsp_query, dofi_rsp_free, dofi_pz_create, dofi_pz_query, dofi_pz_free,
+	dofi_psp_create_any, dofi_ep_reset, dofi_evd_set_unwaitable, dofi_evd_clear_unwaitable,
+	dofi_lmr_sync, dofi_lmr_sync, dofi_ep_create_with_srq, dofi_ep_recv_query,
+	dofi_ep_set_watermark, dofi_srq_create, dofi_srq_free, dofi_srq_post_recv, dofi_srq_query,
+	dofi_srq_resize, dofi_srq_set_lw,
 #if DAT_VERSION_MAJOR >= 2
-	dofi_csp_create,
-	dofi_csp_query,
-	dofi_csp_free,
-	dofi_ep_common_connect,
-	dofi_rmr_create_for_ep,
-	dofi_ep_post_send_with_invalidate,
-	dofi_ep_post_rdma_read_to_rmr,
-	dofi_cno_fd_create,
-	dofi_cno_trigger,
-	dofi_ia_ha_related,
-	dofi_extension_op,
+	dofi_csp_create, dofi_csp_query, dofi_csp_free, dofi_ep_common_connect,
+	dofi_rmr_create_for_ep, dofi_ep_post_send_with_invalidate, dofi_ep_post_rdma_read_to_rmr,
+	dofi_cno_fd_create, dofi_cno_trigger, dofi_ia_ha_related, dofi_extension_op,
 #endif
 };
-
-static struct entry *entry_new(const DAT_PROVIDER_INFO *info) DOFI_NEEDS(entries_lock)
-{
-	struct entry *e = calloc(1, sizeof(*e));
-
-	if (!e)
-		return NULL;
-	e->info = *info;
-	e->table = functions;
-	e->table.device_name = e->info.ia_name;
-	if (!info->is_thread_safe)
-		e->table.ia_open_func = ia_open_nonthreadsafe;
-	TAILQ_INSERT_TAIL(&entries, e, link);
-	return e;
-}
 
 /* Returns an entry of @info that is in use, or not. */
 static struct entry *entry_of(const DAT_PROVIDER_INFO *info, bool in_use) DOFI_NEEDS(entries_lock)
@@ -361,22 +273,30 @@ static struct entry *entry_of(const DAT_PROVIDER_INFO *info, bool in_use) DOFI_N
 static struct entry *entry_begin(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
 	char *copy = strdup(ia_params ? ia_params : "");
-	struct entry *e = NULL;
+	struct entry *e;
 
 	if (!copy)
 		return NULL;
 	dofi_mutex_lock(&entries_lock);
 	e = entry_of(info, false);
-	if (!e)
-		e = entry_new(info);
-	if (e) {
-		free(e->ia_params);
-		e->ia_params = copy;
-		e->in_use = true;
+	if (!e) {
+		e = calloc(1, sizeof(*e));
+		if (!e) {
+			free(copy);
+			goto unlock;
+		}
+		e->info = *info;
+		e->table = functions;
+		e->table.device_name = e->info.ia_name;
+		if (!info->is_thread_safe)
+			e->table.ia_open_func = ia_open_nonthreadsafe;
+		TAILQ_INSERT_TAIL(&entries, e, link);
 	}
+	free(e->ia_params);
+	e->ia_params = copy;
+	e->in_use = true;
+unlock:
 	dofi_mutex_unlock(&entries_lock);
-	if (!e)
-		free(copy);
 	return e;
 }
 

@@ -28,14 +28,6 @@ static const struct dofi_sp_kind csp_kind = {
 	.describe = csp_describe,
 };
 
-static bool comm_supported(const struct dofi_ia *ia, const DAT_COMM *comm)
-{
-	const DAT_COMM ours = dofi_ia_comm(ia);
-
-	return comm->domain == ours.domain && comm->type == ours.type &&
-	       (!comm->protocol || comm->protocol == ours.protocol);
-}
-
 /* Whether @address is the IA's, or any address of its family. */
 static bool is_local(const struct dofi_ia *ia, const struct sockaddr *address)
 {
@@ -65,12 +57,15 @@ DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 	struct dofi_sp_plan plan = { .kind = &csp_kind, .ia = ia, .evd = evd };
 	struct dofi_sp *sp;
 	DAT_RETURN ret;
+	DAT_COMM ours;
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
 	if (!comm)
 		return DOFI_BAD_ARG(2);
-	if (!comm_supported(ia, comm))
+	ours = dofi_ia_comm(ia);
+	if (comm->domain != ours.domain || comm->type != ours.type ||
+	    (comm->protocol && comm->protocol != ours.protocol))
 		return DOFI_RET(DAT_COMM_NOT_SUPPORTED, 0);
 	if (!at || !is_local(ia, at))
 		return DOFI_BAD_ARG(3);

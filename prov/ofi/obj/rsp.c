@@ -48,16 +48,6 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	return ret;
 }
 
-static DAT_EP_HANDLE reserved(struct dofi_sp *rsp)
-{
-	DAT_EP_HANDLE ep;
-
-	dofi_mutex_lock(&rsp->obj.ia->lock);
-	ep = rsp->reserved;
-	dofi_mutex_unlock(&rsp->obj.ia->lock);
-	return ep;
-}
-
 DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
 {
 	struct dofi_sp *rsp DOFI_CALL = dofi_rsp_enter(rsp_handle);
@@ -72,8 +62,10 @@ DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DA
 		.ia_handle = dofi_ia_export(rsp->obj.ia),
 		.conn_qual = rsp->conn_qual,
 		.evd_handle = rsp->evd,
-		.ep_handle = reserved(rsp),
 	};
+	dofi_mutex_lock(&rsp->obj.ia->lock);
+	param->ep_handle = rsp->reserved;
+	dofi_mutex_unlock(&rsp->obj.ia->lock);
 	return DAT_SUCCESS;
 }
 

@@ -70,20 +70,6 @@ void dofi_sp_destroy(struct dofi_obj *obj)
 	sp_free(sp);
 }
 
-static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
-{
-	sp->kind = plan->kind;
-	sp->conn_qual = plan->conn_qual;
-	sp->evd = plan->evd;
-	dofi_obj_get(&sp->evd->obj);
-	sp->makes_eps = plan->makes_eps;
-	sp->reserved = NULL;
-	sp->listening = sp->spent = false;
-	sp->local_listener = NULL;
-	if (sp->kind->describe)
-		sp->kind->describe(sp);
-}
-
 static DAT_RETURN start(struct dofi_sp *sp)
 {
 	struct listen_call call = { .sp = sp, .ret = -ENODEV };
@@ -115,7 +101,16 @@ DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **out)
 		requests_move(plan->evd, NULL);
 		return DOFI_NO_RESOURCE(MEMORY);
 	}
-	sp_init(sp, plan);
+	sp->kind = plan->kind;
+	sp->conn_qual = plan->conn_qual;
+	sp->evd = plan->evd;
+	dofi_obj_get(&sp->evd->obj);
+	sp->makes_eps = plan->makes_eps;
+	sp->reserved = NULL;
+	sp->listening = sp->spent = false;
+	sp->local_listener = NULL;
+	if (sp->kind->describe)
+		sp->kind->describe(sp);
 	if (plan->reserve)
 		ret = dofi_ep_reserve(plan->reserve, &sp->reserved);
 	if (!ret)
@@ -134,7 +129,7 @@ static const DAT_HANDLE_TYPE types[] = {
 #endif
 };
 
-/* a service point that is being made or freed waits for this thread, and so stays valid */
+/* A service point that is being made or freed waits for this thread, and so stays valid. */
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 {
 	struct dofi_sp *found = NULL;
