@@ -95,10 +95,8 @@ dofi_api_sources = \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
 	prov/ofi/obj/obj.c \
-	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
 	prov/ofi/obj/rmr.c \
-	prov/ofi/obj/rsp.c \
 	prov/ofi/obj/segments.c \
 	prov/ofi/obj/sp.c \
 	prov/ofi/obj/srq.c \

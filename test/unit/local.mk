@@ -192,13 +192,12 @@ obj_test_sources = \
 	test/unit/obj/obj_test.c \
 	test/unit/obj/ops.c \
 	test/unit/obj/ops.h \
-	test/unit/obj/psp_test.c \
 	test/unit/obj/pz_test.c \
 	test/unit/obj/reason.h \
 	test/unit/obj/rmr_one.h \
 	test/unit/obj/rmr_test.c \
-	test/unit/obj/rsp_test.c \
 	test/unit/obj/segments_test.c \
+	test/unit/obj/sp_test.c \
 	test/unit/obj/srq_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h \

@@ -56,7 +56,7 @@ struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 /* Calls @fn for each service point of @ia that listens. Progress thread. */
 void dofi_sps_each(struct dofi_ia *ia, void (*fn)(struct dofi_sp *sp));
 
-/* psp.c: a Public Service Point listens for connection requests on a qualifier. */
+/* A Public Service Point listens for connection requests on a qualifier. */
 
 DOFI_OBJ_HANDLES(psp, PSP, struct dofi_sp);
 
@@ -69,7 +69,7 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual
 DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
 DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp_handle);
 
-/* rsp.c: a Reserved Service Point listens for one connection request, for one endpoint. */
+/* A Reserved Service Point listens for one connection request, for one endpoint. */
 
 DOFI_OBJ_HANDLES(rsp, RSP, struct dofi_sp);
 
