@@ -6,7 +6,6 @@
 #include "obj/caps.h"
 #include "obj/counters.h"
 #include "obj/datagram.h"
-#include "obj/ep_ext.h"
 #include "obj/ep_post.h"
 
 #if DAT_VERSION_MAJOR >= 2

@@ -232,17 +232,9 @@ noinst_HEADERS += \
 	prov/ofi/obj/datagram.h \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \
-	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_cm.h \
-	prov/ofi/obj/ep_connect.h \
-	prov/ofi/obj/ep_create.h \
-	prov/ofi/obj/ep_done.h \
 	prov/ofi/obj/ep_dto.h \
-	prov/ofi/obj/ep_ext.h \
 	prov/ofi/obj/ep_post.h \
-	prov/ofi/obj/ep_queue.h \
-	prov/ofi/obj/ep_revoke.h \
-	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/evd.h \
 	prov/ofi/obj/exchange.h \
 	prov/ofi/obj/fast.h \
@@ -252,7 +244,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/mailbox.h \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/pz.h \
-	prov/ofi/obj/request.h \
 	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/segments.h \
 	prov/ofi/obj/sp.h \

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "obj/child.h"
 #include "obj/datagram.h"
-#include "obj/ep_create.h"
+#include "obj/ep_cm.h"
 
 #include <errno.h>
 #include <netinet/in.h>

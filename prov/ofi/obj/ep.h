@@ -8,7 +8,6 @@
 #include "obj/evd.h"
 #include "obj/exchange.h"
 #include "obj/lmr.h"
-#include "obj/request.h"
 #include "obj/srq.h"
 #include "obj/xport.h"
 #include "wq/queue.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Binding: the only call on an RMR that is a request of an EP. */
 
-#include "obj/ep_bind.h"
-
-#include "obj/ep.h"
+#include "obj/ep_dto.h"
 #include "obj/ep_post.h"
-#include "obj/ep_queue.h"
 #include "obj/rmr.h"
 
 /* A bind as the consumer posted it, without the differences between the versions. */

@@ -12,8 +12,7 @@
 #include "fab/quirks.h"
 #include "obj/datagram.h"
 #include "obj/ep_attr.h"
-#include "obj/ep_done.h"
-#include "obj/ep_queue.h"
+#include "obj/ep_dto.h"
 #include "obj/rmr.h"
 
 #include <netinet/in.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Endpoint: the consumer's calls on a connection: connect, duplicate, disconnect, reset. */
 
-#include "obj/ep_connect.h"
+#include "obj/ep_cm.h"
 
 #include "base/clock.h"
 #include "obj/caps.h"
 #include "obj/datagram.h"
-#include "obj/ep_cm.h"
 
 #include <netinet/in.h>
 #include <string.h>

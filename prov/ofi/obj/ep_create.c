@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Endpoint: create, free, reserve, query. */
 
-#include "obj/ep_create.h"
+#include "obj/ep_cm.h"
 
 #include "obj/caps.h"
 #include "obj/child.h"
 #include "obj/datagram.h"
 #include "obj/ep_attr.h"
-#include "obj/ep_cm.h"
-#include "obj/ep_srq.h"
+#include "obj/ep_dto.h"
 
 #include <errno.h>
 #include <string.h>

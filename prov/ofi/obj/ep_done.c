@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How operations end: their status, their event, and the flush. */
 
-#include "obj/ep_done.h"
+#include "obj/ep_dto.h"
 
 #include "base/log.h"
 #include "obj/rmr.h"

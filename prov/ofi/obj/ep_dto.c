@@ -5,8 +5,6 @@
 
 #include "fab/quirks.h"
 #include "obj/cq_data.h"
-#include "obj/ep_done.h"
-#include "obj/ep_queue.h"
 #include "obj/rmr.h"
 
 #include <rdma/fi_eq.h>

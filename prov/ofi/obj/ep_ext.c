@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The requests of the InfiniBand extension: their arguments. */
 
-#include "obj/ep_ext.h"
+#include "obj/ep_post.h"
 
 static DAT_RETURN bad_arg(int n)
 {

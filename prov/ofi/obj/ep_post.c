@@ -5,7 +5,6 @@
 
 #include "obj/ep_attr.h"
 #include "obj/ep_dto.h"
-#include "obj/ep_queue.h"
 #include "obj/rmr.h"
 #include "obj/segments.h"
 

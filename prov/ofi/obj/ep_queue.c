@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The order in which an endpoint's operations go to the fabric. */
 
-#include "obj/ep_queue.h"
+#include "obj/ep_dto.h"
 
-#include "obj/ep_done.h"
 #include "obj/rmr.h"
 
 #include <rdma/fi_errno.h>

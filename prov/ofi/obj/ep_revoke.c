@@ -9,13 +9,9 @@
  * connection is closed, which is the only way to get the memory back.
  */
 
-#include "obj/ep_revoke.h"
-
 #include "obj/child.h"
-#include "obj/ep.h"
 #include "obj/ep_cm.h"
-#include "obj/ep_done.h"
-#include "obj/ep_queue.h"
+#include "obj/ep_dto.h"
 #include "obj/rmr.h"
 
 #include <errno.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How an endpoint of an SRQ gets buffers from it. */
 
-#include "obj/ep_srq.h"
+#include "obj/ep_dto.h"
 
 #include "base/container.h"
 #include "obj/ep_attr.h"
-#include "obj/ep_done.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Exchange of addresses: what its event reports. datagram.h begins and ends exchanges. */
+/* Requests to connect, and exchanges of addresses: datagram.h begins and ends them. */
 #ifndef DOFI_OBJ_EXCHANGE_H
 #define DOFI_OBJ_EXCHANGE_H
 
 #include "base/pool.h"
 #include "obj/dat.h"
-#include "obj/request.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
 struct dofi_ep;
+
+/* No fabric carries more private data than this. */
+#define DOFI_PRIVATE_DATA 256
+
+/* The consumer's arguments of dat_ep_connect or dat_cr_accept. */
+struct dofi_request {
+	struct sockaddr_storage peer;
+	DAT_CONN_QUAL conn_qual;
+	int64_t deadline;		/* of the connection attempt */
+	DAT_QOS qos;			/* replaces the attribute, unless it is BEST_EFFORT */
+	DAT_COUNT data_size;
+	unsigned char data[DOFI_PRIVATE_DATA];
+};
 
 TAILQ_HEAD(dofi_exchanges, dofi_exchange);
 

@@ -11,7 +11,6 @@
 
 #include "obj/fast.h"
 
-#include "obj/ep_done.h"
 #include "obj/ep_dto.h"
 #include "obj/ep_post.h"
 #include "obj/evd.h"

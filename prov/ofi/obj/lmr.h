@@ -132,7 +132,6 @@ struct dofi_atomic {
  */
 int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *old);
 
-/* dat_lmr_free is in ep_revoke.h, because it ends operations. */
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
 DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count);
 DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
@@ -140,5 +139,8 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_MEM_PRIV_FLAGS priv, DOFI_LMR_VA_TYPE DAT_LMR_HANDLE *lmr_handle,
 			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
 			   DAT_VLEN *registered_length, DAT_VADDR *registered_address);
+
+/* ep_revoke.c: operations that were posted before must not use the memory any more. */
+DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle);
 
 #endif

@@ -102,13 +102,25 @@ void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep);
 /* The context of the grant of @rmr in force, or 0. */
 DAT_RMR_CONTEXT dofi_rmr_context(struct dofi_rmr *rmr);
 
-/*
- * dat_rmr_bind is in ep_bind.h, because it is a request of an EP; dat_rmr_free is in ep_revoke.h.
- */
 DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 #endif
+
+/* ep_bind.c: the only call on an RMR that is a request of an EP. */
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
+			 const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS priv,
+			 DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
+			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
+#else
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet,
+			 DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
+			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
+#endif
+
+/* ep_revoke.c: operations that were posted before must not use the memory any more. */
+DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/std_fds.h"
 #include "fab/info.h"
 #include "obj/child.h"
-#include "obj/ep_create.h"
+#include "obj/ep_cm.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -26,7 +26,7 @@ enum dofi_dto_kind {
 	DOFI_DTO_READ_TO_RMR,
 	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport_srq.arrived() */
 	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver will invalidate */
-	/* of the extension, see ep_ext.h */
+	/* of the extension, see ep_post.h */
 	DOFI_DTO_SEND_IMMED,
 	DOFI_DTO_WRITE_IMMED,
 	DOFI_DTO_FETCH_ADD,

@@ -4,8 +4,7 @@
 #include "obj/datagram.h"
 
 #include "obj/counters.h"
-#include "obj/ep_bind.h"
-#include "obj/ep_ext.h"
+#include "obj/ep_post.h"
 #include "obj/service.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
 #include "obj/ops.h"
 
 #include "obj/cq_data.h"
-#include "obj/ep_bind.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests of the extension: arguments, ordering rules, and completion. */
 
-#include "obj/ep_ext.h"
+#include "obj/ep_post.h"
 
 #include "obj/fixture.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* LMRs and RMRs that are freed while operations are outstanding. */
 
-#include "obj/ep_bind.h"
 #include "obj/ops.h"
 
 static DAT_LMR_HANDLE gone;		/* over the memory of lmr */

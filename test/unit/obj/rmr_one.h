@@ -3,7 +3,6 @@
 #ifndef UNIT_OBJ_RMR_ONE_H
 #define UNIT_OBJ_RMR_ONE_H
 
-#include "obj/ep_bind.h"
 #include "obj/fixture.h"
 
 static DAT_EP_HANDLE ep;

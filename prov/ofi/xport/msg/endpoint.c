@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep_attr.h"
-#include "obj/ep_queue.h"
+#include "obj/ep_dto.h"
 #include "sock/linger.h"
 
 #include <errno.h>

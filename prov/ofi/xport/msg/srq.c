@@ -5,10 +5,7 @@
 
 #include "base/iov.h"
 #include "base/log.h"
-#include "obj/ep_done.h"
 #include "obj/ep_dto.h"
-#include "obj/ep_queue.h"
-#include "obj/ep_srq.h"
 #include "obj/segments.h"
 #include "xport/msg/frame.h"
 

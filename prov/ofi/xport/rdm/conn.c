@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_cm.h"
-#include "obj/ep_queue.h"
+#include "obj/ep_dto.h"
 #include "xport/rdm/peer.h"
 #include "xport/rdm/rndv.h"
 #include "xport/rdm/send.h"

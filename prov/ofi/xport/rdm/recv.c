@@ -5,8 +5,6 @@
 
 #include "base/iov.h"
 #include "obj/ep_dto.h"
-#include "obj/ep_queue.h"
-#include "obj/ep_srq.h"
 #include "obj/segments.h"
 #include "xport/rdm/link.h"
 #include "xport/rdm/rma.h"

@@ -4,7 +4,6 @@
 #include "xport/rdm/rndv.h"
 
 #include "base/iov.h"
-#include "obj/ep_done.h"
 #include "obj/ep_dto.h"
 #include "xport/rdm/link.h"
 

@@ -6,8 +6,6 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "obj/ep_dto.h"
-#include "obj/ep_queue.h"
-#include "obj/ep_srq.h"
 #include "obj/segments.h"
 #include "obj/tally.h"
 #include "xport/ud/frame.h"

@@ -4,7 +4,7 @@
 #include "xport/fabric.h"
 
 #include "fab/quirks.h"
-#include "obj/ep_ext.h"
+#include "obj/ep_post.h"
 #include "xport/msg/frame.h"
 
 #define PORT 4711

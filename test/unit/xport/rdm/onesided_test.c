@@ -7,7 +7,7 @@
 #include "xport/rdm/rma.h"
 
 #include "obj/cq_data.h"
-#include "obj/ep_ext.h"
+#include "obj/ep_post.h"
 #include "obj/fast.h"
 #include "xport/rdm/rings_peer.h"
 #include "thread.h"

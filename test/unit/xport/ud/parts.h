@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "obj/datagram.h"
-#include "obj/ep_ext.h"
+#include "obj/ep_post.h"
 #include "obj/srq.h"
 #include "xport/ud/frame.h"
 #include "xport/ud/ud.h"
