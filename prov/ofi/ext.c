@@ -10,74 +10,49 @@
 
 #if DAT_VERSION_MAJOR >= 2
 
-/* dat_ib_post_rdma_write_immed(): size, lbuf, cookie, rbuf, idata, flags */
-static DAT_RETURN write_immed(DAT_HANDLE handle, va_list args)
-{
-	struct dofi_post p = { .n = va_arg(args, DAT_COUNT) };
-
-	p.iov = va_arg(args, DAT_LMR_TRIPLET *);
-	p.cookie = va_arg(args, DAT_DTO_COOKIE);
-	p.remote = va_arg(args, DAT_RMR_TRIPLET *);
-	p.immed = va_arg(args, DAT_UINT32);
-	p.flags = va_arg(args, DAT_COMPLETION_FLAGS);
-	return dofi_ep_post_write_immed(handle, &p);
-}
-
-/* dat_ib_post_send_immed(): size, lbuf, cookie, idata, flags */
-static DAT_RETURN send_immed(DAT_HANDLE handle, va_list args)
-{
-	struct dofi_post p = { .n = va_arg(args, DAT_COUNT) };
-
-	p.iov = va_arg(args, DAT_LMR_TRIPLET *);
-	p.cookie = va_arg(args, DAT_DTO_COOKIE);
-	p.immed = va_arg(args, DAT_UINT32);
-	p.flags = va_arg(args, DAT_COMPLETION_FLAGS);
-	return dofi_ep_post_send_immed(handle, &p);
-}
-
-static void take_atomic(struct dofi_post *p, va_list args)
-{
-	p->n = 1;
-	p->iov = va_arg(args, DAT_LMR_TRIPLET *);
-	p->cookie = va_arg(args, DAT_DTO_COOKIE);
-	p->remote = va_arg(args, DAT_RMR_TRIPLET *);
-	p->flags = va_arg(args, DAT_COMPLETION_FLAGS);
-}
-
-/* dat_ib_post_fetch_and_add(): add_val, lbuf, cookie, rbuf, flags */
-static DAT_RETURN fetch_add(DAT_HANDLE handle, va_list args)
-{
-	struct dofi_post p = { .operand = va_arg(args, DAT_UINT64) };
-
-	take_atomic(&p, args);
-	return dofi_ep_post_fetch_add(handle, &p);
-}
-
-/* dat_ib_post_cmp_and_swap(): cmp_val, swap_val, lbuf, cookie, rbuf, flags */
-static DAT_RETURN cmp_swap(DAT_HANDLE handle, va_list args)
-{
-	struct dofi_post p = { .compare = va_arg(args, DAT_UINT64) };
-
-	p.operand = va_arg(args, DAT_UINT64);
-	take_atomic(&p, args);
-	return dofi_ep_post_cmp_swap(handle, &p);
-}
-
 /*
- * dat_ib_post_send_ud(): segments, lbuf, ah_ptr, cookie, flags; dat_ib_post_send_ud_immed() has
- * idata before the flags
+ * The posts have these arguments, in this order:
+ *	send_immed		segments, lbuf, cookie, idata, flags
+ *	rdma_write_immed	segments, lbuf, cookie, rbuf, idata, flags
+ *	fetch_and_add		add_val, lbuf, cookie, rbuf, flags
+ *	cmp_and_swap		cmp_val, swap_val, lbuf, cookie, rbuf, flags
+ *	send_ud			segments, lbuf, ah_ptr, cookie, flags
+ *	send_ud_immed		segments, lbuf, ah_ptr, cookie, idata, flags
  */
-static DAT_RETURN send_ud(DAT_HANDLE handle, va_list args, bool immed)
+static DAT_RETURN post(DAT_HANDLE handle, unsigned op, va_list args)
 {
-	struct dofi_post p = { .n = va_arg(args, DAT_COUNT) };
+	const bool atomic = op == DAT_IB_FETCH_AND_ADD_OP || op == DAT_IB_CMP_AND_SWAP_OP;
+	struct dofi_post p = { .n = 1 };
 
+	if (op == DAT_IB_CMP_AND_SWAP_OP)
+		p.compare = va_arg(args, DAT_UINT64);
+	if (atomic)
+		p.operand = va_arg(args, DAT_UINT64);
+	else
+		p.n = va_arg(args, DAT_COUNT);
 	p.iov = va_arg(args, DAT_LMR_TRIPLET *);
-	p.ah = va_arg(args, DAT_IB_ADDR_HANDLE *);
+	if (op == DAT_IB_UD_SEND_OP || op == DAT_IB_UD_SEND_IMMED_OP)
+		p.ah = va_arg(args, DAT_IB_ADDR_HANDLE *);
 	p.cookie = va_arg(args, DAT_DTO_COOKIE);
-	if (immed)
+	if (atomic || op == DAT_IB_RDMA_WRITE_IMMED_OP)
+		p.remote = va_arg(args, DAT_RMR_TRIPLET *);
+	if (!atomic && op != DAT_IB_UD_SEND_OP)
 		p.immed = va_arg(args, DAT_UINT32);
 	p.flags = va_arg(args, DAT_COMPLETION_FLAGS);
-	return immed ? dofi_ep_post_send_ud_immed(handle, &p) : dofi_ep_post_send_ud(handle, &p);
+	switch (op) {
+	case DAT_IB_FETCH_AND_ADD_OP:
+		return dofi_ep_post_fetch_add(handle, &p);
+	case DAT_IB_CMP_AND_SWAP_OP:
+		return dofi_ep_post_cmp_swap(handle, &p);
+	case DAT_IB_RDMA_WRITE_IMMED_OP:
+		return dofi_ep_post_write_immed(handle, &p);
+	case DAT_IB_SEND_IMMED_OP:
+		return dofi_ep_post_send_immed(handle, &p);
+	case DAT_IB_UD_SEND_OP:
+		return dofi_ep_post_send_ud(handle, &p);
+	default:
+		return dofi_ep_post_send_ud_immed(handle, &p);
+	}
 }
 
 /*
@@ -120,56 +95,34 @@ static DAT_RETURN close_query(DAT_HANDLE handle)
 	return taken ? dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG) : DOFI_BAD_HANDLE(IA);
 }
 
-/* dat_ib_query_counters(): cntr, p_cntrs_out, reset */
-static DAT_RETURN query_counters(DAT_HANDLE handle, va_list args)
-{
-	int which = va_arg(args, int);
-	DAT_UINT64 *out = va_arg(args, DAT_UINT64 *);
-
-	return dofi_counters_query(handle, which, out, va_arg(args, int));
-}
-
-/* dat_ib_print_counters(): cntr, reset */
-static DAT_RETURN print_counters(DAT_HANDLE handle, va_list args)
-{
-	int which = va_arg(args, int);
-
-	return dofi_counters_print(stdout, handle, which, va_arg(args, int));
-}
-
-/* dat_ib_start_counter(), dat_ib_stop_counter(): type */
-static DAT_RETURN run_counters(DAT_HANDLE handle, va_list args, bool run)
-{
-	return dofi_counters_run(handle, va_arg(args, int), run);
-}
-
 DAT_RETURN dofi_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
+	DAT_UINT64 *out;
+	int which;
+
 	switch ((unsigned)op) {
 	case DAT_IB_FETCH_AND_ADD_OP:
-		return fetch_add(handle, args);
 	case DAT_IB_CMP_AND_SWAP_OP:
-		return cmp_swap(handle, args);
 	case DAT_IB_RDMA_WRITE_IMMED_OP:
-		return write_immed(handle, args);
 	case DAT_IB_SEND_IMMED_OP:
-		return send_immed(handle, args);
 	case DAT_IB_UD_SEND_OP:
-		return send_ud(handle, args, false);
 	case DAT_IB_UD_SEND_IMMED_OP:
-		return send_ud(handle, args, true);
+		return post(handle, (unsigned)op, args);
 	case DAT_IB_UD_CM_FREE_OP:
 		return dofi_ud_cm_free(handle, va_arg(args, void *));
 	case DAT_IB_UD_AH_FREE_OP:
 		return dofi_ud_ah_free(handle, va_arg(args, DAT_IB_ADDR_HANDLE *));
-	case DAT_IB_QUERY_COUNTERS_OP:
-		return query_counters(handle, args);
-	case DAT_IB_PRINT_COUNTERS_OP:
-		return print_counters(handle, args);
-	case DAT_IB_START_COUNTERS_OP:
-		return run_counters(handle, args, true);
+	case DAT_IB_QUERY_COUNTERS_OP:	/* cntr, p_cntrs_out, reset */
+		which = va_arg(args, int);
+		out = va_arg(args, DAT_UINT64 *);
+		return dofi_counters_query(handle, which, out, va_arg(args, int));
+	case DAT_IB_PRINT_COUNTERS_OP:	/* cntr, reset */
+		which = va_arg(args, int);
+		return dofi_counters_print(stdout, handle, which, va_arg(args, int));
+	case DAT_IB_START_COUNTERS_OP:	/* type */
 	case DAT_IB_STOP_COUNTERS_OP:
-		return run_counters(handle, args, false);
+		return dofi_counters_run(handle, va_arg(args, int),
+					 (unsigned)op == DAT_IB_START_COUNTERS_OP);
 	case DAT_IB_OPEN_QUERY_OP:
 		return open_query(handle, args);
 	case DAT_IB_CLOSE_QUERY_OP:
