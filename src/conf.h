@@ -29,10 +29,8 @@ enum dreg_conf_kind {
 };
 
 /*
- * dreg_conf_parse - parses a line, without its newline.
- *
- * Modifies the line: texts are unquoted in place. A @len above strlen(@line) means that the line
- * contains a null byte. For a bad line *@reason is a static text.
+ * Parses a line, without its newline. Modifies the line: texts are unquoted in place. A @len above
+ * strlen(@line) means that the line contains a null byte. For a bad line *@reason is a static text.
  */
 enum dreg_conf_kind dreg_conf_parse(char *line, size_t len, struct dreg_conf_entry *entry,
 				    const char **reason);
@@ -48,10 +46,9 @@ struct dreg_conf_sink {
 #define DREG_CONF_FILE_SIZE (1 << 20)
 
 /*
- * dreg_conf_read - parses a whole file, and reports each entry and each bad line.
- *
- * A line that is too long is bad. The line that makes the file longer than DREG_CONF_FILE_SIZE is
- * bad too, and reading stops there. Returns 0, or negative errno if reading failed half-way.
+ * Parses a whole file, and reports each entry and each bad line. A line that is too long is bad.
+ * The line that makes the file longer than DREG_CONF_FILE_SIZE is bad too, and reading stops there.
+ * Returns 0, or negative errno if reading failed half-way.
  */
 int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink);
 
@@ -60,22 +57,18 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink);
 #define DREG_CONF_PATH_SIZE 4096
 
 /*
- * dreg_conf_dir - returns the first of the null-terminated @dirs that has dat.conf or dat.conf.d;
- * null if none has.
+ * Returns the first of the null-terminated @dirs that has dat.conf or dat.conf.d; null if none has.
  */
 const char *dreg_conf_dir(const char *const *dirs);
 
 /*
- * dreg_conf_included - lists the files *.conf of the directory @path, in the order of their bytes.
- *
- * Returns their number, or negative errno. The caller frees each element of *@list, and *@list.
+ * Lists the files *.conf of the directory @path, in the order of their bytes. Returns their number,
+ * or negative errno. The caller frees each element of *@list, and *@list.
  */
 int dreg_conf_included(const char *path, struct dirent ***list);
 
 /*
- * dreg_conf_open - opens a file to read.
- *
- * On failure returns null and sets errno: EINVAL if it is not a regular file.
+ * Opens a file to read. On failure returns null and sets errno: EINVAL if it is not a regular file.
  */
 FILE *dreg_conf_open(const char *path);
 

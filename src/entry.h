@@ -29,35 +29,32 @@ struct dreg_request {
 };
 
 /*
- * dreg_entries_read - reads dat.conf, unless it has been read.
- *
- * Returns 0, or negative errno if descriptors or memory ran out. In that case there are no entries,
- * and the next call tries again.
+ * Reads dat.conf, unless it has been read. Returns 0, or negative errno if descriptors or memory
+ * ran out. In that case there are no entries, and the next call tries again.
  */
 int dreg_entries_read(void);
 
-/* dreg_entries - returns the first entry; null before dreg_entries_read() has succeeded. */
+/* Returns the first entry; null before dreg_entries_read() has succeeded. */
 struct dreg_entry *dreg_entries(void);
 
-/* dreg_entries_free - frees all entries; no IA may be open. */
+/* Frees all entries; no IA may be open. */
 void dreg_entries_free(void);
 
 /*
- * dreg_entry_candidates - lists the entries that match a request, best first, ties in file order.
- *
- * Returns a null-terminated array that the caller frees, or null without memory. Raises *@lacking
- * to the subtype of the first requirement that no entry meets.
+ * Lists the entries that match a request, best first, ties in file order. Returns a null-terminated
+ * array that the caller frees, or null without memory. Raises *@lacking to the subtype of the first
+ * requirement that no entry meets.
  */
 struct dreg_entry **dreg_entry_candidates(const struct dreg_request *rq,
 					  DAT_RETURN_SUBTYPE *lacking);
 
-/* dreg_match - ranks how well a provider matches a request: the lowest rank is the best. */
+/* Ranks how well a provider matches a request: the lowest rank is the best. */
 uint64_t dreg_match(const DAT_PROVIDER_INFO *info, const struct dreg_request *rq,
 		    DAT_RETURN_SUBTYPE *lacking);
 
 #define DREG_NO_MATCH UINT64_MAX
 
-/* dreg_loadable - whether this library can call the functions of such a provider. */
+/* Whether this library can call the functions of such a provider. */
 bool dreg_loadable(const DAT_PROVIDER_INFO *info);
 
 bool dreg_info_same(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b);

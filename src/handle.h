@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The set of live handles: maps a program's handles to their providers.
- *
- * The registry never dereferences a handle. A handle is valid if it is in this set, which also
- * holds its kind and its provider. Null, wild, freed and mistaken handles are thus detected without
- * access to memory that they may not point to.
- *
- * Lookups are on the data path and take no lock. They can be simple because an entry never moves
- * within a table: a slot is empty, used, or vacated. A crowded table is copied into a larger table
- * that replaces it; the old table is kept for lookups still in progress.
+ * The set of live handles: maps a program's handles to their kinds and providers, so that null,
+ * wild, freed and mistaken handles are detected without dereferencing them. Lookups are on the data
+ * path and take no lock: an entry never moves within a table, and a slot is empty, used or vacated.
+ * A larger table replaces a crowded one, which is kept for lookups in progress.
  */
 #ifndef DREG_HANDLE_H
 #define DREG_HANDLE_H
@@ -35,28 +30,26 @@ struct dreg_handle {
 #define DREG_TAKES_REQUESTS	0x4u	/* an EVD that may deliver connection requests */
 
 /*
- * dreg_handle_add - adds a handle that a provider has created.
- *
- * Overwrites an entry left from an earlier object at this address. Ignores the serial in @h and
- * assigns a new one. Returns 0, -ENOMEM, or -EINVAL for a value that cannot be a handle.
+ * Adds a handle that a provider has created. Overwrites an entry left from an earlier object at
+ * this address. Ignores the serial in @h and assigns a new one. Returns 0, -ENOMEM, or -EINVAL for
+ * a value that cannot be a handle.
  */
 int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h);
 
 /*
- * dreg_handle_drop - removes a handle, unless its address was reused after @serial.
- *
- * Called after the provider has freed the object, so another thread may already have a new object
- * at this address. That handle is newer than @serial and stays.
+ * Removes a handle, unless its address was reused after @serial. Called after the provider has
+ * freed the object, so another thread may already have a new object at this address. That handle is
+ * newer than @serial and stays.
  */
 void dreg_handle_drop(DAT_HANDLE handle, uint64_t serial);
 
-/* dreg_handle_drop_owned - like dreg_handle_drop(), for an IA and all of its objects. */
+/* Like dreg_handle_drop(), for an IA and all of its objects. */
 void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial);
 
 /* The serial of the newest handle. */
 uint64_t dreg_handle_serial(void);
 
-/* dreg_handle_flag - sets flags of a live handle of @kind; ignores any other value. */
+/* Sets flags of a live handle of @kind; ignores any other value. */
 void dreg_handle_flag(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, unsigned int flags);
 
 /* Lookup */
@@ -131,7 +124,7 @@ static inline struct dreg_table *dreg_table_now(void)
 	return atomic_load_explicit(&dreg_table, memory_order_acquire);
 }
 
-/* dreg_handle_route - returns the provider of a live handle of @kind, else null. */
+/* Returns the provider of a live handle of @kind, else null. */
 static inline const DAT_PROVIDER *dreg_handle_route(DAT_HANDLE handle, DAT_HANDLE_TYPE kind)
 {
 	struct dreg_slot *s = dreg_slot_find(dreg_table_now(), handle);
@@ -143,10 +136,8 @@ static inline const DAT_PROVIDER *dreg_handle_route(DAT_HANDLE handle, DAT_HANDL
 }
 
 /*
- * dreg_handle_route_fast - fast path of dreg_handle_route(), for a handle with none of @flags.
- *
- * Checks the first slot only, which is nearly always the right one. After false the caller must try
- * dreg_handle_route().
+ * Fast path of dreg_handle_route(), for a handle with none of @flags. Checks the first slot only,
+ * which is nearly always the right one. After false the caller must try dreg_handle_route().
  */
 static inline bool dreg_handle_route_fast(DAT_HANDLE handle, DAT_HANDLE_TYPE kind,
 					  unsigned int flags, const DAT_PROVIDER **provider)
@@ -165,17 +156,16 @@ static inline bool dreg_handle_route_fast(DAT_HANDLE handle, DAT_HANDLE_TYPE kin
 	return true;
 }
 
-/* dreg_handle_find - copies the entry of a handle to @h; false if it is not live. */
+/* Copies the entry of a handle to @h; false if it is not live. */
 bool dreg_handle_find(DAT_HANDLE handle, struct dreg_handle *h);
 
-/* dreg_handle_live - like dreg_handle_find(), for a handle that must be of @kind. */
+/* Like dreg_handle_find(), for a handle that must be of @kind. */
 bool dreg_handle_live(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, struct dreg_handle *h);
 
 /*
- * dreg_handle_arg - whether a handle argument may be passed to a provider's function.
- *
- * True for null, which the provider checks itself, and for a live handle of @kind that this
- * provider created: a provider would misread the object of another.
+ * Whether a handle argument may be passed to a provider's function. True for null, which the
+ * provider checks itself, and for a live handle of @kind that this provider created: a provider
+ * would misread the object of another.
  */
 bool dreg_handle_arg(const DAT_PROVIDER *provider, DAT_HANDLE arg, DAT_HANDLE_TYPE kind);
 

@@ -12,13 +12,11 @@ struct dreg_library {
 };
 
 /*
- * dreg_library_open - loads the library @name.
- *
- * The dynamic linker searches for a name without a slash first; then the directory in which this
- * registry's own providers are installed is tried. A privileged process refuses a relative path.
- * Logs the reason of a failure. Returns 0 or negative errno, the errno of descriptors or memory
- * only if they ran out. May run constructors, so call it without locks that a provider's
- * registration needs.
+ * Loads the library @name. The dynamic linker searches for a name without a slash first; then the
+ * directory in which this registry's own providers are installed is tried. A privileged process
+ * refuses a relative path. Logs the reason of a failure. Returns 0 or negative errno, the errno of
+ * descriptors or memory only if they ran out. May run constructors, so call it without locks that a
+ * provider's registration needs.
  */
 int dreg_library_open(struct dreg_library *lib, const char *name);
 
