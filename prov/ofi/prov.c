@@ -32,9 +32,9 @@
 #include <string.h>
 
 /*
- * A dat.conf entry: each IA name has a function table of its own. An entry is never freed, because
- * a thread may look for a function in the table while another thread closes the last IA. It is used
- * again when the registry loads the provider again.
+ * A dat.conf entry: each IA name has its own function table. An entry is never freed, as a thread
+ * may look into the table while another closes the last IA; it is used again when the registry
+ * loads the provider again.
  */
 struct entry {
 	DAT_PROVIDER table;
@@ -47,10 +47,7 @@ struct entry {
 static struct dofi_mutex entries_lock;
 static TAILQ_HEAD(, entry) entries DOFI_GUARDED_BY(entries_lock) = TAILQ_HEAD_INITIALIZER(entries);
 
-/*
- * DAT passes a table function the name only, so thread-safe and other entries have tables of their
- * own.
- */
+/* DAT passes the name only, so thread-safe entries have tables of their own. */
 static struct entry *entry_find(const char *name, bool thread_safe)
 {
 	struct entry *e;
@@ -72,10 +69,7 @@ static struct dofi_evd *async_evd_use(DAT_EVD_HANDLE handle)
 	return evd && dofi_obj_get(&evd->obj) ? evd : NULL;
 }
 
-/*
- * Returns the EVD of an open instance of this IA name, for a consumer without an EVD, with a
- * reference; or NULL.
- */
+/* The EVD of an open instance of this IA name, with a reference; or NULL. */
 static struct dofi_evd *existing_async_evd(const struct entry *e)
 {
 	struct dofi_evd *evd = NULL;

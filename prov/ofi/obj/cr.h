@@ -39,9 +39,9 @@ struct dofi_arrival {
 };
 
 /*
- * From the transport, on the progress thread: makes the CR, and the EP that the provider makes for
- * it, and queues its event at @sp. Returns a negative errno if memory is short, if the request has
- * a CR already, or if it is for datagrams and @sp is not: the transport then rejects it.
+ * From the transport, on the progress thread: makes the CR, and its EP at a service point that
+ * makes EPs, and queues the event. On a negative errno the transport rejects the request: memory is
+ * short, the service point took its request, or does not take datagrams.
  */
 int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *arrival);
 

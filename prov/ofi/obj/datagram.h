@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagram endpoints: the UD service of the InfiniBand extension. Only 2.0 programs have them.
- *
- * A datagram EP has no connection. It is in the state CONNECTED from dat_ep_create() to
- * dat_ep_free(), sends to any address handle of its PZ, and receives from any peer that has an
- * address handle of it. dat_ep_connect() and dat_cr_accept() exchange addresses: each makes an
- * exchange, which ends with one event. struct dofi_datagrams in xport.h is the transport's part.
+ * Datagram endpoints: the UD service of the InfiniBand extension, of 2.0 programs only. A datagram
+ * EP has no connection: it is CONNECTED from dat_ep_create() to dat_ep_free(), sends to any address
+ * handle of its PZ, and receives from any peer that has an address handle of it. dat_ep_connect()
+ * and dat_cr_accept() exchange addresses; an exchange ends with one event. struct dofi_datagrams in
+ * xport.h is the transport's part.
  */
 #ifndef DOFI_OBJ_DATAGRAM_H
 #define DOFI_OBJ_DATAGRAM_H
@@ -32,8 +31,8 @@ struct dofi_exchanged {
 };
 
 /*
- * Reports the end of @x, which the transport gives up: queues the event, unless the EP is being
- * freed. Progress thread, no lock held.
+ * The transport gives up @x: queues its event, unless the EP is being freed. Progress thread, no
+ * lock held.
  */
 void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how)
 	DOFI_NEEDS_NOT(x->ep->lock);
@@ -42,10 +41,7 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 DAT_RETURN dofi_datagram_connect(struct dofi_ep *ep, const struct dofi_request *request)
 	DOFI_NEEDS_NOT(ep->lock);
 
-/*
- * Makes an exchange of @ep, for dofi_exchange_begin() or dofi_exchange_discard(). Returns NULL
- * without memory.
- */
+/* For dofi_exchange_begin() or dofi_exchange_discard(). NULL when memory is short. */
 struct dofi_exchange *dofi_exchange_new(struct dofi_ep *ep, bool active);
 void dofi_exchange_discard(struct dofi_exchange *x);
 /* Whether an exchange of @ep may begin; else why not. EP lock held. */
@@ -62,8 +58,8 @@ void dofi_exchanges_start(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 void dofi_exchanges_drop(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
 /*
- * Enters the EP @handle, and stores it in *@ep, which is NULL if @handle is no EP. Returns
- * DAT_MODEL_NOT_SUPPORTED if its IA has no datagrams, DAT_INVALID_HANDLE for another kind of EP.
+ * Enters the EP @handle, and stores it, or NULL, in *@ep. Returns DAT_MODEL_NOT_SUPPORTED if its IA
+ * has no datagrams, DAT_INVALID_HANDLE for another kind of EP.
  */
 DAT_RETURN dofi_datagram_enter(DAT_EP_HANDLE handle, struct dofi_ep **ep);
 

@@ -14,7 +14,7 @@ struct dofi_ep_parts {
 };
 
 /*
- * Replaces *@evd by the EVD of @handle. Each is NULL or has a reference. Returns false without side
+ * Replaces *@evd by the EVD of @handle; each is NULL or has a reference. Returns false without side
  * effects unless @handle is null or an EVD that takes @flag, of @ia or, if that is not strict, of
  * another instance of the IA. The log has the reason, with the argument's @name.
  */
@@ -26,21 +26,21 @@ void dofi_ep_parts_put(const struct dofi_ep_parts *parts);
 /*
  * Replaces the parts of @ep, if it had any, by @parts, of which the caller has references; posted
  * receives stay. Takes further references, and lets the EVDs poll the EP's CQ. Returns 0, or
- * without a change -ENOMEM, or -EINVAL if completions cannot notify as @parts have it, because of
- * other streams of these EVDs, or of the fabric. EP lock held; the fabric has no operations of it.
+ * without a change -ENOMEM, or -EINVAL if completions cannot notify as @parts have it. EP lock
+ * held; the fabric has no operations of it.
  */
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOFI_NEEDS(ep->lock);
 /*
- * From now on operations of @ep complete at @cq, of its PZ, and its EVDs poll @cq. EP lock held;
- * the fabric has no operations of it.
+ * From now on operations of @ep complete at @cq, of its PZ, which its EVDs poll. EP lock held; the
+ * fabric has no operations of it.
  */
 void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
 /* Sets the second CQ of a datagram EP, which its EVDs poll as well; NULL removes it. */
 void dofi_ep_set_second_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
 /*
  * Compares the receives that the EP holds with its watermarks, reports those that are passed, and
- * sets the queue's depth to the next one, so that a post below it tests the depth alone. Called
- * after each change of the receives, the watermarks, or the state. EP lock held.
+ * sets the queue's depth to the next one, so that a post tests the depth alone. Call after a change
+ * of the receives, the watermarks or the state. EP lock held.
  */
 void dofi_dto_watermarks(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 

@@ -23,15 +23,15 @@ void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *da
 	DOFI_NEEDS_NOT(ep->lock);
 
 /*
- * As dofi_ep_end_with(), for an attempt to connect that failed: logs @why, with the peer's address
- * and qualifier.
+ * As dofi_ep_end_with(), for an attempt to connect that failed: logs @why, the peer and the
+ * qualifier.
  */
 void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why)
 	DOFI_NEEDS_NOT(ep->lock);
 
 /*
- * Progress thread: the peer of connected @ep has left. Messages that it sent are still received, as
- * long as receives are posted; then the connection ends.
+ * Progress thread: the peer of connected @ep has left. The connection ends when its last messages
+ * are received, or no receives are posted for a time.
  */
 void dofi_ep_last_receives(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
@@ -39,8 +39,8 @@ void dofi_ep_last_receives(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 void dofi_ep_graceful_begin(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /*
- * Progress thread: ends the connection at once, as the work that dofi_ep_end() queues does. On
- * return the fabric has no operation of @ep. No lock held.
+ * Progress thread: ends the connection at once, as the work of dofi_ep_end() does. On return the
+ * fabric has no operation of @ep. No lock held.
  */
 void dofi_ep_close_now(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
@@ -65,8 +65,8 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle);
 /* ep_create.c: create, free, reserve, query. */
 
 /*
- * Makes an endpoint of the provider's for an arriving request, with the default attributes, in
- * state TENTATIVE_CONNECTION_PENDING. NULL when memory is short.
+ * Makes an EP for an arriving request, with the default attributes, in the state
+ * TENTATIVE_CONNECTION_PENDING. NULL when memory is short.
  */
 struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia);
 
@@ -79,8 +79,8 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by);
 void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by);
 
 /*
- * The request that @ep was to accept (PASSIVE_ or TENTATIVE_CONNECTION_PENDING) was answered
- * without it: an EP of the consumer's is unconnected again, an EP of the provider's is freed.
+ * The request that @ep was to accept was answered without it: an EP of the consumer's is
+ * unconnected again, an EP of the provider's is freed.
  */
 void dofi_ep_pass_over(struct dofi_ep *ep);
 

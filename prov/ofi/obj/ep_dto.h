@@ -19,17 +19,14 @@ struct dofi_arrived {
 	int err;			/* positive if a peer may not send this */
 };
 
-/* Reads the data @cq_data of a message of @length bytes; not 0. */
+/* Reads @cq_data, not 0, of a message of @length bytes. */
 void dofi_arrived_read(struct dofi_arrived *arrived, uint64_t cq_data, uint64_t length);
 
 /* As dofi_dto_complete(), for a receive that @arrived describes. */
 void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
 			  struct dofi_sink *sink);
 
-/*
- * Processes the remote CQ data of a receive that succeeded and has valid cq_data. Returns 0 or a
- * positive error.
- */
+/* Processes the remote CQ data of a receive with valid cq_data. Returns 0 or a positive error. */
 int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 
 /* Ends a request that the transport tracks itself; a positive @err. EP lock held. */
@@ -63,9 +60,7 @@ static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep) DOFI_NEEDS(ep->
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 }
 
-/*
- * Fills in the event of @dto, which is not a bind. @operation is a DAT_DTOS; 1.2 does not show it.
- */
+/* Fills in the event of @dto, no bind. @operation is a DAT_DTOS, which 1.2 does not show. */
 static DOFI_INTO_CALLER void dofi_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
 					    const struct dofi_dto *dto, unsigned operation,
 					    DAT_DTO_COMPLETION_STATUS status, uint64_t length)
@@ -94,8 +89,7 @@ void dofi_dto_flush(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 /* ep_queue.c: the order in which operations go to the fabric. EP lock held. */
 
 /*
- * An attempt to connect has failed: the receives that its endpoint had are pending again. That
- * endpoint is not ep->fid any more.
+ * An attempt to connect failed: the receives of its endpoint, not ep->fid now, are pending again.
  */
 void dofi_dto_recall(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
@@ -122,10 +116,9 @@ void dofi_ep_srq_init(struct dofi_srq_user *user);
 
 /*
  * For a message that has come to @ep: takes the oldest buffer of the SRQ as the newest of the EP's
- * receives. Returns NULL if the SRQ has none: the EP joins the line for buffers, and gets one in
- * order. Also returns NULL if the EP has its maximum of receives: dofi_xport.resume tries again
- * when a receive retires. Passing the hard watermark ends the connection. EP lock held, as for the
- * functions below.
+ * receives. Returns NULL if the SRQ has none (the EP joins the line for buffers), or if the EP has
+ * its maximum of receives (dofi_xport.resume tries again when one retires). Passing the hard
+ * watermark ends the connection. EP lock held, as for the functions below.
  */
 struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
@@ -133,9 +126,9 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 
 /*
- * As dofi_srq_buffer(), for a transport that matches: the transport gets the receive as if by
- * dofi_xport.submit(), with DOFI_DTO_SHARED and no data. Also returns NULL if the connection ends,
- * because of a watermark or because the buffer may no longer be used.
+ * As dofi_srq_buffer(), for a transport that matches: the receive has DOFI_DTO_SHARED and no data,
+ * and counts as submitted. Also returns NULL if the connection ends, by a watermark or because the
+ * buffer may no longer be used.
  */
 struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 

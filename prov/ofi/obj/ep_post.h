@@ -33,9 +33,8 @@ static inline uint64_t dofi_remote_address(const DAT_RMR_TRIPLET *remote)
 }
 
 /*
- * Returns the maximum length of an operation of @kind. Sends are limited by the EP's attributes.
- * Receives may be larger than any message, and programs write and read more than the max_rdma_size
- * that they requested: their limit is the fabric's, as far as a DAT length can express it.
+ * The maximum length of an operation of @kind. The EP's attributes limit sends; the fabric limits
+ * the others, because programs write and read more than the max_rdma_size that they requested.
  */
 static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 {
@@ -50,10 +49,7 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 /* Posts a request of @kind, checking all of @p. */
 DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
-/*
- * Posts a request of the extension. The caller has checked the number of segments, pointers and
- * flags.
- */
+/* Posts a request of the extension, whose segments, pointers and flags the caller has checked. */
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 /* Like dofi_ep_post_ext(), with the EP lock held. */
 DAT_RETURN dofi_ep_post_locked(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
@@ -72,9 +68,9 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLE
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
 /*
- * Grows the request queue within its limit, and reads the CQ for completed requests if the queue is
- * still full: a program that wants no events of its requests has no reason to poll, so their slots
- * may become free here only. Call with the EP lock held; it is dropped during the read.
+ * Grows the request queue within its limit, and reads the CQ if the queue is still full: a program
+ * that wants no events of its requests has no reason to poll. Call with the EP lock held; it is
+ * dropped during the read.
  */
 void dofi_ep_reclaim_slots(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
@@ -95,10 +91,7 @@ DAT_RETURN dofi_ep_post_send_immed(DAT_EP_HANDLE ep_handle, const struct dofi_po
 DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 DAT_RETURN dofi_ep_post_fetch_add(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
-/*
- * Datagrams, to p->ah, which is read if the EP is a datagram EP; otherwise DAT_INVALID_HANDLE is
- * returned.
- */
+/* Datagrams to p->ah, which is read if the EP is a datagram EP; else DAT_INVALID_HANDLE. */
 DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 DAT_RETURN dofi_ep_post_send_ud_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 

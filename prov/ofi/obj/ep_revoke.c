@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Freeing LMRs and RMRs: operations that were posted before must not use the memory any more.
- *
- * The operations are found in the queues of all EPs of the IA when the LMR is freed, so that
- * posting keeps no account. An operation that the fabric has not got is marked, and fails when its
- * turn comes. Receives at the fabric are cancelled and posted again in their order, the revoked
- * ones without memory. An operation that the fabric does not give back fails now, and its
- * connection is closed, which is the only way to get the memory back.
+ * Posting keeps no account: the operations are found in the queues of all EPs of the IA. A request
+ * that the fabric has not got is marked, and fails when its turn comes. Receives at the fabric are
+ * cancelled and posted again in order, the revoked ones without memory. An operation that the
+ * fabric does not give back fails now, and its connection closes, which is the only way to get the
+ * memory back.
  */
 
 #include "obj/child.h"
@@ -50,10 +49,7 @@ static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const 
 	return uses(dto, r) && ep->xport->holds(ep, dto);
 }
 
-/*
- * Bars receives that the fabric has not got, or that the transport matches itself: their slots
- * alone decide.
- */
+/* Bars receives that the fabric has not got, or that the transport matches itself. */
 static void receives_bar(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_queue *q = &ep->rq;
@@ -82,8 +78,7 @@ static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q,
 }
 
 /*
- * Marks operations that are not at the fabric. Returns whether the fabric or the peer also uses the
- * memory.
+ * Marks operations that are not at the fabric. True if the fabric or the peer also uses the memory.
  */
 static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 {
@@ -102,8 +97,8 @@ static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 }
 
 /*
- * Whether ep_revoke() returns true for any EP. With @collect, on the progress thread, r->holders
- * has these EPs.
+ * Whether ep_revoke() is true for any EP. With @collect, r->holders has these EPs (progress
+ * thread).
  */
 static bool eps_revoke(struct revoked *r, bool collect)
 {
@@ -187,9 +182,9 @@ static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct rev
 }
 
 /*
- * Progress thread: cancels the operations at the fabric. If the fabric has completed or returns all
- * of an EP, its connection stays. EPs with operations at the fabric are closed by this thread
- * alone, so they outlive this.
+ * Progress thread: cancels the operations at the fabric. The connection of an EP stays if the
+ * fabric has completed or returns all of them. This thread alone closes EPs with operations at the
+ * fabric, so they outlive this.
  */
 static void revoke_run(void *arg)
 {
@@ -215,8 +210,8 @@ static void revoke_run(void *arg)
 }
 
 /*
- * A post to an SRQ that found the LMR has left the lock. Operations take the buffer only while the
- * LMR is valid: dofi_srq_buffer_check().
+ * Waits for posts to an SRQ that found the LMR. EPs take the buffer only while the LMR is valid:
+ * dofi_srq_buffer_check().
  */
 static void srqs_pass(struct dofi_ia *ia)
 {
@@ -232,10 +227,7 @@ static void srqs_pass(struct dofi_ia *ia)
 	dofi_mutex_unlock(&ia->lock);
 }
 
-/*
- * Returns when no operation that was posted before uses the memory any more. A forked process has
- * no operations.
- */
+/* Returns when no operation that was posted before uses the memory. A forked process has none. */
 static void revoke(struct dofi_ia *ia, uint32_t context, bool rmr)
 {
 	struct revoked r = { .ia = ia, .context = context, .rmr = rmr };

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fast path: how a plain operation is posted, how it completes, and how a polling thread gets
- * its event, in this order. fast.h says when the fast path is taken. Each step may leave it for the
- * slow path: ep_post.c, ep_dto.c, evd_queue.c. All of it is in one file, although that is long, so
- * that it can be read at a stretch.
- *
- * DOFI_UNCHECKED_LOCKS: fast.lock is the EP lock or the access lock of a CQ, and feed_try() returns
- * the CQ that it has locked. Clang cannot follow either.
+ * The fast path, top to bottom: how a plain operation is posted, how it completes, and how a
+ * polling thread gets its event. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
+ * evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow fast.lock, which is the EP lock or the
+ * access lock of a CQ, nor feed_try(), which returns the CQ that it has locked.
  */
 
 #include "obj/fast.h"
@@ -19,16 +16,12 @@
 
 /* Posting */
 
-/* The queue of operations of @kind. */
 static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t kind)
 {
 	return kind == DOFI_DTO_RECV ? &ep->rq : &ep->sq;
 }
 
-/*
- * Returns the LMR of @context if plain operations may use it; mostly it is the LMR of the preceding
- * operation.
- */
+/* The LMR of @context if plain operations may use it. */
 static __attribute__((noinline)) const struct dofi_lmr *change_lmr(struct dofi_ep *ep, uint8_t kind,
 								   DAT_LMR_CONTEXT context)
 {
@@ -58,9 +51,9 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
 }
 
 /*
- * The LMR of @s if the operation is plain, and the connection is in a state for the fast path.
- * Returns NULL if not, also for a bad argument; or, with @no_change, if the LMR is not that of the
- * operation before. Needs what dofi_fast_lock() says.
+ * The LMR of @s, or NULL if the operation is not plain or the connection is not in a state for the
+ * fast path; with @no_change also if the LMR is not that of the operation before. Needs what
+ * dofi_fast_lock() says.
  */
 static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind,
 							const DAT_LMR_TRIPLET *s,
@@ -114,7 +107,6 @@ static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
 		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
 }
 
-/* Counts the plain operation @dto. */
 static DOFI_INTO_CALLER void fast_count(struct dofi_ep *ep, uint8_t kind,
 					const struct dofi_dto *dto)
 {
@@ -179,8 +171,8 @@ static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /*
- * Posts a plain operation. Returns false without side effects if the operation is not plain. Needs
- * what dofi_fast_lock() says.
+ * Returns false without side effects if the operation is not plain. Needs what dofi_fast_lock()
+ * says.
  */
 static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
@@ -211,8 +203,8 @@ static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 }
 
 /*
- * Continues post_one() if another thread holds the lock, if the LMR is not that of the operation
- * before, or if the operation is not plain. @lock is held, or NULL.
+ * Continues post_one() after lock contention, a change of the LMR, or for an operation that is not
+ * plain. @lock is held, or NULL.
  */
 static __attribute__((noinline)) DAT_RETURN
 post_otherwise(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
@@ -247,9 +239,9 @@ static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, st
 }
 
 /*
- * Posts a request of one segment without flags. This function calls only the fabric, and after that
- * needs only @ep, the slot and the segments, so that it saves few registers. While fast.lock is
- * held it is fast.lock_when_free.
+ * Posts a request of one segment without flags. It calls only the fabric, and after that needs only
+ * @ep, the slot and the segments, so that it saves few registers. While fast.lock is held it is
+ * fast.lock_when_free.
  */
 static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind,
 					    const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
@@ -402,10 +394,9 @@ _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_
 #endif
 
 /*
- * Writes the event of @dto, of @ep, to which @entry belongs, if it is a plain operation that ended
- * well and in order, for the thread that polls @evd, which @cq feeds. Of a request the fabric
- * reports only that it is done. Returns false without side effects if @entry is anything else.
- * Called with fast.lock held.
+ * Writes the event of @dto, of @ep, for the thread that polls @evd, which @cq feeds. Returns false
+ * without side effects unless @entry is of a plain operation that ended well and in order. Called
+ * with fast.lock held.
  */
 static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
 					struct dofi_dto *dto, struct dofi_cq *cq,
@@ -447,8 +438,8 @@ static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, st
 /* Dequeue: a poll of the CQ that alone feeds an EVD */
 
 /*
- * Delivers @n completions that were read, or handles an error of the read, as dofi_cq_go_on(). If
- * only the next completion was read, and was another EVD's, polls once more.
+ * Delivers @n completions that were read, or handles an error, as dofi_cq_go_on(). If only the next
+ * completion was read, and was another EVD's, polls once more.
  */
 static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT *event,
 						struct dofi_cq *cq, ssize_t n, bool one)
@@ -465,8 +456,7 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
 /*
  * Polls the only CQ of @evd. Called with the CQ lock held, and releases it. Returns true if @event
  * was written; if not, an event may be queued now. The access lock of a serial CQ also covers plain
- * operations of its endpoints; with another CQ fast.lock is the EP's own lock. If another thread
- * holds the EP's lock, poll_past() waits for it.
+ * operations; of another CQ, fast.lock is the EP's own lock, for which poll_past() waits.
  */
 static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
 				       const bool serial) DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
@@ -503,10 +493,7 @@ static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, s
 	return false;
 }
 
-/*
- * Locks the CQ that alone feeds @evd, and returns it; NULL if there is none, or another thread
- * holds its lock.
- */
+/* Locks and returns the CQ that alone feeds @evd; NULL if none does, or its lock is held. */
 static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
@@ -532,9 +519,8 @@ static __attribute__((noinline)) void poll_by_read(struct dofi_cq *cq, bool poll
 }
 
 /*
- * Polls the CQ that alone feeds @evd, where its transport does that: the EVD has no straight feed
- * then. Returns false if nothing was polled. Sets *@taken if @event was written; if not, an event
- * may be queued now.
+ * Polls the only CQ of @evd, where its transport does that. Returns false if nothing was polled.
+ * Sets *@taken if @event was written; if not, an event may be queued now.
  */
 static DOFI_INTO_CALLER bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
 					       bool *taken) DOFI_UNCHECKED_LOCKS
