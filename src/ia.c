@@ -137,50 +137,44 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handl
 	return dreg_handle_add(*async_evd_handle, &ia) ? DREG_NO_MEMORY : DAT_SUCCESS;
 }
 
-/*
- * Detaches the IA's use first, so that no other thread asks the provider about a closing IA.
- * Reattaches it if the IA does not close.
- */
-static DAT_RETURN ia_end(DAT_IA_HANDLE ia, DAT_RETURN (*end)(void *), void *arg)
-{
-	uint64_t newest = dreg_handle_serial();
-	struct dreg_use *use = dreg_use_detach(ia);
-	DAT_RETURN ret = end(arg);
-
-	if (ret != DAT_SUCCESS) {
-		if (use)
-			dreg_use_attach(use, ia);
-		return ret;
-	}
-	dreg_handle_drop_owned(ia, newest);
-	if (use)
-		dreg_use_put(use);
-	return DAT_SUCCESS;
-}
-
-struct close_call {
-	const DAT_PROVIDER *provider;
-	DAT_IA_HANDLE ia;
-	DAT_CLOSE_FLAGS flags;
+/* A call that may close an IA. */
+struct ending {
+	uint64_t newest;	/* handle when the call began */
+	struct dreg_use *use;
 };
 
-static DAT_RETURN close_provider_ia(void *arg)
+/* Detaches the IA's use, so that no other thread asks the provider about a closing IA. */
+static struct ending ia_end_begin(DAT_IA_HANDLE ia)
 {
-	const struct close_call *c = arg;
+	struct ending e = { .newest = dreg_handle_serial() };
 
-	return c->provider->ia_close_func(c->ia, c->flags);
+	e.use = dreg_use_detach(ia);
+	return e;
+}
+
+/* Returns @ret, of the provider. Reattaches the use of an IA that is still open. */
+static DAT_RETURN ia_end_finish(DAT_IA_HANDLE ia, const struct ending *e, DAT_RETURN ret)
+{
+	if (ret == DAT_SUCCESS)
+		dreg_handle_drop_owned(ia, e->newest);
+	if (e->use && ret == DAT_SUCCESS)
+		dreg_use_put(e->use);
+	else if (e->use)
+		dreg_use_attach(e->use, ia);
+	return ret;
 }
 
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
 	struct dreg_handle ia;
-	struct close_call call;
+	struct ending ending;
 	DAT_RETURN ret;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	NEEDS(ia.provider, ia_close_func);
-	call = (struct close_call){ ia.provider, ia_handle, close_flags };
-	ret = ia_end(ia_handle, close_provider_ia, &call);
+	ending = ia_end_begin(ia_handle);
+	ret = ia.provider->ia_close_func(ia_handle, close_flags);
+	ret = ia_end_finish(ia_handle, &ending, ret);
 	dreg_log(DREG_LOG_CONSUMER_API, "close: 0x%x", ret);
 	return ret;
 }
@@ -200,8 +194,6 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p)
 	*ia_handle_p = handle;
 	return DAT_SUCCESS;
 }
-
-/* Extensions */
 
 /*
  * An operation that opens an IA has no handle to route by: its first arguments are the name of the
@@ -249,44 +241,29 @@ static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list *args)
 	return ret;
 }
 
-struct extension_call {
-	const DAT_PROVIDER *provider;
-	DAT_HANDLE handle;
-	DAT_EXTENDED_OP op;
-	va_list *args;
-};
-
-static DAT_RETURN extension_call(void *arg)
-{
-	struct extension_call *c = arg;
-
-	return c->provider->handle_extendedop_func(c->handle, c->op, *c->args);
-}
-
-static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *args)
-{
-	struct extension_call call = { .handle = handle, .op = op, .args = args };
-	struct dreg_handle obj;
-
-	if (handle == DAT_HANDLE_NULL && op & DAT_OPEN_EXTENSION_BASE)
-		return extension_open(op, args);
-	if (!dreg_handle_find(handle, &obj))
-		return DREG_BAD_ANY_HANDLE;
-	if (!(obj.flags & DREG_EXTENSIONS))
-		return DREG_NOT_IMPLEMENTED;
-	call.provider = obj.provider;
-	if (obj.kind == DAT_HANDLE_TYPE_IA && op & DAT_CLOSE_EXTENSION_BASE)
-		return ia_end(handle, extension_call, &call);
-	return extension_call(&call);
-}
-
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP operation, ...)
 {
-	va_list args;
+	struct ending ending = { .use = NULL };
+	struct dreg_handle obj;
 	DAT_RETURN ret;
+	va_list args;
+	bool closes;
 
 	va_start(args, operation);
-	ret = extension_op(handle, operation, &args);
+	if (handle == DAT_HANDLE_NULL && operation & DAT_OPEN_EXTENSION_BASE) {
+		ret = extension_open(operation, &args);
+	} else if (!dreg_handle_find(handle, &obj)) {
+		ret = DREG_BAD_ANY_HANDLE;
+	} else if (!(obj.flags & DREG_EXTENSIONS)) {
+		ret = DREG_NOT_IMPLEMENTED;
+	} else {
+		closes = obj.kind == DAT_HANDLE_TYPE_IA && operation & DAT_CLOSE_EXTENSION_BASE;
+		if (closes)
+			ending = ia_end_begin(handle);
+		ret = obj.provider->handle_extendedop_func(handle, operation, args);
+		if (closes)
+			ret = ia_end_finish(handle, &ending, ret);
+	}
 	va_end(args);
 	return ret;
 }
