@@ -16,10 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * Most exchanges that this end has begun and that are not answered: each has a descriptor. The
- * others wait.
- */
+/* Most exchanges begun and not answered: each has a descriptor. The others wait. */
 #define CALLS_MOST 128
 
 /*
@@ -123,7 +120,7 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 	};
 	struct ud_peer *peer;
 	struct ud_intro intro = { .link = NULL };
-	int ret = (call->near ? ud_intro_take_near : ud_intro_take)(&intro, msg) ? 0 : -EPROTO;
+	int ret = ud_intro_take(&intro, msg, call->near) ? 0 : -EPROTO;
 
 	if (!ret)
 		ret = ud_peer_get(call->uep->upz, &intro, &peer);
@@ -138,68 +135,44 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 	call_end(call, &how);
 }
 
-static void rejected(struct ud_call *call, const struct dofi_cm_msg *msg)
-{
-	const struct dofi_exchanged how = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REJECT_EVENT,
-		.data = msg->data, .data_size = msg->data_size,
-	};
-
-	call_end(call, &how);
-}
-
 static void attempt_next(struct ud_call *call, const char *why);
 static void round_again(struct ud_call *call);
 
 /* Another program may have the port, or another IA of this qualifier. */
-static void refused(struct ud_call *call, uint8_t reason)
+static void on_answer(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
 {
-	switch (reason) {
-	case DOFI_CM_NO_LISTENER:
+	struct ud_call *call = dofi_cm_owner(cm);
+	const struct dofi_exchanged rejected = {
+		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REJECT_EVENT,
+		.data = msg->data, .data_size = msg->data_size,
+	};
+
+	if (msg->kind == DOFI_CM_DATAGRAM_ACCEPT) {
+		established(call, msg);
+	} else if (msg->kind == DOFI_CM_REJECT) {
+		call_end(call, &rejected);
+	} else if (msg->kind != DOFI_CM_REFUSE) {
+		return;
+	} else if (msg->reason == DOFI_CM_NO_LISTENER) {
 		attempt_next(call, DOFI_NO_LISTENER);
-		break;
-	case DOFI_CM_NO_PATH:
+	} else if (msg->reason == DOFI_CM_NO_PATH) {
 		call->foreign |= !call->near;
 		attempt_next(call, NULL);
-		break;
-	default:
+	} else {
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, "the peer has no memory");
 	}
 }
 
-static void on_answer(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
-{
-	struct ud_call *call = dofi_cm_owner(cm);
-
-	switch (msg->kind) {
-	case DOFI_CM_DATAGRAM_ACCEPT:
-		established(call, msg);
-		break;
-	case DOFI_CM_REJECT:
-		rejected(call, msg);
-		break;
-	case DOFI_CM_REFUSE:
-		refused(call, msg->reason);
-		break;
-	default:
-		break;
-	}
-}
-
-/* Whether @err, of a connection without an answer, means that another port may have the peer. */
-static bool is_absence(int err)
-{
-	return err == -ECONNREFUSED || err == -ECONNRESET || err == -EPROTO ||
-	       err == -EPROTONOSUPPORT || !err;
-}
-
+/* After some errors, of a connection without an answer, another port may have the peer. */
 static void on_failure(struct dofi_cm_conn *cm, int err)
 {
 	struct ud_call *call = dofi_cm_owner(cm);
+	const bool absent = err == -ECONNREFUSED || err == -ECONNRESET || err == -EPROTO ||
+			    err == -EPROTONOSUPPORT || !err;
 
 	if (call->near && err == -EAGAIN)
 		round_again(call);	/* the peer's queue of connections is full */
-	else if (call->near || is_absence(err))
+	else if (call->near || absent)
 		attempt_next(call, "no datagram endpoint of the peer listens there");
 	else
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-err));
@@ -226,71 +199,53 @@ static int descriptors_check(const struct ud_call *call)
 	return ret;
 }
 
-static int attempt_near(struct ud_call *call, struct dofi_cm_msg *msg)
-{
-	const struct dofi_request *r = &call->x->request;
-	int ret = descriptors_check(call);
-
-	if (!ret)
-		ret = ud_inbox_open(call->uep->upz, &call->inbox);
-	if (ret)
-		return ret;
-	ud_introduce_near(call->uep, call->inbox, msg);
-	return dofi_local_connect(progress_of(call), DOFI_LOCAL_DATAGRAMS, r->conn_qual, &r->peer,
-				  &active_ops, call, msg, &call->cm);
-}
-
-static int attempt_net(struct ud_call *call, struct dofi_cm_msg *msg)
-{
-	const struct dofi_request *r = &call->x->request;
-	struct sockaddr_storage address;
-	int ret = ud_pz_open_net(call->uep->upz);
-
-	if (ret)
-		return ret;
-	ud_introduce(call->uep, msg);
-	dofi_port_address(&address, &r->peer, false,
-			  dofi_wire_datagram_port(r->conn_qual, call->attempt));
-	return dofi_cm_connect(progress_of(call), (struct sockaddr *)&address, &active_ops, call,
-			       msg, &call->cm);
-}
-
 static int attempt(struct ud_call *call)
 {
 	const struct dofi_request *r = &call->x->request;
+	struct dofi_progress *p = progress_of(call);
+	struct sockaddr_storage address;
 	struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_DATAGRAM_REQUEST, .conn_qual = r->conn_qual, .data = r->data,
 		.data_size = (uint16_t)r->data_size,
 	};
+	int ret;
 
 	if (dofi_port_address_of_none(&r->peer))
 		return -ENETUNREACH;
 	if (!call->near && !uia_of(call)->fabric)
 		return -EHOSTUNREACH;
-	return call->near ? attempt_near(call, &msg) : attempt_net(call, &msg);
+	if (call->near) {
+		ret = descriptors_check(call);
+		if (!ret)
+			ret = ud_inbox_open(call->uep->upz, &call->inbox);
+	} else {
+		ret = ud_pz_open_net(call->uep->upz);
+	}
+	if (ret)
+		return ret;
+	ud_introduce(call->uep, call->inbox, &msg);
+	if (call->near)
+		return dofi_local_connect(p, DOFI_LOCAL_DATAGRAMS, r->conn_qual, &r->peer,
+					  &active_ops, call, &msg, &call->cm);
+	dofi_port_address(&address, &r->peer, false,
+			  dofi_wire_datagram_port(r->conn_qual, call->attempt));
+	return dofi_cm_connect(p, (struct sockaddr *)&address, &active_ops, call, &msg, &call->cm);
 }
 
-static void repeat_later(struct ud_call *call)
-{
-	dofi_timer_start(progress_of(call), &call->repeat, dofi_now() + REPEAT_EVERY_NS);
-}
-
-/* Whether there is no descriptor now, and one may become free: another exchange has it. */
-static bool is_to_wait(const struct ud_call *call, int ret)
-{
-	return (ret == -EMFILE || ret == -ENFILE) &&
-	       (uia_of(call)->n_calls > 1 || dofi_now() < call->repeat_until);
-}
-
+/* Waits if there is no descriptor now, and one may become free: another exchange has it. */
 static void attempt_again(struct ud_call *call)
 {
+	const struct ud_ia *uia = uia_of(call);
 	const int ret = attempt(call);
 
-	if (is_to_wait(call, ret))
+	if (!ret)
+		return;
+	if ((ret == -EMFILE || ret == -ENFILE) &&
+	    (uia->n_calls > 1 || dofi_now() < call->repeat_until))
 		round_again(call);
-	else if (ret && call->near && uia_of(call)->fabric)
+	else if (call->near && uia->fabric)
 		attempt_next(call, NULL);
-	else if (ret)
+	else
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
 }
 
@@ -311,53 +266,46 @@ static void on_repeat(struct dofi_timer *timer)
 static void round_again(struct ud_call *call)
 {
 	attempt_close(call, NULL);
-	repeat_later(call);
+	dofi_timer_start(progress_of(call), &call->repeat, dofi_now() + REPEAT_EVERY_NS);
 }
 
-/* No port has the peer: @why, unless one had a peer of another fabric. */
-static void attempts_fail(struct ud_call *call, const char *why)
+/*
+ * Makes the next attempt of the round: over the net, or at its next port. After the last one starts
+ * another round a little later, or fails because of @why.
+ */
+static void attempt_next(struct ud_call *call, const char *why)
 {
-	if (call->foreign)
+	bool more;
+
+	attempt_close(call, NULL);
+	if (call->near) {
+		call->near = false;
+		more = uia_of(call)->fabric;
+	} else {
+		more = ++call->attempt < DOFI_WIRE_DATAGRAM_PORTS;
+	}
+	if (more)
+		attempt_again(call);
+	else if (dofi_now() < call->repeat_until)
+		round_again(call);
+	else if (call->foreign)
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, "the peer uses another fabric");
 	else
 		call_fail(call, DAT_IB_UD_CONNECTION_REJECT_EVENT, why);
 }
 
-/* Whether another attempt is left in this round: over the net, or at its next port. */
-static bool attempt_advance(struct ud_call *call)
-{
-	if (!call->near)
-		return ++call->attempt < DOFI_WIRE_DATAGRAM_PORTS;
-	call->near = false;
-	return uia_of(call)->fabric;
-}
-
-/* Makes the next attempt of the round; after the last one starts another round a little later. */
-static void attempt_next(struct ud_call *call, const char *why)
-{
-	attempt_close(call, NULL);
-	if (attempt_advance(call))
-		attempt_again(call);
-	else if (dofi_now() < call->repeat_until)
-		repeat_later(call);
-	else
-		attempts_fail(call, why);
-}
-
-static void call_begin(struct ud_ia *uia, struct ud_call *call)
-{
-	TAILQ_REMOVE(&uia->delayed, call, delay);
-	call->begun = true;
-	call->here = uia->rings && dofi_cm_is_here(&call->x->request.peer);
-	call->repeat_until = dofi_now() + REPEAT_NS;
-	uia->n_calls++;
-	round_begin(call);
-}
-
 static void calls_begin(struct ud_ia *uia)
 {
-	while (uia->n_calls < CALLS_MOST && !TAILQ_EMPTY(&uia->delayed))
-		call_begin(uia, TAILQ_FIRST(&uia->delayed));
+	struct ud_call *call;
+
+	while (uia->n_calls < CALLS_MOST && (call = TAILQ_FIRST(&uia->delayed))) {
+		TAILQ_REMOVE(&uia->delayed, call, delay);
+		call->begun = true;
+		call->here = uia->rings && dofi_cm_is_here(&call->x->request.peer);
+		call->repeat_until = dofi_now() + REPEAT_NS;
+		uia->n_calls++;
+		round_begin(call);
+	}
 }
 
 void ud_calls_begin(struct dofi_work *work)

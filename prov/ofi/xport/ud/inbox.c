@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Each new inbox probes this many older ones for dead peers, so stale inboxes never outnumber live
- * ones.
- */
+/* Each new inbox probes so many older ones for dead peers: live inboxes outnumber stale ones. */
 #define PROBES 2
 
 static struct dofi_cq *cq_of(const struct ud_pz *upz)
@@ -30,84 +27,52 @@ static void inbox_free(struct ud_inbox *inbox)
 	free(inbox);
 }
 
-static bool has_datagrams(struct ud_inbox *inbox)
-{
-	struct dofi_cq *cq = cq_of(inbox->upz);
-	bool has;
-
-	dofi_mutex_lock(&cq->lock);
-	has = dofi_ring_has(&inbox->link->in);
-	dofi_mutex_unlock(&cq->lock);
-	return has;
-}
-
 /* Delivers the last datagrams of a peer that has stopped writing, and frees its inbox. */
 static void inbox_end(struct ud_inbox *inbox)
 {
-	if (has_datagrams(inbox))
-		dofi_cq_drain(cq_of(inbox->upz));
-	inbox_free(inbox);
-}
+	struct dofi_cq *cq = cq_of(inbox->upz);
+	bool any;
 
-/* Ends the inboxes of dead peers among the first few, which go to the end of the list. */
-static void probe(struct ud_pz *upz)
-{
-	struct ud_inbox *inbox;
-	unsigned i;
-
-	for (i = 0; i < PROBES && (inbox = TAILQ_FIRST(&upz->inboxes)); i++) {
-		TAILQ_REMOVE(&upz->inboxes, inbox, all);
-		TAILQ_INSERT_TAIL(&upz->inboxes, inbox, all);
-		if (inbox->bell[0] && !ud_bell_exists(inbox->bell))
-			inbox_end(inbox);
-	}
-}
-
-static int join(struct ud_inbox *inbox)
-{
-	struct ud_pz *upz = inbox->upz;
-	struct dofi_cq *cq = cq_of(upz);
-	int ret;
-
-	inbox->link->owner = inbox;
 	dofi_mutex_lock(&cq->lock);
-	ret = dofi_rings_add(upz->rings, inbox->link);
+	any = dofi_ring_has(&inbox->link->in);
 	dofi_mutex_unlock(&cq->lock);
-	return ret;
+	if (any)
+		dofi_cq_drain(cq);
+	inbox_free(inbox);
 }
 
 int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **out)
 {
-	struct ud_inbox *inbox = calloc(1, sizeof(*inbox));
+	struct ud_inbox *inbox = calloc(1, sizeof(*inbox)), *old;
+	struct dofi_cq *cq = cq_of(upz);
+	unsigned i;
 	int ret;
 
 	if (!inbox)
 		return -ENOMEM;
 	inbox->upz = upz;
 	ret = dofi_link_make(&inbox->link);
-	if (!ret)
-		ret = join(inbox);
+	if (!ret) {
+		inbox->link->owner = inbox;
+		dofi_mutex_lock(&cq->lock);
+		ret = dofi_rings_add(upz->rings, inbox->link);
+		dofi_mutex_unlock(&cq->lock);
+	}
 	if (ret) {
 		dofi_link_free(inbox->link);
 		free(inbox);
 		return ret;
 	}
-	probe(upz);
+	/* probed inboxes go to the end of the list */
+	for (i = 0; i < PROBES && (old = TAILQ_FIRST(&upz->inboxes)); i++) {
+		TAILQ_REMOVE(&upz->inboxes, old, all);
+		TAILQ_INSERT_TAIL(&upz->inboxes, old, all);
+		if (old->bell[0] && !ud_bell_exists(old->bell))
+			inbox_end(old);
+	}
 	TAILQ_INSERT_TAIL(&upz->inboxes, inbox, all);
 	*out = inbox;
 	return 0;
-}
-
-void ud_inbox_show(const struct ud_inbox *inbox, struct dofi_cm_msg *msg)
-{
-	const struct ud_pz *upz = inbox->upz;
-
-	msg->addr = UD_LAYOUT;
-	msg->addr_len = sizeof(UD_LAYOUT);
-	memcpy(msg->fabric, DOFI_RINGS_NAME, sizeof(DOFI_RINGS_NAME));
-	memcpy(msg->bell, upz->uia->bell_name, sizeof(msg->bell));
-	msg->fd[msg->n_fds++] = inbox->link->fd;
-	msg->fd[msg->n_fds++] = dofi_rings_doorbell(upz->rings);
 }
 
 void ud_inbox_settle(struct ud_inbox *inbox, const char *bell)

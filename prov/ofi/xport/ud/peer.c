@@ -16,7 +16,10 @@
 
 static struct dofi_pool peers = DOFI_POOL_INIT("ah", struct ud_peer, NULL);
 
-bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg)
+/* Descriptors of a message between peers on one host. */
+enum { INBOX_FD, DOORBELL_FD, FDS };
+
+bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool near)
 {
 	if (!msg->number || !msg->key || !msg->addr_len || msg->addr_len > sizeof(intro->addr))
 		return false;
@@ -27,18 +30,9 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg)
 	memcpy(intro->fabric, msg->fabric, sizeof(intro->fabric));
 	memcpy(intro->bell, msg->bell, sizeof(intro->bell));
 	memcpy(intro->addr, msg->addr, msg->addr_len);
-	return true;
-}
-
-/* Descriptors of a message between peers on one host. */
-enum { INBOX_FD, DOORBELL_FD, FDS };
-
-bool ud_intro_take_near(struct ud_intro *intro, const struct dofi_cm_msg *msg)
-{
-	return ud_intro_take(intro, msg) && msg->n_fds == FDS && msg->bell[0] &&
-	       msg->addr_len == sizeof(UD_LAYOUT) &&
-	       !memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) &&
-	       !dofi_link_join(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], &intro->link);
+	return !near || (msg->n_fds == FDS && msg->bell[0] && msg->addr_len == sizeof(UD_LAYOUT) &&
+			 !memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) &&
+			 !dofi_link_join(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], &intro->link));
 }
 
 void ud_intro_drop(struct ud_intro *intro)
@@ -55,33 +49,28 @@ bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro)
 	       (!uia->fabric->shared_memory || dofi_host_shares_pids(&uia->host, &intro->host));
 }
 
-static void introduce_ep(const struct ud_ep *uep, struct dofi_cm_msg *msg)
+void ud_introduce(const struct ud_ep *uep, const struct ud_inbox *inbox, struct dofi_cm_msg *msg)
 {
 	const struct ud_pz *upz = uep->upz;
+	const char *fabric = inbox ? DOFI_RINGS_NAME :
+				     upz->uia->fabric->info->fabric_attr->prov_name;
 
 	msg->number = uep->number;
 	msg->key = upz->key;
 	msg->frame_size = (uint32_t)upz->uia->frame_size;
 	msg->host = upz->uia->host;
-}
-
-void ud_introduce_near(const struct ud_ep *uep, const struct ud_inbox *inbox,
-		       struct dofi_cm_msg *msg)
-{
-	introduce_ep(uep, msg);
-	ud_inbox_show(inbox, msg);
-}
-
-void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg)
-{
-	const struct ud_pz *upz = uep->upz;
-
-	introduce_ep(uep, msg);
-	msg->addr_format = upz->rdm.address_format;
-	msg->addr_len = (uint16_t)upz->rdm.address_len;
-	msg->addr = upz->rdm.address;
-	strncpy(msg->fabric, upz->uia->fabric->info->fabric_attr->prov_name,
-		sizeof(msg->fabric) - 1);
+	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
+	if (inbox) {
+		msg->addr = UD_LAYOUT;
+		msg->addr_len = sizeof(UD_LAYOUT);
+		memcpy(msg->bell, upz->uia->bell_name, sizeof(msg->bell));
+		msg->fd[msg->n_fds++] = inbox->link->fd;
+		msg->fd[msg->n_fds++] = dofi_rings_doorbell(upz->rings);
+	} else {
+		msg->addr_format = upz->rdm.address_format;
+		msg->addr_len = (uint16_t)upz->rdm.address_len;
+		msg->addr = upz->rdm.address;
+	}
 }
 
 /* Peers in this process */
@@ -105,20 +94,6 @@ void ud_peers_here_leave(struct ud_pz *upz)
 	atomic_store(&upz->pz->datagram_key, 0);
 }
 
-/* The word that has @key while the PZ of that key exists in this process; NULL if there is none. */
-static const _Atomic uint64_t *here_find(uint64_t key)
-{
-	const _Atomic uint64_t *word = NULL;
-	const struct ud_pz *upz;
-
-	dofi_mutex_lock(&here_lock);
-	LIST_FOREACH(upz, &here, here)
-		if (upz->key == key)
-			word = &upz->pz->datagram_key;
-	dofi_mutex_unlock(&here_lock);
-	return word;
-}
-
 /* The table */
 
 static struct ud_peer *peer_of(struct dofi_table_link *link)
@@ -132,52 +107,33 @@ static uint32_t hash_of(uint64_t key)
 	return (uint32_t)(key ^ key >> 32);
 }
 
-static struct ud_peer *find(const struct ud_pz *upz, const struct ud_intro *intro)
-{
-	struct dofi_table_link *link = dofi_table_find(&upz->table, hash_of(intro->key));
-
-	for (; link; link = dofi_table_next(link)) {
-		struct ud_peer *peer = peer_of(link);
-
-		if (peer->key == intro->key && peer->addr_len == intro->addr_len &&
-		    !memcmp(peer->addr, intro->addr, intro->addr_len))
-			return peer;
-	}
-	return NULL;
-}
-
-/* Takes over the peer's inbox. */
-static int claim(struct ud_intro *intro, struct ud_peer *peer)
-{
-	if (!dofi_link_claim(intro->link))
-		return -ECONNRESET;
-	peer->link = intro->link;
-	intro->link = NULL;
-	memcpy(peer->bell, intro->bell, sizeof(peer->bell));
-	return 0;
-}
-
+/* Claims the peer's inbox, or adds the peer to the address vector. */
 static int reach(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer *peer)
 {
+	const struct ud_pz *other;
 	int ret;
 
 	if (!ud_intro_suits(upz->uia, intro))
 		return -EHOSTUNREACH;
-	if (intro->link)
-		return claim(intro, peer);
-	if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid())
-		peer->here = here_find(intro->key);
+	if (intro->link) {
+		if (!dofi_link_claim(intro->link))
+			return -ECONNRESET;
+		peer->link = intro->link;
+		intro->link = NULL;
+		memcpy(peer->bell, intro->bell, sizeof(peer->bell));
+		return 0;
+	}
+	if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid()) {
+		dofi_mutex_lock(&here_lock);
+		LIST_FOREACH(other, &here, here)
+			if (other->key == intro->key)
+				peer->here = &other->pz->datagram_key;
+		dofi_mutex_unlock(&here_lock);
+	}
 	dofi_mutex_lock(&upz->lock);
 	ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
 	dofi_mutex_unlock(&upz->lock);
 	return ret;
-}
-
-static void inbox_leave(struct ud_peer *peer)
-{
-	dofi_link_end(peer->link);
-	ud_bell_ring(&peer->upz->uia->bell, peer->bell);
-	dofi_link_free(peer->link);
 }
 
 /*
@@ -189,7 +145,9 @@ static void leave(struct ud_peer *peer)
 	struct ud_pz *upz = peer->upz;
 
 	if (peer->link) {
-		inbox_leave(peer);
+		dofi_link_end(peer->link);
+		ud_bell_ring(&upz->uia->bell, peer->bell);
+		dofi_link_free(peer->link);
 		return;
 	}
 	dofi_mutex_lock(&upz->lock);
@@ -197,8 +155,13 @@ static void leave(struct ud_peer *peer)
 	dofi_mutex_unlock(&upz->lock);
 }
 
-static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_intro *intro)
+static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **out)
 {
+	struct ud_peer *peer = dofi_pool_get(&peers);
+	int ret;
+
+	if (!peer)
+		return -ENOMEM;
 	peer->upz = upz;
 	peer->link = NULL;
 	peer->gone = false;
@@ -211,16 +174,6 @@ static void peer_init(struct ud_peer *peer, struct ud_pz *upz, const struct ud_i
 	peer->n_waiting = peer->in_flight = peer->uses = 0;
 	peer->addr_len = intro->addr_len;
 	memcpy(peer->addr, intro->addr, intro->addr_len);
-}
-
-static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **out)
-{
-	struct ud_peer *peer = dofi_pool_get(&peers);
-	int ret;
-
-	if (!peer)
-		return -ENOMEM;
-	peer_init(peer, upz, intro);
 	ret = reach(upz, intro, peer);
 	if (ret)
 		goto put;
@@ -237,40 +190,32 @@ put:
 	return ret;
 }
 
-static void log_unreached(const struct ud_intro *intro, int ret)
-{
-	const char *advice = ret == -ENOSPC ? "; shared memory has places for 256 peers: "
-					      "use a fabric on TCP for more" : "";
-
-	dofi_log(DOFI_WARN, DOFI_CM, "no address handle of a peer over %s: %s%s", intro->fabric,
-		 strerror(-ret), advice);
-}
-
 /* A peer that waits for its removal becomes valid again. */
 int ud_peer_get(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **out)
 {
-	struct ud_peer *peer = find(upz, intro);
-	int ret = peer ? 0 : peer_new(upz, intro, &peer);
+	struct dofi_table_link *link = dofi_table_find(&upz->table, hash_of(intro->key));
+	struct ud_peer *peer = NULL;
+	int ret = 0;
 
+	for (; link; link = dofi_table_next(link)) {
+		peer = peer_of(link);
+		if (peer->key == intro->key && peer->addr_len == intro->addr_len &&
+		    !memcmp(peer->addr, intro->addr, intro->addr_len))
+			break;
+	}
+	if (!link)
+		ret = peer_new(upz, intro, &peer);
 	if (ret) {
-		log_unreached(intro, ret);
+		dofi_log(DOFI_WARN, DOFI_CM, "no address handle of a peer over %s: %s%s",
+			 intro->fabric, strerror(-ret),
+			 ret != -ENOSPC ? "" : "; shared memory has places for 256 peers: "
+					       "use a fabric on TCP for more");
 		return ret;
 	}
 	peer->uses++;
 	dofi_pool_tag_set(peer, VALID);
 	*out = peer;
 	return 0;
-}
-
-static bool is_busy(struct ud_peer *peer)
-{
-	struct ud_pz *upz = peer->upz;
-	bool busy;
-
-	dofi_mutex_lock(&upz->lock);
-	busy = peer->n_waiting || peer->in_flight;
-	dofi_mutex_unlock(&upz->lock);
-	return busy;
 }
 
 static void peer_remove(struct ud_peer *peer)
@@ -289,23 +234,30 @@ bool ud_peer_has_ended(const struct ud_peer *peer)
 void ud_peer_put(struct ud_peer *peer)
 {
 	struct ud_pz *upz = peer->upz;
+	bool busy;
 
 	if (--peer->uses)
 		return;
 	/* the lock waits for a thread that has checked the handle, and sends */
 	dofi_mutex_lock(&upz->lock);
 	dofi_pool_tag_set(peer, 0);
+	busy = peer->n_waiting || peer->in_flight;
 	dofi_mutex_unlock(&upz->lock);
-	if (!is_busy(peer))
+	if (!busy)
 		peer_remove(peer);
 }
 
 static void reap(struct dofi_table_link *link, void *arg)
 {
 	struct ud_peer *peer = peer_of(link);
+	struct ud_pz *upz = peer->upz;
+	bool busy;
 
 	(void)arg;
-	if (!peer->uses && !is_busy(peer))
+	dofi_mutex_lock(&upz->lock);
+	busy = peer->uses || peer->n_waiting || peer->in_flight;
+	dofi_mutex_unlock(&upz->lock);
+	if (!busy)
 		peer_remove(peer);
 }
 

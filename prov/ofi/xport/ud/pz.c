@@ -19,66 +19,6 @@
 #define BUFFERS_LEAST 64
 #define BUFFERS_MOST 512
 
-static unsigned buffers_of(const struct dofi_fabric_choice *fabric)
-{
-	const size_t n = BUFFERS_BYTES / fabric->frame_size;
-
-	if (n < BUFFERS_LEAST)
-		return BUFFERS_LEAST;
-	return n > BUFFERS_MOST ? BUFFERS_MOST : (unsigned)n;
-}
-
-static uint64_t key_new(void)
-{
-	const uint64_t high = dofi_random(), low = dofi_random();
-
-	return high && low ? high << 32 | low : 0;
-}
-
-/* The net */
-
-/* Opens a second domain for the datagram fabric, or uses the PZ's own. */
-static int net_domain_open(struct ud_pz *upz)
-{
-	struct ud_ia *uia = upz->uia;
-	struct rdm_pz *rpz;
-	int ret;
-
-	if (uia->own.info) {
-		ret = dofi_domain_open_on(&upz->pz->datagram, &uia->ia->progress, uia->fid,
-					  &uia->own_ops, &uia->own);
-		upz->net.domain = ret ? NULL : &upz->pz->datagram;
-		return ret;
-	}
-	ret = rdm_pz_open(upz->pz, &rpz);
-	upz->net.domain = ret ? NULL : rpz->domain;
-	return ret;
-}
-
-static void net_domain_close(struct ud_pz *upz)
-{
-	if (upz->net.domain == &upz->pz->datagram)
-		dofi_domain_close(upz->net.domain);
-	upz->net.domain = NULL;
-}
-
-static int endpoint_open(struct ud_pz *upz)
-{
-	struct ud_ia *uia = upz->uia;
-	const struct dofi_rdm_options options = {
-		.n_buffers = buffers_of(uia->fabric), .arrived = ud_arrived,
-	};
-
-	return dofi_rdm_open(&upz->rdm, upz->net.domain, uia->fabric, &options);
-}
-
-static size_t inject_of(const struct dofi_fabric_choice *fabric)
-{
-	const size_t inject = fabric->info->tx_attr->inject_size;
-
-	return inject < UD_INJECT_MAX ? inject : UD_INJECT_MAX;
-}
-
 static void sweeper_add(struct ud_way *way)
 {
 	struct dofi_cq *cq = &way->domain->cq;
@@ -98,17 +38,56 @@ static void sweeper_remove(struct ud_way *way)
 	dofi_mutex_unlock(&cq->lock);
 }
 
+/* The net */
+
+static void net_domain_close(struct ud_pz *upz)
+{
+	if (upz->net.domain == &upz->pz->datagram)
+		dofi_domain_close(upz->net.domain);
+	upz->net.domain = NULL;
+}
+
+static void net_close(struct ud_pz *upz)
+{
+	if (!upz->net.domain)
+		return;
+	dofi_rdm_close(&upz->rdm);
+	dofi_local_mr_close(upz->mr);
+	upz->mr = NULL;
+	net_domain_close(upz);
+	free(upz->net.ep);
+	upz->net.ep = NULL;
+	upz->net.n_eps = 0;
+}
+
+/* Opens the endpoint in a second domain for the datagram fabric, or in the PZ's own. */
 static int net_open(struct ud_pz *upz)
 {
-	int ret = net_domain_open(upz);
+	struct ud_ia *uia = upz->uia;
+	const size_t inject = uia->fabric->info->tx_attr->inject_size;
+	const size_t n = BUFFERS_BYTES / uia->fabric->frame_size;
+	const struct dofi_rdm_options options = {
+		.n_buffers = n < BUFFERS_LEAST ? BUFFERS_LEAST :
+			     n > BUFFERS_MOST ? BUFFERS_MOST : (unsigned)n,
+		.arrived = ud_arrived,
+	};
+	struct rdm_pz *rpz;
+	int ret;
 
+	if (uia->own.info)
+		ret = dofi_domain_open_on(&upz->pz->datagram, &uia->ia->progress, uia->fid,
+					  &uia->own_ops, &uia->own);
+	else
+		ret = rdm_pz_open(upz->pz, &rpz);
 	if (ret)
 		return ret;
-	ret = endpoint_open(upz);
+	upz->net.domain = uia->own.info ? &upz->pz->datagram : rpz->domain;
+	ret = dofi_rdm_open(&upz->rdm, upz->net.domain, uia->fabric, &options);
 	if (ret)
 		goto close_domain;
-	upz->inject = inject_of(upz->uia->fabric);
-	ret = ud_sends_register(upz);
+	upz->inject = inject < UD_INJECT_MAX ? inject : UD_INJECT_MAX;
+	ret = dofi_local_mr_open(upz->net.domain, upz->memory, UD_SENDS * uia->frame_size, FI_SEND,
+				 &upz->mr);
 	if (ret)
 		goto close_endpoint;
 	sweeper_add(&upz->net);
@@ -130,19 +109,7 @@ static void net_shut(struct ud_pz *upz)
 	dofi_cq_drain(&upz->net.domain->cq);
 }
 
-static void net_close(struct ud_pz *upz)
-{
-	if (!upz->net.domain)
-		return;
-	dofi_rdm_close(&upz->rdm);
-	ud_sends_unregister(upz);
-	net_domain_close(upz);
-	free(upz->net.ep);
-	upz->net.ep = NULL;
-	upz->net.n_eps = 0;
-}
-
-/* Rings */
+/* Both ways */
 
 static int rings_open(struct ud_pz *upz)
 {
@@ -165,21 +132,12 @@ static int rings_open(struct ud_pz *upz)
 	return 0;
 }
 
-static void rings_close(struct ud_pz *upz)
+/* With rings the net is opened when it is needed: each poll would read its socket. */
+static int upz_init(struct ud_pz *upz, struct dofi_pz *pz)
 {
-	if (!upz->rings)
-		return;
-	ud_inboxes_close(upz);
-	sweeper_remove(&upz->near);
-	LIST_REMOVE(&upz->ring_guest, link);
-	dofi_domain_close(upz->near.domain);
-	free(upz->near.ep);
-}
+	const uint64_t high = dofi_random(), low = dofi_random();
+	int ret;
 
-/* Both */
-
-static void upz_init(struct ud_pz *upz, struct dofi_pz *pz)
-{
 	upz->pz = pz;
 	upz->uia = ud_ia_of(pz->obj.ia);
 	upz->net.upz = upz->near.upz = upz;
@@ -189,15 +147,8 @@ static void upz_init(struct ud_pz *upz, struct dofi_pz *pz)
 	TAILQ_INIT(&upz->waiting);
 	TAILQ_INIT(&upz->stalled);
 	STAILQ_INIT(&upz->free);
-}
-
-/* With rings the net is opened when it is needed: each poll would read its socket. */
-static int upz_open(struct ud_pz *upz)
-{
-	int ret;
-
-	upz->key = key_new();
-	if (!upz->key)
+	upz->key = high << 32 | low;
+	if (!high || !low)
 		return -EIO;
 	ret = ud_sends_open(upz);
 	if (ret)
@@ -229,8 +180,7 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 	upz = calloc(1, sizeof(*upz));
 	if (!upz)
 		return -ENOMEM;
-	upz_init(upz, pz);
-	ret = upz_open(upz);
+	ret = upz_init(upz, pz);
 	if (ret) {
 		log_no_endpoint(ret);
 		free(upz);
@@ -248,10 +198,17 @@ static void settle(struct ud_pz *upz)
 	struct dofi_cq *net = upz->net.domain ? &upz->net.domain->cq : cq;
 	struct pollfd p = { .fd = net->fd, .events = POLLIN };
 	const int64_t until = dofi_now() + UD_PATIENCE_NS;
+	bool wait;
 
-	while (ud_sends_wait(upz) && dofi_now() < until)
+	for (;;) {
+		dofi_mutex_lock(&upz->lock);
+		wait = !TAILQ_EMPTY(&upz->waiting);
+		dofi_mutex_unlock(&upz->lock);
+		if (!wait || dofi_now() >= until)
+			return;
 		if (!dofi_cq_drain(cq) && (net == cq || !dofi_cq_drain(net)))
 			poll(&p, 1, 1);
+	}
 }
 
 void ud_pz_close(struct dofi_pz *pz)
@@ -267,7 +224,13 @@ void ud_pz_close(struct dofi_pz *pz)
 	dofi_progress_withdraw(&upz->uia->ia->progress, &upz->reaping);
 	ud_peers_close(upz);
 	net_close(upz);
-	rings_close(upz);
+	if (upz->rings) {
+		ud_inboxes_close(upz);
+		sweeper_remove(&upz->near);
+		LIST_REMOVE(&upz->ring_guest, link);
+		dofi_domain_close(upz->near.domain);
+		free(upz->near.ep);
+	}
 	ud_sends_close(upz);
 	free(upz);
 	pz->datagrams_pz = NULL;
@@ -301,25 +264,6 @@ static int slot_set(struct ud_way *way, uint32_t slot, struct ud_ep *uep)
 	return ret;
 }
 
-/* Reads the table without its lock: this thread alone writes it. */
-static uint32_t slot_find(struct ud_pz *upz)
-{
-	const struct ud_way *way = ud_first_way(upz);
-	uint32_t i;
-
-	for (i = 0; i < way->n_eps; i++)
-		if (!way->ep[i])
-			break;
-	return i;
-}
-
-/* From 1 to 255, so that a late datagram does not find the next EP in the slot. */
-static uint32_t generation_next(struct ud_pz *upz)
-{
-	upz->generation = upz->generation % 255 + 1;
-	return upz->generation;
-}
-
 static bool has_second(const struct ud_pz *upz)
 {
 	return upz->rings && upz->net.domain;
@@ -333,15 +277,21 @@ static void second_set(struct ud_ep *uep, struct dofi_cq *cq)
 	dofi_ep_unlock(uep->ep);
 }
 
+/* Reads the table without its lock: this thread alone writes it. */
 int ud_pz_add(struct ud_pz *upz, struct ud_ep *uep)
 {
-	const uint32_t slot = slot_find(upz);
+	struct ud_way *way = ud_first_way(upz);
+	uint32_t slot = 0;
 	int ret;
 
+	while (slot < way->n_eps && way->ep[slot])
+		slot++;
 	if (slot == UD_EP_SLOTS)
 		return -ENOSPC;
-	uep->number = generation_next(upz) << 16 | slot;
-	ret = slot_set(ud_first_way(upz), slot, uep);
+	/* from 1 to 255, so that a late datagram does not find the next EP in the slot */
+	upz->generation = upz->generation % 255 + 1;
+	uep->number = (uint32_t)upz->generation << 16 | slot;
+	ret = slot_set(way, slot, uep);
 	if (ret || !has_second(upz))
 		return ret;
 	ret = slot_set(&upz->net, slot, uep);
@@ -363,29 +313,17 @@ void ud_pz_remove(struct ud_ep *uep)
 		slot_set(&upz->net, slot, NULL);
 		second_set(uep, NULL);
 	}
+	/* a sweep, which holds the lock, may be calling the EP */
 	dofi_mutex_lock(lock);
-	ud_unstall(uep);
+	rdm_stalls_remove(&upz->lock, &upz->stalled, &uep->stall);
 	dofi_mutex_unlock(lock);
 }
 
-/* All EPs also receive over the net. */
-static int second_begin(struct ud_pz *upz)
+/* From now on all EPs also receive over the net. */
+int ud_pz_open_net(struct ud_pz *upz)
 {
 	const struct ud_way *near = &upz->near;
 	uint32_t i;
-	int ret = 0;
-
-	for (i = 0; i < near->n_eps && !ret; i++)
-		if (near->ep[i])
-			ret = slot_set(&upz->net, i, near->ep[i]);
-	for (i = 0; i < near->n_eps && !ret; i++)
-		if (near->ep[i])
-			second_set(near->ep[i], &upz->net.domain->cq);
-	return ret;
-}
-
-int ud_pz_open_net(struct ud_pz *upz)
-{
 	int ret;
 
 	if (upz->net.domain)
@@ -395,10 +333,16 @@ int ud_pz_open_net(struct ud_pz *upz)
 		log_no_endpoint(ret);
 		return ret;
 	}
-	ret = second_begin(upz);
+	for (i = 0; i < near->n_eps && !ret; i++)
+		if (near->ep[i])
+			ret = slot_set(&upz->net, i, near->ep[i]);
 	if (ret) {
 		net_shut(upz);
 		net_close(upz);
+		return ret;
 	}
-	return ret;
+	for (i = 0; i < near->n_eps; i++)
+		if (near->ep[i])
+			second_set(near->ep[i], &upz->net.domain->cq);
+	return 0;
 }

@@ -8,45 +8,10 @@
 #include "obj/ep_dto.h"
 #include "obj/segments.h"
 #include "obj/tally.h"
+#include "xport/rdm/send.h"
 #include "xport/ud/frame.h"
 
 #include <rdma/fi_errno.h>
-
-/* The EP with @number, or NULL. CQ lock held. */
-static struct ud_ep *ep_find(const struct ud_way *way, uint32_t number)
-{
-	const uint32_t slot = number & (UD_EP_SLOTS - 1);
-	struct ud_ep *uep = slot < way->n_eps ? way->ep[slot] : NULL;
-
-	return uep && uep->number == number ? uep : NULL;
-}
-
-/* An SRQ without a buffer keeps no place for this EP: the datagram is dropped. */
-static struct dofi_dto *buffer_take(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	struct dofi_dto *dto = dofi_srq_receive(ep);
-
-	if (!dto)
-		dofi_srq_leave(ep->srq, &ep->srq_user);
-	return dto;
-}
-
-/* The receive that the next datagram is matched with, or NULL. */
-static struct dofi_dto *receive_find(struct ud_ep *uep) DOFI_NEEDS(uep->ep->lock)
-{
-	struct dofi_ep *ep = uep->ep;
-	struct dofi_dto *dto;
-
-	if (!ep->rq.open)
-		return NULL;
-	if (ep->srq)
-		return buffer_take(uep->ep);
-	if (uep->matched == ep->rq.next)
-		return NULL;
-	dto = dofi_queue_at(&ep->rq, uep->matched++);
-	dofi_receive_unplain(dto);
-	return dto;
-}
 
 /* Copies the datagram into @dto, behind @header. A positive error if @dto is too short. */
 static int fill(struct dofi_dto *dto, const void *header, const struct ud_frame *f)
@@ -65,22 +30,7 @@ static int fill(struct dofi_dto *dto, const void *header, const struct ud_frame 
 	return 0;
 }
 
-static bool deliver(struct ud_ep *uep, const void *header, const struct ud_frame *f,
-		    struct dofi_sink *sink) DOFI_NEEDS(uep->ep->lock)
-{
-	struct dofi_dto *dto = receive_find(uep);
-	int err;
-
-	if (!dto)
-		return false;
-	err = fill(dto, header, f);
-	if (!err)
-		dofi_tally_add(&uep->ep->receipts[dto->kind], dto->length);
-	dofi_dto_end(uep->ep, dto, err, sink);
-	return true;
-}
-
-/* Of the sender nothing is known but what it claims. */
+/* Only the sender's claim is known. */
 static void foreign(struct ud_pz *upz, const char *what)
 {
 	struct dofi_ia *ia = upz->uia->ia;
@@ -90,29 +40,40 @@ static void foreign(struct ud_pz *upz, const char *what)
 }
 
 /*
- * Delivers the datagram of @len bytes at @bytes. @header comes before its data in the receive.
+ * Delivers the datagram of @len bytes at @bytes. @header comes before its data in the receive. An
+ * SRQ without a buffer does not queue the EP: the datagram is dropped. CQ lock held.
  */
 static void take(struct ud_way *way, const void *header, const unsigned char *bytes, size_t len,
 		 struct dofi_sink *sink)
 {
 	struct ud_pz *upz = way->upz;
+	struct ud_ep *uep = NULL;
+	struct dofi_dto *dto;
 	struct ud_frame f;
-	struct ud_ep *uep;
-	bool taken;
+	int err;
 
 	if (ud_frame_unpack(bytes, len, &f)) {
 		foreign(upz, "that is malformed");
 		return;
 	}
-	uep = f.key == upz->key ? ep_find(way, f.number) : NULL;
-	if (!uep) {
+	if (f.key == upz->key && f.number % UD_EP_SLOTS < way->n_eps)
+		uep = way->ep[f.number % UD_EP_SLOTS];
+	if (!uep || uep->number != f.number) {
 		foreign(upz, "with a wrong key, or for an endpoint that does not exist");
 		return;
 	}
 	dofi_ep_lock(uep->ep);
-	taken = deliver(uep, header, &f, sink);
+	dto = rdm_receive_find(uep->ep, &uep->matched);
+	if (dto) {
+		err = fill(dto, header, &f);
+		if (!err)
+			dofi_tally_add(&uep->ep->receipts[dto->kind], dto->length);
+		dofi_dto_end(uep->ep, dto, err, sink);
+	} else if (uep->ep->srq && uep->ep->rq.open) {
+		dofi_srq_leave(uep->ep->srq, &uep->ep->srq_user);
+	}
 	dofi_ep_unlock(uep->ep);
-	if (!taken)
+	if (!dto)
 		dofi_count_exactly(&upz->uia->ia->count.dropped_no_receive);
 }
 
@@ -129,31 +90,24 @@ static const unsigned char no_header[DOFI_DATAGRAM_HEADER];
  * The header that the program gets is the fabric's prefix, if that is InfiniBand's global route
  * header, and otherwise zeros.
  */
-static void take_from_net(struct ud_pz *upz, const unsigned char *bytes, size_t len,
-			  struct dofi_sink *sink)
-{
-	const size_t prefix = upz->rdm.prefix;
-
-	if (len < prefix)
-		foreign(upz, "that is malformed");
-	else
-		take(&upz->net, prefix == DOFI_DATAGRAM_HEADER ? bytes : no_header,
-		     bytes + prefix, len - prefix, sink);
-}
-
 void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
 		struct dofi_sink *sink)
 {
 	struct ud_pz *upz = ud_pz_of_rdm(buffer->rdm);
+	const size_t prefix = upz->rdm.prefix;
+	const unsigned char *bytes = buffer->data;
 
 	if (ud_is_copy(upz, buffer)) {
 		ud_sent(buffer, err);
 		return;
 	}
-	if (!err)
-		take_from_net(upz, buffer->data, entry->len, sink);
-	else if (err != FI_ECANCELED)
+	if (err && err != FI_ECANCELED)
 		foreign(upz, fi_strerror(err));
+	else if (!err && entry->len < prefix)
+		foreign(upz, "that is malformed");
+	else if (!err)
+		take(&upz->net, prefix == DOFI_DATAGRAM_HEADER ? bytes : no_header, bytes + prefix,
+		     entry->len - prefix, sink);
 	dofi_rdm_repost(buffer);
 }
 

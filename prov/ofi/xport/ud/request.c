@@ -36,6 +36,10 @@ struct ud_request {
 	unsigned char data[DOFI_CM_MAX_DATA];
 };
 
+static const struct dofi_exchanged failed = {
+	.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+};
+
 static void request_free(struct ud_request *request)
 {
 	dofi_cm_close(request->cm);
@@ -53,67 +57,41 @@ static void refuse(struct ud_request *request, enum dofi_cm_reason reason)
 	request_free(request);
 }
 
-static struct ud_request *request_new(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg,
-				      bool near)
+/* A service point with an EP of its own takes connections only. */
+static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *cm,
+		       const struct dofi_cm_msg *msg)
 {
+	const struct ud_listener *l = dofi_cm_listener_owner(listener);
 	struct ud_request *request = calloc(1, sizeof(*request));
+	struct dofi_sp *sp = l->sp;
+	struct dofi_arrival arrival;
 
-	if (!request || !(near ? ud_intro_take_near : ud_intro_take)(&request->intro, msg)) {
+	if (!request || !ud_intro_take(&request->intro, msg, listener == l->near)) {
 		free(request);
-		return NULL;
+		dofi_cm_close(cm);
+		return;
 	}
 	request->cm = cm;
 	request->peer = *dofi_cm_peer(cm);
 	request->data_size = msg->data_size;
 	if (msg->data_size)
 		memcpy(request->data, msg->data, msg->data_size);
-	return request;
-}
-
-/* A service point with an EP of its own takes connections only. */
-static bool takes_datagrams(const struct dofi_sp *sp, DAT_CONN_QUAL conn_qual)
-{
-	return sp->conn_qual == conn_qual && !sp->makes_eps && !sp->reserved;
-}
-
-static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *cm,
-		       const struct dofi_cm_msg *msg)
-{
-	const struct ud_listener *l = dofi_cm_listener_owner(listener);
-	struct ud_request *request = request_new(cm, msg, listener == l->near);
-	struct dofi_arrival arrival;
-
-	if (!request) {
-		dofi_cm_close(cm);
-		return;
-	}
 	dofi_cm_set_owner(cm, request);
 	arrival = (struct dofi_arrival){
-		.xport = l->sp->obj.ia->datagrams->xport, .request = request,
-		.datagram = true, .peer = request->peer, .data = request->data,
-		.data_size = request->data_size,
+		.xport = sp->obj.ia->datagrams->xport, .request = request, .datagram = true,
+		.peer = request->peer, .data = request->data, .data_size = request->data_size,
 	};
-	if (!takes_datagrams(l->sp, msg->conn_qual))
+	if (sp->conn_qual != msg->conn_qual || sp->makes_eps || sp->reserved)
 		refuse(request, DOFI_CM_NO_LISTENER);
-	else if (!ud_intro_suits(ud_ia_of(l->sp->obj.ia), &request->intro))
+	else if (!ud_intro_suits(ud_ia_of(sp->obj.ia), &request->intro))
 		refuse(request, DOFI_CM_NO_PATH);
-	else if (dofi_cr_arrived(l->sp, &arrival))
+	else if (dofi_cr_arrived(sp, &arrival))
 		refuse(request, DOFI_CM_BUSY);
-}
-
-/* The program may answer late, or never: the request keeps no descriptor until then. */
-static void cm_drop(struct ud_request *request)
-{
-	dofi_cm_close(request->cm);
-	request->cm = NULL;
 }
 
 /* The peer has the answer and reports an address, or will never report one. */
 static void answer_end(struct ud_request *request, bool confirmed)
 {
-	static const struct dofi_exchanged failed = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
-	};
 	const struct dofi_exchanged established = {
 		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
 		.ah = request->ah, .number = request->intro.number, .peer = request->peer,
@@ -141,10 +119,13 @@ static void on_end(struct dofi_cm_conn *cm, int err)
 	struct ud_request *request = dofi_cm_owner(cm);
 
 	(void)err;
-	if (request->x)
+	if (request->x) {
 		answer_end(request, false);
-	else
-		cm_drop(request);
+		return;
+	}
+	/* the program may answer late, or never: the request keeps no descriptor until then */
+	dofi_cm_close(request->cm);
+	request->cm = NULL;
 }
 
 static const struct dofi_cm_ops passive_ops = {
@@ -152,52 +133,30 @@ static const struct dofi_cm_ops passive_ops = {
 	.first = DOFI_CM_DATAGRAM_REQUEST,
 };
 
-static int introduce(struct ud_ep *uep, struct ud_request *request, struct dofi_cm_msg *msg)
+/* The event waits for the peer's READY: the peer may have given up when the answer arrives. */
+void ud_accept(struct dofi_exchange *x, void *from)
 {
-	int ret;
-
-	if (request->intro.link) {
-		ret = ud_inbox_open(uep->upz, &request->inbox);
-		if (!ret)
-			ud_introduce_near(uep, request->inbox, msg);
-	} else {
-		ret = ud_pz_open_net(uep->upz);
-		if (!ret)
-			ud_introduce(uep, msg);
-	}
-	return ret;
-}
-
-static int accept_with(struct ud_ep *uep, struct ud_request *request, struct dofi_exchange *x,
-		       struct ud_peer **peer)
-{
+	struct ud_request *request = from;
+	struct ud_ep *uep = ud_ep_of(x->ep);
 	struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_DATAGRAM_ACCEPT, .data = x->request.data,
 		.data_size = (uint16_t)x->request.data_size,
 	};
-	int ret = request->cm ? introduce(uep, request, &msg) : -ECONNRESET;
+	int ret = -ECONNRESET;
 
-	if (!ret)
-		ret = ud_peer_get(uep->upz, &request->intro, peer);
-	if (!ret)
-		dofi_cm_send(request->cm, &msg);
-	return ret;
-}
-
-/* The event waits for the peer's READY: the peer may have given up when the answer arrives. */
-void ud_accept(struct dofi_exchange *x, void *from)
-{
-	static const struct dofi_exchanged failed = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
-	};
-	struct ud_request *request = from;
-	struct ud_ep *uep = ud_ep_of(x->ep);
-
-	if (accept_with(uep, request, x, &request->ah)) {
+	if (request->cm)
+		ret = request->intro.link ? ud_inbox_open(uep->upz, &request->inbox) :
+					    ud_pz_open_net(uep->upz);
+	if (!ret) {
+		ud_introduce(uep, request->inbox, &msg);
+		ret = ud_peer_get(uep->upz, &request->intro, &request->ah);
+	}
+	if (ret) {
 		dofi_exchange_end(x, &failed);
 		refuse(request, DOFI_CM_NO_PATH);
 		return;
 	}
+	dofi_cm_send(request->cm, &msg);
 	request->x = x;
 	LIST_INSERT_HEAD(&uep->answers, request, link);
 }
@@ -259,18 +218,6 @@ static int listen_at_any(struct ud_listener *l, struct ud_ia *uia)
 	return ret;
 }
 
-/*
- * If the name of the qualifier is taken, which any process may do, peers on this host use the
- * network.
- */
-static int listen_near(struct ud_listener *l, struct ud_ia *uia)
-{
-	if (!uia->rings)
-		return 0;
-	return dofi_local_listen(&uia->ia->progress, DOFI_LOCAL_DATAGRAMS, l->sp->conn_qual,
-				 &passive_ops, l, &l->near);
-}
-
 static void report(const struct dofi_sp *sp, int err, const char *what)
 {
 	if (err)
@@ -278,12 +225,15 @@ static void report(const struct dofi_sp *sp, int err, const char *what)
 			 (unsigned long long)sp->conn_qual, what, strerror(-err));
 }
 
-/* Listens within the host first: a peer that finds no local socket tries the network. */
+/*
+ * Listens within the host first: a peer that finds no local socket tries the network. Any process
+ * can squat the name of the qualifier; then peers on this host use the network.
+ */
 void ud_listen(struct dofi_sp *sp)
 {
 	struct ud_ia *uia = ud_ia_of(sp->obj.ia);
 	struct ud_listener *l;
-	int near;
+	int near = 0;
 
 	if (!uia->in_use || listener_of(uia, sp))
 		return;
@@ -291,7 +241,9 @@ void ud_listen(struct dofi_sp *sp)
 	if (!l)
 		return;
 	l->sp = sp;
-	near = listen_near(l, uia);
+	if (uia->rings)
+		near = dofi_local_listen(&uia->ia->progress, DOFI_LOCAL_DATAGRAMS, sp->conn_qual,
+					 &passive_ops, l, &l->near);
 	/* a name that is taken is reported once for the process */
 	if (near != -EADDRINUSE || !uia->fabric)
 		report(sp, near, " within the host");
@@ -314,9 +266,4 @@ void ud_unlisten(struct dofi_sp *sp)
 		dofi_cm_unlisten(l->near);
 	dofi_cm_unlisten_both(&l->cm);
 	free(l);
-}
-
-void ud_listen_all(struct ud_ia *uia)
-{
-	dofi_sps_each(uia->ia, ud_listen);
 }

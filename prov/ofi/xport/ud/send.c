@@ -7,6 +7,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "obj/ep_dto.h"
+#include "xport/rdm/link.h"
 #include "xport/ud/frame.h"
 
 #include <errno.h>
@@ -32,18 +33,6 @@ int ud_sends_open(struct ud_pz *upz)
 	return 0;
 }
 
-int ud_sends_register(struct ud_pz *upz)
-{
-	return dofi_local_mr_open(upz->net.domain, upz->memory, UD_SENDS * upz->uia->frame_size,
-				  FI_SEND, &upz->mr);
-}
-
-void ud_sends_unregister(struct ud_pz *upz)
-{
-	dofi_local_mr_close(upz->mr);
-	upz->mr = NULL;
-}
-
 void ud_sends_close(struct ud_pz *upz)
 {
 	free(upz->send);
@@ -52,17 +41,7 @@ void ud_sends_close(struct ud_pz *upz)
 	upz->memory = NULL;
 }
 
-/* Copies. The most recently used one first: its memory is in the cache. */
-
-static struct ud_send *copy_get(struct ud_pz *upz) DOFI_NEEDS(upz->lock)
-{
-	struct ud_send *s = STAILQ_FIRST(&upz->free);
-
-	if (s)
-		STAILQ_REMOVE_HEAD(&upz->free, link);
-	return s;
-}
-
+/* Puts the copy where it is taken from: the memory of the last one used is in the cache. */
 static void copy_put(struct ud_pz *upz, struct ud_send *s) DOFI_NEEDS(upz->lock)
 {
 	STAILQ_INSERT_HEAD(&upz->free, s, link);
@@ -83,42 +62,12 @@ static size_t pack(const struct ud_peer *peer, const struct dofi_dto *dto, unsig
 	return UD_FRAME_HEADER + dto->length;
 }
 
-/* Rings */
+/* Handing datagrams over */
 
-/* Puts the @len bytes at @data into the ring to @peer. */
-static ssize_t put(const struct ud_peer *peer, const void *data, size_t len)
+/* Whether the net may be used for @peer, of no link. */
+static bool is_reachable(const struct ud_pz *upz, const struct ud_peer *peer)
 {
-	unsigned char *frame;
-	const int ret = dofi_link_reserve(peer->link, len, &frame);
-
-	if (ret)
-		return ret;
-	memcpy(frame, data, len);
-	dofi_link_send(peer->link, len);
-	return 0;
-}
-
-/* At the fabric */
-
-/*
- * libfabric's shm shares the memory of an endpoint of this process instead of mapping it again, and
- * closing the endpoint unmaps it. Its PZ has given up the key by then.
- */
-static bool is_unmapped(const struct ud_peer *peer)
-{
-	return peer->here && atomic_load(peer->here) != peer->key;
-}
-
-static ssize_t sendmsg_copy(struct ud_pz *upz, const struct ud_peer *peer, struct ud_send *s)
-{
-	const struct iovec iov = { s->buffer.data, s->len };
-	void *desc = dofi_local_mr_desc(upz->mr);
-	const struct fi_msg msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = peer->to,
-		.context = &s->buffer,
-	};
-
-	return fi_sendmsg(upz->rdm.fid, &msg, FI_COMPLETION);
+	return upz->rdm.fid && !rdm_is_unmapped(peer->here, peer->key);
 }
 
 /* Returns whether a send of @len bytes to @peer is copied before the call returns. */
@@ -127,26 +76,30 @@ static bool is_injected(const struct ud_pz *upz, const struct ud_peer *peer, siz
 	return peer->link || len <= upz->inject;
 }
 
-/*
- * Hands a datagram to the fabric: the copy @s, or if that is NULL the @len bytes at @data, which
- * are injected.
- */
-static ssize_t hand_over(struct ud_pz *upz, const struct ud_peer *peer, struct ud_send *s,
-			 const void *data, size_t len)
+/* Hands the copy @s to the ring or the fabric. */
+static ssize_t hand_over(struct ud_pz *upz, const struct ud_peer *peer, struct ud_send *s)
 {
-	if (peer->link)
-		return put(peer, data, len);
-	if (!upz->rdm.fid || is_unmapped(peer))
-		return -FI_ENOTCONN;
-	return is_injected(upz, peer, len) ? fi_inject(upz->rdm.fid, data, len, peer->to) :
-					     sendmsg_copy(upz, peer, s);
-}
+	const struct iovec iov = { s->buffer.data, s->len };
+	void *desc = dofi_local_mr_desc(upz->mr);
+	const struct fi_msg msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = peer->to,
+		.context = &s->buffer,
+	};
+	unsigned char *frame;
+	int ret;
 
-/* Wakes a sleeping peer on this host: to take the datagram, or to make room for it. */
-static void wake(const struct ud_pz *upz, const struct ud_peer *peer)
-{
-	if (peer->link && dofi_link_notify(peer->link))
-		ud_bell_ring(&upz->uia->bell, peer->bell);
+	if (peer->link) {
+		ret = dofi_link_reserve(peer->link, s->len, &frame);
+		if (ret)
+			return ret;
+		memcpy(frame, s->buffer.data, s->len);
+		dofi_link_send(peer->link, s->len);
+		return 0;
+	}
+	if (!is_reachable(upz, peer))
+		return -FI_ENOTCONN;
+	return s->len <= upz->inject ? fi_inject(upz->rdm.fid, s->buffer.data, s->len, peer->to) :
+				       fi_sendmsg(upz->rdm.fid, &msg, FI_COMPLETION);
 }
 
 static void count_dropped(struct ud_pz *upz)
@@ -154,22 +107,24 @@ static void count_dropped(struct ud_pz *upz)
 	dofi_count_exactly(&upz->uia->ia->count.dropped_sends);
 }
 
-/* Notes what the fabric returned for a datagram to @peer: the peer takes some, or is stuck. */
+/*
+ * Records the fabric's result for a datagram to @peer, which takes some, or is stuck. Wakes a
+ * sleeping peer on this host, to take the datagram, or to free space for it.
+ */
 static void judge(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret) DOFI_NEEDS(upz->lock)
 {
-	wake(upz, peer);
+	if (peer->link && dofi_link_notify(peer->link))
+		ud_bell_ring(&upz->uia->bell, peer->bell);
 	if (!ret) {
 		peer->taken = true;
 		peer->stuck_since = 0;
-	} else if (ret == -FI_EAGAIN) {
-		if (!peer->stuck_since) {
-			peer->stuck_since = dofi_now();
-			peer->gone = peer->link && ud_peer_has_ended(peer);
-		}
-	} else {
+	} else if (ret != -FI_EAGAIN) {
 		count_dropped(upz);
 		dofi_log(DOFI_DEBUG, DOFI_EP, "a datagram was not sent: %s",
 			 fi_strerror((int)-ret));
+	} else if (!peer->stuck_since) {
+		peer->stuck_since = dofi_now();
+		peer->gone = peer->link && ud_peer_has_ended(peer);
 	}
 }
 
@@ -181,19 +136,10 @@ static bool is_given_up(const struct ud_peer *peer)
 
 /* Waiting */
 
-/* The CQ whose sweeps send what waits for @peer. */
+/* The CQ whose sweeps send the copies that wait for @peer. */
 static struct dofi_cq *cq_of(const struct ud_pz *upz, const struct ud_peer *peer)
 {
 	return &(peer->link ? &upz->near : &upz->net)->domain->cq;
-}
-
-static void enqueue(struct ud_pz *upz, struct ud_peer *peer, struct ud_send *s)
-	DOFI_NEEDS(upz->lock)
-{
-	STAILQ_INSERT_TAIL(&peer->waiting, s, link);
-	if (!peer->n_waiting++)
-		TAILQ_INSERT_TAIL(&upz->waiting, peer, wait);
-	dofi_cq_want_sweep(cq_of(upz, peer));
 }
 
 /* The peer's last copy has gone, so it may be removed. */
@@ -213,23 +159,14 @@ static struct ud_send *dequeue(struct ud_pz *upz, struct ud_peer *peer) DOFI_NEE
 	return s;
 }
 
-static void drop_waiting(struct ud_pz *upz, struct ud_peer *peer) DOFI_NEEDS(upz->lock)
-{
-	while (peer->n_waiting) {
-		copy_put(upz, dequeue(upz, peer));
-		count_dropped(upz);
-	}
-	see_last(upz, peer);
-}
-
-/* Sends what waits for @peer, as far as the fabric takes it. */
+/* Sends the copies that wait for @peer, as far as the fabric takes them. */
 static void send_waiting(struct ud_pz *upz, struct ud_peer *peer) DOFI_NEEDS(upz->lock)
 {
 	struct ud_send *s;
-	ssize_t ret = 0;
+	ssize_t ret;
 
-	while (ret != -FI_EAGAIN && (s = STAILQ_FIRST(&peer->waiting))) {
-		ret = hand_over(upz, peer, s, s->buffer.data, s->len);
+	while ((s = STAILQ_FIRST(&peer->waiting))) {
+		ret = hand_over(upz, peer, s);
 		judge(upz, peer, ret);
 		if (ret == -FI_EAGAIN)
 			break;
@@ -239,61 +176,11 @@ static void send_waiting(struct ud_pz *upz, struct ud_peer *peer) DOFI_NEEDS(upz
 		else
 			peer->in_flight++;
 	}
-	if (is_given_up(peer))
-		drop_waiting(upz, peer);
+	while (peer->n_waiting && is_given_up(peer)) {
+		copy_put(upz, dequeue(upz, peer));
+		count_dropped(upz);
+	}
 	see_last(upz, peer);
-}
-
-/* Stalled EPs: a send of theirs waits in its slot */
-
-static void stall(struct ud_pz *upz, struct ud_ep *uep) DOFI_NEEDS(upz->lock)
-{
-	if (!uep->stalled)
-		TAILQ_INSERT_TAIL(&upz->stalled, uep, stall);
-	uep->stalled = true;
-	dofi_cq_want_sweep(&ud_first_way(upz)->domain->cq);
-}
-
-void ud_unstall(struct ud_ep *uep)
-{
-	struct ud_pz *upz = uep->upz;
-
-	dofi_mutex_lock(&upz->lock);
-	if (uep->stalled)
-		TAILQ_REMOVE(&upz->stalled, uep, stall);
-	uep->stalled = false;
-	dofi_mutex_unlock(&upz->lock);
-}
-
-static struct ud_ep *stalled_first(struct ud_pz *upz, const struct ud_ep *last, bool *was_last)
-{
-	struct ud_ep *uep;
-
-	dofi_mutex_lock(&upz->lock);
-	uep = TAILQ_FIRST(&upz->stalled);
-	if (uep) {
-		TAILQ_REMOVE(&upz->stalled, uep, stall);
-		uep->stalled = false;
-	}
-	*was_last = uep == last;
-	dofi_mutex_unlock(&upz->lock);
-	return uep;
-}
-
-/* EPs that stall again are appended behind the last, and are left for the next sweep. */
-static void stalled_go_on(struct ud_pz *upz)
-{
-	struct ud_ep *uep, *last;
-	bool was_last = false;
-
-	dofi_mutex_lock(&upz->lock);
-	last = TAILQ_LAST(&upz->stalled, ud_eps);
-	dofi_mutex_unlock(&upz->lock);
-	while (last && !was_last && (uep = stalled_first(upz, last, &was_last))) {
-		dofi_ep_lock(uep->ep);
-		dofi_dto_pump(uep->ep);
-		dofi_ep_unlock(uep->ep);
-	}
 }
 
 void ud_swept(struct dofi_sweeper *sweeper)
@@ -311,17 +198,7 @@ void ud_swept(struct dofi_sweeper *sweeper)
 		dofi_cq_want_sweep(cq_of(upz, peer));
 	dofi_mutex_unlock(&upz->lock);
 	if (way == ud_first_way(upz))
-		stalled_go_on(upz);
-}
-
-bool ud_sends_wait(struct ud_pz *upz)
-{
-	bool wait;
-
-	dofi_mutex_lock(&upz->lock);
-	wait = !TAILQ_EMPTY(&upz->waiting);
-	dofi_mutex_unlock(&upz->lock);
-	return wait;
+		rdm_stalls_go_on(&upz->lock, &upz->stalled, dofi_dto_pump);
 }
 
 void ud_sent(struct dofi_rdm_buffer *buffer, int err)
@@ -345,27 +222,33 @@ void ud_sent(struct dofi_rdm_buffer *buffer, int err)
 static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 		     const struct dofi_dto *dto) DOFI_NEEDS(upz->lock)
 {
-	struct ud_send *s = peer->n_waiting < UD_WAITING_MAX ? copy_get(upz) : NULL;
+	struct ud_send *s = peer->n_waiting < UD_WAITING_MAX ? STAILQ_FIRST(&upz->free) : NULL;
 	ssize_t ret = -FI_EAGAIN;
 
 	if (!s) {
-		stall(upz, uep);
+		rdm_stalls_add(&upz->stalled, &uep->stall, uep->ep);
+		dofi_cq_want_sweep(&ud_first_way(upz)->domain->cq);
 		return -FI_EAGAIN;
 	}
+	STAILQ_REMOVE_HEAD(&upz->free, link);
 	s->peer = peer;
 	s->len = pack(peer, dto, s->buffer.data);
 	if (!peer->n_waiting) {
-		ret = hand_over(upz, peer, s, s->buffer.data, s->len);
+		ret = hand_over(upz, peer, s);
 		judge(upz, peer, ret);
 	}
-	if (!ret && !is_injected(upz, peer, s->len))
+	if (!ret && !is_injected(upz, peer, s->len)) {
 		peer->in_flight++;
-	else if (ret == -FI_EAGAIN && !is_given_up(peer))
-		enqueue(upz, peer, s);
-	else
+	} else if (ret == -FI_EAGAIN && !is_given_up(peer)) {
+		STAILQ_INSERT_TAIL(&peer->waiting, s, link);
+		if (!peer->n_waiting++)
+			TAILQ_INSERT_TAIL(&upz->waiting, peer, wait);
+		dofi_cq_want_sweep(cq_of(upz, peer));
+	} else {
 		copy_put(upz, s);
-	if (ret == -FI_EAGAIN && is_given_up(peer))
-		count_dropped(upz);
+		if (ret == -FI_EAGAIN)
+			count_dropped(upz);
+	}
 	return DOFI_DONE;
 }
 
@@ -388,40 +271,35 @@ static int inject(struct ud_pz *upz, struct ud_peer *peer, const struct dofi_dto
 {
 	unsigned char frame[UD_INJECT_MAX];
 	const size_t len = pack(peer, dto, frame);
-	const ssize_t ret = hand_over(upz, peer, NULL, frame, len);
+	const ssize_t ret = is_reachable(upz, peer) ?
+		fi_inject(upz->rdm.fid, frame, len, peer->to) : -FI_ENOTCONN;
 
 	judge(upz, peer, ret);
 	return ret == -FI_EAGAIN ? -FI_EAGAIN : DOFI_DONE;
 }
 
-static int send_now(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
-		    const struct dofi_dto *dto) DOFI_NEEDS(upz->lock)
-{
-	const size_t len = UD_FRAME_HEADER + dto->length;
-	int ret = -FI_EAGAIN;
-
-	if (len > peer->frame_size)
-		return -EMSGSIZE;
-	if (is_injected(upz, peer, len) && !peer->n_waiting)
-		ret = peer->link ? write_ring(upz, peer, dto) : inject(upz, peer, dto);
-	return ret == -FI_EAGAIN ? send_copy(upz, uep, peer, dto) : ret;
-}
-
 /* A receive stays in its slot until a datagram arrives. */
 int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
+	const size_t len = UD_FRAME_HEADER + dto->length;
 	struct ud_ep *uep = ud_ep_of(ep);
 	struct ud_pz *upz = uep->upz;
 	struct ud_peer *peer;
-	int ret;
+	int ret = -FI_EAGAIN;
 
 	dofi_ep_assert_locked(ep);
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
 		return 0;
 	dofi_mutex_lock(&upz->lock);
 	peer = ud_peer_check(upz, (const void *)(uintptr_t)dto->remote_addr);
-	/* the program freed the address handle while the send waited */
-	ret = peer ? send_now(upz, uep, peer, dto) : -FI_ECANCELED;
+	if (!peer)
+		ret = -FI_ECANCELED;	/* the handle was freed while the send waited */
+	else if (len > peer->frame_size)
+		ret = -EMSGSIZE;
+	else if (!peer->n_waiting && is_injected(upz, peer, len))
+		ret = peer->link ? write_ring(upz, peer, dto) : inject(upz, peer, dto);
+	if (ret == -FI_EAGAIN)
+		ret = send_copy(upz, uep, peer, dto);
 	dofi_mutex_unlock(&upz->lock);
 	return ret;
 }

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "fab/info.h"
 #include "obj/ep_attr.h"
-#include "xport/rdm/rdm.h"
+#include "obj/sp.h"
 #include "xport/ud/frame.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 /* The IA */
 
-/* Finds and opens a second fabric, next to that of connections. */
+/* Finds and opens a second fabric, next to the fabric of connections. */
 static int own_open(struct ud_ia *uia)
 {
 	int ret = dofi_datagram_choose(&uia->ia->fabric, &uia->ia->address, &uia->own);
@@ -36,62 +36,26 @@ static int own_open(struct ud_ia *uia)
 	return 0;
 }
 
-static void own_close(struct ud_ia *uia)
-{
-	if (uia->fid)
-		fi_close(&uia->fid->fid);
-	if (uia->own.info)
-		dofi_fabric_release(&uia->own);
-}
-
-/* Finds the fabric of the net, which an IA on rings alone does not have. */
-static int net_find(struct ud_ia *uia)
+/* Fails without the net, unless the IA has rings alone: peers may be remote. */
+static int ways_find(struct ud_ia *uia)
 {
 	struct dofi_ia *ia = uia->ia;
-
-	if (dofi_is_rings(&ia->fabric))
-		return 0;
-	if (!ia->fabric.rdm)
-		return own_open(uia);
-	uia->fabric = &ia->fabric;
-	return 0;
-}
-
-static void rings_find(struct ud_ia *uia)
-{
-	struct dofi_ia *ia = uia->ia;
+	int ret;
 
 	if (dofi_is_rings(&ia->fabric))
 		uia->rings = &ia->fabric;
 	else if (ia->local.info)
 		uia->rings = &ia->local;
-}
-
-static void frame_size_find(struct ud_ia *uia)
-{
+	if (uia->rings != &ia->fabric) {
+		uia->fabric = &ia->fabric;
+		ret = ia->fabric.rdm ? 0 : own_open(uia);
+		if (ret)
+			return ret;
+	}
 	uia->frame_size = uia->rings ? uia->rings->frame_size : SIZE_MAX;
 	if (uia->fabric && uia->fabric->frame_size < uia->frame_size)
 		uia->frame_size = uia->fabric->frame_size;
-}
-
-/* Fails without the net, unless the IA has rings alone: peers may be remote. */
-static int ways_find(struct ud_ia *uia)
-{
-	int ret = net_find(uia);
-
-	if (ret)
-		return ret;
-	rings_find(uia);
-	frame_size_find(uia);
 	return 0;
-}
-
-static int bell_open(struct ud_ia *uia)
-{
-	if (!uia->rings)
-		return 0;
-	snprintf(uia->bell_name, sizeof(uia->bell_name), "%08x%08x", dofi_random(), dofi_random());
-	return ud_bell_open(&uia->bell, &uia->ia->progress, uia->bell_name);
 }
 
 /* A peer may have ended one of our inboxes. */
@@ -104,20 +68,6 @@ static void rung(struct ud_bell *bell)
 			ud_inboxes_reap(upz);
 }
 
-static int uia_init(struct ud_ia *uia, struct dofi_ia *ia)
-{
-	int ret = dofi_host_read(&uia->host);
-
-	uia->ia = ia;
-	uia->bell.fd = -1;
-	uia->bell.rung = rung;
-	LIST_INIT(&uia->pzs);
-	LIST_INIT(&uia->listeners);
-	TAILQ_INIT(&uia->delayed);
-	uia->beginning.run = ud_calls_begin;
-	return ret ? ret : ways_find(uia);
-}
-
 static int ia_init(struct dofi_ia *ia)
 {
 	struct ud_ia *uia = calloc(1, sizeof(*uia));
@@ -125,7 +75,16 @@ static int ia_init(struct dofi_ia *ia)
 
 	if (!uia)
 		return -ENOMEM;
-	ret = uia_init(uia, ia);
+	uia->ia = ia;
+	uia->bell.fd = -1;
+	uia->bell.rung = rung;
+	LIST_INIT(&uia->pzs);
+	LIST_INIT(&uia->listeners);
+	TAILQ_INIT(&uia->delayed);
+	uia->beginning.run = ud_calls_begin;
+	ret = dofi_host_read(&uia->host);
+	if (!ret)
+		ret = ways_find(uia);
 	if (ret) {
 		free(uia);
 		return ret;
@@ -141,42 +100,52 @@ static void ia_fini(struct dofi_ia *ia)
 
 	dofi_progress_withdraw(&ia->progress, &uia->beginning);
 	ud_bell_close(&uia->bell);
-	own_close(uia);
+	if (uia->fid)
+		fi_close(&uia->fid->fid);
+	if (uia->own.info)
+		dofi_fabric_release(&uia->own);
 	ia->datagrams_ia = NULL;
 	free(uia);
 }
 
-/* The first datagram EP makes what an IA without any does not need. */
+/* An EP */
+
+/* The first datagram EP opens the doorbell, and its service points listen. */
 static int use_begin(struct ud_ia *uia)
 {
-	int ret;
+	int ret = 0;
 
 	if (uia->in_use)
 		return 0;
-	ret = bell_open(uia);
+	if (uia->rings) {
+		snprintf(uia->bell_name, sizeof(uia->bell_name), "%08x%08x", dofi_random(),
+			 dofi_random());
+		ret = ud_bell_open(&uia->bell, &uia->ia->progress, uia->bell_name);
+	}
 	if (ret)
 		return ret;
 	uia->in_use = true;
-	ud_listen_all(uia);
+	dofi_sps_each(uia->ia, ud_listen);
 	return 0;
 }
 
-/* An EP */
-
-static int uep_open(struct dofi_ep *ep, struct ud_ep *uep)
+static int ep_open(struct dofi_ep *ep)
 {
-	int ret = ud_pz_open(ep->pz, &uep->upz);
+	struct ud_ep *uep = calloc(1, sizeof(*uep));
+	struct ud_pz *upz;
+	int ret = uep ? use_begin(ud_ia_of(ep->obj.ia)) : -ENOMEM;
 
+	if (!ret)
+		ret = ud_pz_open(ep->pz, &upz);
+	if (ret)
+		goto free;
 	uep->ep = ep;
+	uep->upz = upz;
 	LIST_INIT(&uep->calls);
 	LIST_INIT(&uep->answers);
-	return ret ? ret : ud_pz_add(uep->upz, uep);
-}
-
-static void ep_bind(struct dofi_ep *ep, struct ud_ep *uep)
-{
-	struct ud_pz *upz = uep->upz;
-
+	ret = ud_pz_add(upz, uep);
+	if (ret)
+		goto free;
 	dofi_ep_lock(ep);
 	ep->conn = uep;
 	ep->fid = upz->rings ? dofi_rings_ep(upz->rings) : upz->rdm.fid;
@@ -184,19 +153,10 @@ static void ep_bind(struct dofi_ep *ep, struct ud_ep *uep)
 	uep->matched = ep->rq.next;
 	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
-}
+	return 0;
 
-static int ep_open(struct dofi_ep *ep)
-{
-	struct ud_ep *uep = calloc(1, sizeof(*uep));
-	int ret = uep ? use_begin(ud_ia_of(ep->obj.ia)) : -ENOMEM;
-
-	if (!ret)
-		ret = uep_open(ep, uep);
-	if (ret)
-		free(uep);
-	else
-		ep_bind(ep, uep);
+free:
+	free(uep);
 	return ret;
 }
 
@@ -222,8 +182,7 @@ static void ep_close(struct dofi_ep *ep)
 /* Sends are copies, and receives are filled by this process. */
 static bool holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	(void)ep;
-	(void)dto;
+	(void)ep, (void)dto;
 	return false;
 }
 

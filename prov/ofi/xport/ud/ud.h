@@ -18,11 +18,10 @@
  * and is copied into the EP's next receive. If there is none, it is dropped and counted: nothing is
  * kept for a receiver.
  *
- * A datagram is copied when it is sent as well, or injected, so its send is complete at once. The
- * fabric may be unable to take it: because it is making the connection to that peer, or the peer
- * takes nothing. Then the copy waits, at its peer, so that datagrams to other peers pass it. A peer
- * that takes nothing for UD_PATIENCE_NS is treated as gone: what waits for it is dropped, and each
- * further datagram is dropped unless the fabric takes it at once.
+ * Sends are also copied, or injected, so they are complete at once. The fabric may not take a copy
+ * while it connects, or while the peer does not read. Then the copy waits, at its peer, so that
+ * datagrams to other peers pass it. A peer that takes nothing for UD_PATIENCE_NS counts as gone:
+ * the waiting copies are dropped, and so is each datagram that the fabric does not take at once.
  *
  * Each file calls files above it in this list, and none below it:
  *
@@ -46,13 +45,13 @@
 #include "obj/datagram.h"
 #include "rings/rings.h"
 #include "xport/cm/wire.h"
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/op.h"
 #include "xport/ud/bell.h"
 
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-/* How long a peer may take nothing before what waits for it is dropped. */
+/* How long a peer may take nothing before the copies that wait for it are dropped. */
 #define UD_PATIENCE_NS (1000 * 1000000LL)
 
 /* Most copies that wait for one peer; further sends to it wait in their EP. */
@@ -136,14 +135,11 @@ struct ud_ep {
 	struct ud_pz *upz;
 	uint32_t number;
 	uint32_t matched;		/* number of the next receive to be matched; EP lock */
-	bool stalled;			/* in upz->stalled; under upz->lock */
-	TAILQ_ENTRY(ud_ep) stall;
+	struct rdm_stall stall;		/* in upz->stalled; under upz->lock */
 	/* exchanges that are not reported; progress thread */
 	LIST_HEAD(, ud_call) calls;
 	LIST_HEAD(, ud_request) answers;	/* accepted, and not confirmed by the peer */
 };
-
-TAILQ_HEAD(ud_eps, ud_ep);
 
 /* One of the two paths on which datagrams arrive at a PZ. */
 struct ud_way {
@@ -177,7 +173,7 @@ struct ud_pz {
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock; a leaf */
 	struct ud_peers waiting;	/* peers that copies wait for */
-	struct ud_eps stalled;		/* EPs with a send that the fabric has not taken */
+	struct rdm_stalls stalled;		/* EPs with a send that the fabric has not taken */
 	struct ud_sends free;
 	struct ud_send *send;		/* all of them */
 	unsigned char *memory;		/* their buffers */
@@ -220,7 +216,6 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **upz);
 int ud_pz_open_net(struct ud_pz *upz);
 /* dofi_datagrams.pz_close. Waits up to UD_PATIENCE_NS until the fabric has all copies. */
 void ud_pz_close(struct dofi_pz *pz);
-
 /* Gives @uep a free number, by which datagrams find it. 0, -ENOMEM or -ENOSPC. */
 int ud_pz_add(struct ud_pz *upz, struct ud_ep *uep);
 /* Hides @uep from datagrams and sweeps. */
@@ -246,14 +241,11 @@ struct ud_inbox {
 
 /* Makes an inbox for an exchange of @upz, which has rings. 0 or a negative errno. */
 int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **inbox);
-/* Describes @inbox in @msg, a message of datagrams, so that a peer can send into it. */
-void ud_inbox_show(const struct ud_inbox *inbox, struct dofi_cm_msg *msg);
 /*
  * The exchange of @inbox has ended: frees the inbox, unless the peer has claimed it. @bell is the
  * doorbell of the peer, or NULL if it is not known. NULL is ignored.
  */
 void ud_inbox_settle(struct ud_inbox *inbox, const char *bell);
-
 /* Frees the inboxes of @upz that their peers have ended, with all datagrams delivered. */
 void ud_inboxes_reap(struct ud_pz *upz);
 /* Frees all inboxes of @upz. */
@@ -275,23 +267,21 @@ struct ud_intro {
 	struct dofi_link *link;
 };
 
-/* Copies the sender's description from @msg. Returns false if it is no peer of any fabric. */
-bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg);
 /*
- * Like ud_intro_take(), of a sender on this host, and maps the inbox that it offers. Returns false
- * if it offers none, or there is no memory. Call ud_intro_drop() at the end.
+ * Copies the sender's description from @msg, and maps the inbox of a sender on this host, which is
+ * @near. Returns false if the sender is no peer of any fabric, offers no inbox, or memory is short.
+ * Call ud_intro_drop() at the end.
  */
-bool ud_intro_take_near(struct ud_intro *intro, const struct dofi_cm_msg *msg);
+bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool near);
 /* Unmaps the inbox if it is not used. */
 void ud_intro_drop(struct ud_intro *intro);
 /* Returns whether @uia can reach the peer: over rings, or over the fabric of the net. */
 bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro);
-/* Describes @uep in @msg, a message of datagrams. Requires an open net. */
-void ud_introduce(const struct ud_ep *uep, struct dofi_cm_msg *msg);
-/* Like ud_introduce(), for a peer on this host, to which @inbox is offered. */
-void ud_introduce_near(const struct ud_ep *uep, const struct ud_inbox *inbox,
-		       struct dofi_cm_msg *msg);
-
+/*
+ * Describes @uep in @msg, a message of datagrams: to a peer on this host, to which @inbox is
+ * offered, or if that is NULL to a peer over the net, which is open.
+ */
+void ud_introduce(const struct ud_ep *uep, const struct ud_inbox *inbox, struct dofi_cm_msg *msg);
 /*
  * Returns the address handle of the peer in *@peer, with one more use. May take over @intro->link.
  * Progress thread. Returns -EHOSTUNREACH if the peer is on another fabric or host, -ENOSPC if the
@@ -299,9 +289,7 @@ void ud_introduce_near(const struct ud_ep *uep, const struct ud_inbox *inbox,
  * negative errno.
  */
 int ud_peer_get(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **peer);
-/*
- * Whether @peer, of a link, has ended: its PZ, or its process. Call when it takes nothing.
- */
+/* Whether @peer, of a link, has ended: its PZ, or its process. Call when it takes nothing. */
 bool ud_peer_has_ended(const struct ud_peer *peer);
 /*
  * Gives up a use. After the last one the handle is invalid, and the peer is removed once no copies
@@ -312,7 +300,6 @@ void ud_peer_put(struct ud_peer *peer) DOFI_NEEDS_NOT(peer->upz->lock);
 void ud_peers_reap(struct dofi_work *work);
 /* Removes all peers of @upz, which no thread uses. Progress thread. */
 void ud_peers_close(struct ud_pz *upz);
-
 /*
  * @ah as an address handle of @upz, or NULL; @ah may be any value. The handle stays valid while
  * the caller holds the lock.
@@ -320,7 +307,6 @@ void ud_peers_close(struct ud_pz *upz);
 struct ud_peer *ud_peer_check(const struct ud_pz *upz, const void *ah) DOFI_NEEDS(upz->lock);
 /* Whether @ah is an address handle of @upz at this moment. Any thread. */
 bool ud_peer_is_valid(const struct ud_pz *upz, const void *ah);
-
 /* @upz can be recognised by peers in this process, or not any more. */
 void ud_peers_here_enter(struct ud_pz *upz);
 void ud_peers_here_leave(struct ud_pz *upz);
@@ -329,14 +315,9 @@ void ud_peers_here_leave(struct ud_pz *upz);
 
 /* Makes and frees the copies of @upz. 0 or a negative errno. */
 int ud_sends_open(struct ud_pz *upz);
-/* Registers them for the net, which is open, if the fabric needs that. 0 or a negative errno. */
-int ud_sends_register(struct ud_pz *upz);
-void ud_sends_unregister(struct ud_pz *upz);
 void ud_sends_close(struct ud_pz *upz);
-
 /* dofi_xport.submit. EP lock held. */
 int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto);
-
 /* Returns whether @buffer belongs to a copy of a send; other buffers receive datagrams. */
 static inline bool ud_is_copy(const struct ud_pz *upz, const struct dofi_rdm_buffer *buffer)
 {
@@ -345,28 +326,18 @@ static inline bool ud_is_copy(const struct ud_pz *upz, const struct dofi_rdm_buf
 
 /* The fabric is done with the copy @buffer, or failed with a positive @err. CQ lock held. */
 void ud_sent(struct dofi_rdm_buffer *buffer, int err);
-
 /* Callback of a way's sweeper: sends the waiting copies of all peers. CQ lock held. */
 void ud_swept(struct dofi_sweeper *sweeper);
-
-/* Whether copies wait for the fabric. */
-bool ud_sends_wait(struct ud_pz *upz);
-
-/* Removes @uep, which is being closed, from the list of sweeps. First way's CQ lock held. */
-void ud_unstall(struct ud_ep *uep) DOFI_NEEDS_NOT(uep->upz->lock);
 
 /* recv.c: datagrams that arrive. */
 
 /* fast.recv: a receive stays in its slot until a datagram arrives. */
 dofi_recv ud_fast_recv;
-
 /* dofi_rdm.arrived of the endpoint of a PZ. CQ lock held. */
 void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
 		struct dofi_sink *sink);
-
 /* dofi_progress_ops.completed of the CQ of rings: a datagram in an inbox. CQ lock held. */
 void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
-
 /* dofi_progress_ops.poll of the CQ of rings. */
 dofi_polled ud_ring_poll;
 
@@ -387,11 +358,8 @@ void ud_accept(struct dofi_exchange *x, void *request);
 void ud_answers_drop(struct ud_ep *uep);
 /* dofi_xport.reject */
 void ud_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
-
 /* dofi_datagrams.listen and unlisten; service points listen once the IA has a datagram EP. */
 void ud_listen(struct dofi_sp *sp);
 void ud_unlisten(struct dofi_sp *sp);
-/* The IA has its first datagram EP: all its service points listen. */
-void ud_listen_all(struct ud_ia *uia);
 
 #endif

@@ -151,8 +151,8 @@ struct ud_intro ud_intro_of(const struct ud_side *s)
 	struct dofi_cm_msg msg = { .kind = DOFI_CM_DATAGRAM_REQUEST };
 	struct ud_intro intro;
 
-	ud_introduce(ud_ep_of(s->ep), &msg);
-	cr_assert(ud_intro_take(&intro, &msg));
+	ud_introduce(ud_ep_of(s->ep), NULL, &msg);
+	cr_assert(ud_intro_take(&intro, &msg, false));
 	return intro;
 }
 
@@ -430,7 +430,7 @@ struct dofi_cm_msg ud_message(const struct ud_side *s, enum dofi_cm_kind kind)
 {
 	struct dofi_cm_msg msg = { .kind = kind };
 
-	ud_introduce(ud_ep_of(s->ep), &msg);
+	ud_introduce(ud_ep_of(s->ep), NULL, &msg);
 	return msg;
 }
 

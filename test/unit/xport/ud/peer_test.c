@@ -22,7 +22,7 @@ static struct dofi_cm_msg introduction(void)
 {
 	struct dofi_cm_msg msg = { .kind = DOFI_CM_DATAGRAM_REQUEST };
 
-	ud_introduce(ud_ep_of(ud_far.ep), &msg);
+	ud_introduce(ud_ep_of(ud_far.ep), NULL, &msg);
 	return msg;
 }
 
@@ -44,7 +44,7 @@ static bool is_taken(const struct dofi_cm_msg *msg)
 {
 	struct ud_intro intro;
 
-	return ud_intro_take(&intro, msg);
+	return ud_intro_take(&intro, msg, false);
 }
 
 Test(xport_ud_peer, needs_a_number_a_key_and_an_address)
@@ -86,7 +86,7 @@ static bool is_taken_near(const struct dofi_link *link, int doorbell,
 	msg.n_fds = 2;
 	if (change)
 		change(&msg);
-	taken = ud_intro_take_near(&intro, &msg);
+	taken = ud_intro_take(&intro, &msg, true);
 	cr_expect_eq(taken, intro.link != NULL);
 	ud_intro_drop(&intro);
 	return taken;

@@ -44,7 +44,7 @@ static bool is_stalled(DAT_EP_HANDLE ep)
 	bool stalled;
 
 	dofi_mutex_lock(&upz->lock);
-	stalled = ud_ep_of(ep)->stalled;
+	stalled = ud_ep_of(ep)->stall.ep;
 	dofi_mutex_unlock(&upz->lock);
 	return stalled;
 }
