@@ -102,11 +102,9 @@ dofi_api_sources = \
 	prov/ofi/obj/srq.c \
 	prov/ofi/xport/both.c \
 	prov/ofi/xport/msg/msg.c \
-	prov/ofi/xport/msg/bye.c \
 	prov/ofi/xport/msg/connect.c \
 	prov/ofi/xport/msg/endpoint.c \
 	prov/ofi/xport/msg/event.c \
-	prov/ofi/xport/msg/frame.c \
 	prov/ofi/xport/msg/listen.c \
 	prov/ofi/xport/msg/mail.c \
 	prov/ofi/xport/msg/op.c \
@@ -257,7 +255,6 @@ noinst_HEADERS += \
 	prov/ofi/ext.h \
 	prov/ofi/xport/both.h \
 	prov/ofi/xport/msg/msg.h \
-	prov/ofi/xport/msg/frame.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm/conn.h \
 	prov/ofi/xport/rdm/endpoint.h \

@@ -84,7 +84,7 @@ struct dofi_ep {
 	bool silent;			/* being freed: no more events */
 	bool moved;			/* an earlier connect_evd may have its events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
-	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
+	bool framed;			/* the peer receives from an SRQ: see xport/msg/msg.h */
 	bool datagrams;			/* a datagram EP, see datagram.h; never changes */
 	/* exchanges of a datagram EP, oldest first: those that the transport has */
 	struct dofi_exchanges exchanges;

@@ -47,7 +47,7 @@ struct dofi_wire {
 	uint64_t conn_qual;		/* of a request; 0 stands for the port */
 	uint32_t secret;		/* of a request or an acceptance; 0 is none */
 	struct dofi_mailbox mailbox;	/* of a request or an acceptance; key 0 is none */
-	bool framed;			/* the sender receives from an SRQ: see xport/msg/frame.h */
+	bool framed;			/* the sender receives from an SRQ: see xport/msg/msg.h */
 	const void *data;
 	size_t data_size;
 };

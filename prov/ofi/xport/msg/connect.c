@@ -16,6 +16,7 @@
 
 /* The active side */
 
+/* Describes an endpoint that connects to the @len bytes of address at @peer. */
 static struct fi_info *connect_info(struct dofi_ia *ia, const struct sockaddr_storage *peer,
 				    size_t len)
 {
@@ -69,36 +70,29 @@ void msg_show_port(struct dofi_ep *ep)
 		dofi_ep_bound(ep, ntohs(((struct sockaddr_in *)&own)->sin_port));
 }
 
-static int connect_with(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid)
-{
-	const struct dofi_request *r = &ep->request;
-	uint16_t port = dofi_wire_port(r->conn_qual, ep->attempt);
-	struct dofi_wire msg = {
-		.kind = DOFI_WIRE_REQUEST,
-		.conn_qual = port == r->conn_qual ? 0 : r->conn_qual,
-		.secret = secret_make(ep),
-		.framed = ep->srq,
-		.data = r->data,
-		.data_size = r->data_size,
-	};
-	unsigned char buf[DOFI_WIRE_MAX];
-	int ret = msg_endpoint_take(ep, info, fid, &msg.mailbox);
-
-	if (ret)
-		return ret;
-	dofi_cq_enter(ep->cq);
-	ret = fi_connect(fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
-	dofi_cq_exit(ep->cq);
-	if (!ret)
-		msg_show_port(ep);
-	dofi_progress_await(&ep->obj.ia->progress);
-	return ret;
-}
-
 static void connect_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_ep *fid, int ret)
 {
-	if (!ret)
-		ret = connect_with(ep, info, fid);
+	const struct dofi_request *r = &ep->request;
+	struct dofi_wire msg = { .kind = DOFI_WIRE_REQUEST };
+	unsigned char buf[DOFI_WIRE_MAX];
+
+	if (!ret) {
+		msg.secret = secret_make(ep);
+		ret = msg_endpoint_take(ep, info, fid, &msg.mailbox);
+	}
+	if (!ret) {
+		if (dofi_wire_port(r->conn_qual, ep->attempt) != r->conn_qual)
+			msg.conn_qual = r->conn_qual;
+		msg.framed = ep->srq;
+		msg.data = r->data;
+		msg.data_size = r->data_size;
+		dofi_cq_enter(ep->cq);
+		ret = fi_connect(fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
+		dofi_cq_exit(ep->cq);
+		if (!ret)
+			msg_show_port(ep);
+		dofi_progress_await(&ep->obj.ia->progress);
+	}
 	if (ret)
 		msg_connect_failed(ep, -ret, NULL);
 }
@@ -129,11 +123,8 @@ void msg_connect(struct dofi_ep *ep)
 static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid)
 {
 	struct dofi_wire msg = {
-		.kind = DOFI_WIRE_ACCEPT,
-		.secret = secret_make(ep),
-		.framed = ep->srq,
-		.data = ep->request.data,
-		.data_size = ep->request.data_size,
+		.kind = DOFI_WIRE_ACCEPT, .secret = secret_make(ep), .framed = ep->srq,
+		.data = ep->request.data, .data_size = ep->request.data_size,
 	};
 	unsigned char buf[DOFI_WIRE_MAX];
 	int ret = msg_endpoint_take(ep, info, fid, &msg.mailbox);
@@ -148,21 +139,13 @@ static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fi
 }
 
 /*
- * Whether the requester has left, where libfabric would report a connection nevertheless. The
- * request is accepted even then, as it would leak otherwise.
+ * If the requester has left, libfabric may report a connection nevertheless. The request is
+ * accepted even then, as it would leak otherwise.
  */
-static bool requester_is_gone(const struct dofi_ep *ep, struct fid_ep *fid)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-
-	return ia->fabric.quirk->blind_when_blocked &&
-	       dofi_watch_requester_gone(&ia->progress, fid);
-}
-
 void msg_accept(struct dofi_ep *ep)
 {
+	const struct dofi_quirk *quirk = ep->obj.ia->fabric.quirk;
 	struct msg_request *request = ep->accepting;
-	const bool kept = ep->obj.ia->fabric.quirk->keeps_request;
 	struct fid_ep *fid = NULL;
 	bool gone = false;
 	int ret;
@@ -174,7 +157,8 @@ void msg_accept(struct dofi_ep *ep)
 	msg_info_fit(ep, request->info);
 	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
 	if (!ret) {
-		gone = requester_is_gone(ep, fid);
+		gone = quirk->blind_when_blocked &&
+		       dofi_watch_requester_gone(&ep->obj.ia->progress, fid);
 		ret = accept_with(ep, request->info, fid);
 	}
 	if (ret)
@@ -184,7 +168,7 @@ void msg_accept(struct dofi_ep *ep)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
 	ep->accepting = NULL;
 	/* an endpoint takes the request's socket; without one the requester awaits an answer */
-	if (ret && (!fid || kept))
+	if (ret && (!fid || quirk->keeps_request))
 		msg_refuse(request, DOFI_REJECT_PROVIDER, NULL, 0);
 	else
 		msg_request_free(request);

@@ -85,23 +85,6 @@ static void conn_remove(struct dofi_ep *ep)
 	ep->conn = NULL;
 }
 
-/* The traffic class for the quality of service that the program requested. */
-static uint32_t traffic_class(const struct dofi_ep *ep)
-{
-	switch (ep->request.qos ? ep->request.qos : ep->attr.qos) {
-	case DAT_QOS_HIGH_THROUGHPUT:
-		return FI_TC_BULK_DATA;
-	case DAT_QOS_LOW_LATENCY:
-		return FI_TC_LOW_LATENCY;
-	case DAT_QOS_ECONOMY:
-		return FI_TC_SCAVENGER;
-	case DAT_QOS_PREMIUM:
-		return FI_TC_DEDICATED_ACCESS;
-	default:
-		return FI_TC_UNSPEC;
-	}
-}
-
 #define LEAST_QUEUE 4			/* a message and its frame */
 
 /* Requests beyond the fabric's default, @most, are pending in the EP. */
@@ -116,27 +99,27 @@ void msg_info_fit(const struct dofi_ep *ep, struct fi_info *info)
 {
 	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
 
-	info->tx_attr->tclass = traffic_class(ep);
+	switch (ep->request.qos ? ep->request.qos : ep->attr.qos) {
+	case DAT_QOS_HIGH_THROUGHPUT:
+		info->tx_attr->tclass = FI_TC_BULK_DATA;
+		break;
+	case DAT_QOS_LOW_LATENCY:
+		info->tx_attr->tclass = FI_TC_LOW_LATENCY;
+		break;
+	case DAT_QOS_ECONOMY:
+		info->tx_attr->tclass = FI_TC_SCAVENGER;
+		break;
+	case DAT_QOS_PREMIUM:
+		info->tx_attr->tclass = FI_TC_DEDICATED_ACCESS;
+		break;
+	default:
+		info->tx_attr->tclass = FI_TC_UNSPEC;
+	}
 	if (!fabric->quirk->fixed_queues)
 		return;
 	info->tx_attr->size = queue_size(ep->attr.max_request_dtos, fabric->info->tx_attr->size);
 	info->rx_attr->size = queue_size(ep->srq ? 0 : ep->attr.max_recv_dtos,
 					 fabric->info->rx_attr->size);
-}
-
-static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid)
-{
-	const struct msg_conn *conn = ep->conn;
-	int ret;
-
-	dofi_cq_enter(conn->cq);
-	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq.fid->fid, 0);
-	if (!ret)
-		ret = fi_ep_bind(fid, &conn->shard->fid->fid, FI_TRANSMIT | FI_RECV);
-	if (!ret)
-		ret = fi_enable(fid);
-	dofi_cq_exit(conn->cq);
-	return ret;
 }
 
 /* Whether the peer needs a goodbye, because the end is orderly. EP lock held. */
@@ -163,27 +146,35 @@ static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
 /* Enables @fid, with @reserved completions in its CQ. Closes @fid if that fails. */
 static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
 {
+	const struct msg_conn *conn;
 	int ret = conn_add(ep, fid, reserved);
 
 	if (ret) {
 		fi_close(&fid->fid);
 		return ret;
 	}
-	ret = endpoint_setup(ep, fid);
+	conn = ep->conn;
+	dofi_cq_enter(conn->cq);
+	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq.fid->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(fid, &conn->shard->fid->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_enable(fid);
+	dofi_cq_exit(conn->cq);
 	if (ret) {
-		endpoint_end(fid, ((struct msg_conn *)ep->conn)->cq, false);
+		endpoint_end(fid, conn->cq, false);
 		conn_remove(ep);
 	}
 	return ret;
 }
 
 int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid,
-			 struct dofi_mailbox *own)
+		      struct dofi_mailbox *own)
 {
+	const struct msg_conn *conn;
 	struct msg_mail *mail;
-	int ret;
+	int ret = msg_mail_open(ep, &mail, own);
 
-	ret = msg_mail_open(ep, &mail, own);
 	if (ret) {
 		fi_close(&fid->fid);
 		return ret;
@@ -193,26 +184,16 @@ int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid
 		msg_mail_close(mail);
 		return ret;
 	}
-	msg_bye_offer(ep, own);
+	conn = ep->conn;
 	dofi_ep_lock(ep);
 	ep->fid = fid;
-	ep->shard = ((struct msg_conn *)ep->conn)->shard;
+	ep->shard = conn->shard;
 	ep->mail = mail;
-	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
+	dofi_ep_set_cq(ep, conn->cq);
 	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
 	return 0;
-}
-
-static bool may_hear_bye(struct dofi_ep *ep)
-{
-	bool may;
-
-	dofi_ep_lock(ep);
-	may = ep->lost && ep->data_lost && ep->sends_bye && !ep->got_bye;
-	dofi_ep_unlock(ep);
-	return may;
 }
 
 #define READS_FOR_BYE 16
@@ -223,10 +204,17 @@ static bool may_hear_bye(struct dofi_ep *ep)
  */
 static void await_bye(struct dofi_ep *ep)
 {
+	bool may_arrive;
 	int i;
 
-	for (i = 0; i < READS_FOR_BYE && may_hear_bye(ep); i++)
+	for (i = 0; i < READS_FOR_BYE; i++) {
+		dofi_ep_lock(ep);
+		may_arrive = ep->lost && ep->data_lost && ep->sends_bye && !ep->got_bye;
+		dofi_ep_unlock(ep);
+		if (!may_arrive)
+			return;
 		dofi_cq_drain(ep->cq);
+	}
 }
 
 /*
@@ -306,33 +294,28 @@ static void has_room(struct dofi_source *source)
 }
 
 /*
- * Sends the goodbye, and lets the fabric write the buffered bytes of completed operations. Returns
- * whether the socket has taken everything.
+ * Sends the goodbye, and lets the fabric write the buffered bytes of completed operations, before
+ * it closes an endpoint with a known socket.
  */
-static bool is_written(struct dofi_ep *ep)
+bool msg_endpoint_finish(struct dofi_ep *ep)
 {
 	struct msg_conn *conn = ep->conn;
 	bool bye;
 
+	if (ep->watch.fd < 0)
+		return ep->lingering;
 	dofi_ep_lock(ep);
 	bye = owes_bye(ep) && !conn->said_bye;
 	dofi_ep_unlock(ep);
 	if (bye) {
 		conn->acked = dofi_linger_is_acked(ep->watch.fd);
 		msg_bye_send(ep, ep->fid);
+		conn->said_bye = true;
 	}
-	conn->said_bye |= bye;
 	dofi_cq_ask(ep->cq, ep->shard);
 	dofi_cq_drain(ep->cq);
-	return dofi_watch_has_room(&ep->watch, has_room);
-}
-
-bool msg_endpoint_finish(struct dofi_ep *ep)
-{
-	if (ep->watch.fd >= 0) {
-		if (!is_written(ep))
-			return true;
-		endpoint_close(ep, peer_left);
-	}
+	if (!dofi_watch_has_room(&ep->watch, has_room))
+		return true;
+	endpoint_close(ep, peer_left);
 	return ep->lingering;
 }

@@ -42,6 +42,27 @@ static void peer_ended(struct dofi_source *source)
 		dofi_ep_last_receives(ep);
 }
 
+/* The peer, or the path to it, is lost. */
+static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
+{
+	switch (dofi_ep_state_now(ep)) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		break;
+	default:
+		if (when_connected == DAT_CONNECTION_EVENT_BROKEN) {
+			dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+			break;
+		}
+		dofi_ep_lock(ep);
+		dofi_ep_lost(ep, false);
+		dofi_ep_unlock(ep);
+	}
+}
+
 static void connected(struct dofi_ep *ep, const void *data, size_t size)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -55,51 +76,23 @@ static void connected(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_ep_established(ep, NULL, 0);
 }
 
-static void lost(struct dofi_ep *ep)
-{
-	dofi_ep_lock(ep);
-	dofi_ep_lost(ep, false);
-	dofi_ep_unlock(ep);
-}
-
-/* The peer, or the path to it, is lost. */
-static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
-{
-	switch (dofi_ep_state_now(ep)) {
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER);
-		break;
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-		break;
-	default:
-		if (when_connected == DAT_CONNECTION_EVENT_DISCONNECTED)
-			lost(ep);
-		else
-			dofi_ep_end_with(ep, when_connected, NULL, 0);
-	}
-}
-
 /*
- * Returns whether @ep, which posts one receive of its SRQ at a time, may still receive messages
- * that the peer sent before it left.
+ * An EP of an SRQ posts one receive at a time, so it may still receive messages that the peer sent
+ * before it left.
  */
-static bool has_last_messages(struct dofi_ep *ep)
-{
-	bool has;
-
-	dofi_cq_ask(ep->cq, ep->shard);
-	dofi_cq_drain(ep->cq);
-	dofi_ep_lock(ep);
-	has = ep->state == DAT_EP_STATE_CONNECTED &&
-	      (ep->obj.ia->fabric.quirk->shutdown_overtakes || msg_srq_waits(ep));
-	dofi_ep_unlock(ep);
-	return has;
-}
-
 static void peer_left(struct dofi_ep *ep)
 {
-	if (ep->srq && has_last_messages(ep))
+	bool more = false;
+
+	if (ep->srq) {
+		dofi_cq_ask(ep->cq, ep->shard);
+		dofi_cq_drain(ep->cq);
+		dofi_ep_lock(ep);
+		more = ep->state == DAT_EP_STATE_CONNECTED &&
+		       (ep->obj.ia->fabric.quirk->shutdown_overtakes || msg_srq_waits(ep));
+		dofi_ep_unlock(ep);
+	}
+	if (more)
 		dofi_ep_last_receives(ep);
 	else
 		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -125,28 +118,24 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
 }
 
 /*
- * The cause of a failed attempt. Where libfabric reports a time-out, the provider's errno may be
- * more specific: an acceptor that left before its answer was taken did answer.
+ * A rejection differs from a refusal by our header in its data alone. Where libfabric reports a
+ * time-out, the provider's errno may be more specific: an acceptor that left before its answer was
+ * taken did answer.
  */
-static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
-{
-	const bool specific = ep->obj.ia->fabric.quirk->reason_in_prov_errno &&
-			      abs(e->err) == FI_ETIMEDOUT;
-
-	return abs(specific && e->prov_errno ? e->prov_errno : e->err);
-}
-
-/* A rejection differs from a refusal by our header in its data alone. */
 static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
 	struct dofi_wire msg = { .kind = 0 };
 	const bool ours = e->err_data_size &&
 			  !dofi_wire_unpack(e->err_data, e->err_data_size, &msg);
+	int err = abs(e->err);
 
-	if (ours && msg.kind == DOFI_WIRE_REJECT)
+	if (ours && msg.kind == DOFI_WIRE_REJECT) {
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg.data, msg.data_size);
-	else
-		msg_connect_failed(ep, reason_of(ep, e), ours ? DOFI_NO_LISTENER : NULL);
+		return;
+	}
+	if (ep->obj.ia->fabric.quirk->reason_in_prov_errno && err == FI_ETIMEDOUT && e->prov_errno)
+		err = abs(e->prov_errno);
+	msg_connect_failed(ep, err, ours ? DOFI_NO_LISTENER : NULL);
 }
 
 void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)

@@ -34,31 +34,18 @@ static bool ipv6_takes_ipv4(void)
 	return !apart;
 }
 
-static bool listens_to_both(const struct dofi_ia *ia)
-{
-	return ia->fabric.wildcard && ia->address.ss_family == AF_INET &&
-	       ia->fabric.quirk->joins_families && ipv6_takes_ipv4();
-}
-
-/* The address of @ia, or the wildcard address for both families. */
-static const struct sockaddr_storage *listen_base(const struct dofi_ia *ia, bool both)
-{
-	static const struct sockaddr_storage ipv6 = { .ss_family = AF_INET6 };
-
-	return both ? &ipv6 : &ia->address;
-}
-
-/* Returns the fabric's description of a passive endpoint at @port. */
+/* Describes a passive endpoint at @port of the IA's address, or at [::] for both families. */
 static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port, bool both)
 {
+	static const struct sockaddr_storage ipv6 = { .ss_family = AF_INET6 };
 	struct fi_info *info = fi_dupinfo(ia->fabric.info);
 	struct sockaddr_storage address;
 
 	if (!info)
 		return NULL;
 	free(info->src_addr);
-	info->src_addrlen =
-		dofi_port_address(&address, listen_base(ia, both), ia->fabric.wildcard, port);
+	info->src_addrlen = dofi_port_address(&address, both ? &ipv6 : &ia->address,
+					      ia->fabric.wildcard, port);
 	info->src_addr = malloc(info->src_addrlen);
 	if (!info->src_addr) {
 		fi_freeinfo(info);
@@ -69,46 +56,29 @@ static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port, bool both)
 	return info;
 }
 
-static int bound_port(struct fid_pep *pep, uint16_t *port)
-{
-	struct sockaddr_storage address;
-	size_t len = sizeof(address);
-	int ret = fi_getname(&pep->fid, &address, &len);
-
-	if (ret)
-		return ret;
-	*port = ntohs(((struct sockaddr_in *)&address)->sin_port);
-	return *port ? 0 : -EADDRNOTAVAIL;
-}
-
-static int pep_open(struct dofi_ia *ia, struct fi_info *info, struct fid_pep **pep)
-{
-	int ret = fi_passive_ep(ia->progress.fabric, info, pep, NULL);
-
-	if (ret)
-		return ret;
-	ret = fi_pep_bind(*pep, &dofi_progress_listen_eq(&ia->progress)->fid->fid, 0);
-	if (!ret) {
-		ret = fi_listen(*pep);
-		if (ret == -FI_EINVAL && ia->fabric.quirk->late_listen_error)
-			ret = -EADDRINUSE;
-	}
-	if (ret)
-		fi_close(&(*pep)->fid);
-	return ret;
-}
-
 /* Sets info and pep of @l, both or none. */
 static int listener_begin(struct msg_listener *l, struct dofi_ia *ia, uint16_t number, bool both)
 {
 	int ret;
 
 	l->info = listen_info(ia, number, both);
-	ret = l->info ? pep_open(ia, l->info, &l->pep) : -ENOMEM;
-	if (ret) {
-		fi_freeinfo(l->info);
-		l->info = NULL;
+	if (!l->info)
+		return -ENOMEM;
+	ret = fi_passive_ep(ia->progress.fabric, l->info, &l->pep, NULL);
+	if (ret)
+		goto free_info;
+	ret = fi_pep_bind(l->pep, &dofi_progress_listen_eq(&ia->progress)->fid->fid, 0);
+	if (!ret) {
+		ret = fi_listen(l->pep);
+		if (ret == -FI_EINVAL && ia->fabric.quirk->late_listen_error)
+			ret = -EADDRINUSE;
 	}
+	if (!ret)
+		return 0;
+	fi_close(&l->pep->fid);
+free_info:
+	fi_freeinfo(l->info);
+	l->info = NULL;
 	return ret;
 }
 
@@ -116,38 +86,39 @@ static int listener_begin(struct msg_listener *l, struct dofi_ia *ia, uint16_t n
  * Listens to both families where one socket can. If another program listens at the port with IPv6,
  * IPv4 may still be free.
  */
-static int listener_find(struct msg_listener *l, struct dofi_ia *ia, uint16_t number)
-{
-	const bool both = listens_to_both(ia);
-	int ret = listener_begin(l, ia, number, both);
-
-	if (ret != -EADDRINUSE || !both)
-		return ret;
-	ret = listener_begin(l, ia, number, false);
-	if (!ret)
-		dofi_log(DOFI_WARN, DOFI_CM,
-			 "port %u: another program has it for IPv6; only IPv4 is served", number);
-	return ret;
-}
-
 static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
 {
+	const bool both = ia->fabric.wildcard && ia->address.ss_family == AF_INET &&
+			  ia->fabric.quirk->joins_families && ipv6_takes_ipv4();
 	struct msg_listener *l = calloc(1, sizeof(*l));
+	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	size_t len = sizeof(address);
 	int ret;
 
 	if (!l)
 		return -ENOMEM;
-	ret = listener_find(l, ia, number);
+	ret = listener_begin(l, ia, number, both);
+	if (ret == -EADDRINUSE && both) {
+		ret = listener_begin(l, ia, number, false);
+		if (!ret)
+			dofi_log(DOFI_WARN, DOFI_CM,
+				 "port %u: another program has it for IPv6; only IPv4 is served",
+				 number);
+	}
 	if (ret)
 		goto free_listener;
-	l->port.ia = ia;
-	l->port.number = number;
-	if (!number)
-		ret = bound_port(l->pep, &l->port.number);
+	if (!number) {
+		ret = fi_getname(&l->pep->fid, &address, &len);
+		number = ntohs(((struct sockaddr_in *)&address)->sin_port);
+		if (!ret && !number)
+			ret = -EADDRNOTAVAIL;
+	}
 	if (ret)
 		goto close_pep;
+	l->port.ia = ia;
+	l->port.number = number;
 	if (ia->fabric.quirk->keeps_half_open)
-		dofi_halfopen_begin(&ia->progress, l->port.number);
+		dofi_halfopen_begin(&ia->progress, number);
 	*out = &l->port;
 	return 0;
 
@@ -190,17 +161,6 @@ void msg_unlisten(struct dofi_sp *sp)
 
 /* Requests */
 
-static struct msg_request *request_new(struct msg_listener *l, struct fi_info *info)
-{
-	struct msg_request *r = malloc(sizeof(*r));
-
-	if (!r)
-		return NULL;
-	*r = (struct msg_request){ .info = info, .listener = l };
-	l->port.users++;
-	return r;
-}
-
 void msg_request_free(struct msg_request *r)
 {
 	fi_freeinfo(r->info);
@@ -213,8 +173,7 @@ static void reject(struct msg_listener *l, const struct fi_info *info, enum dofi
 {
 	const struct dofi_wire msg = {
 		.kind = why == DOFI_REJECT_CONSUMER ? DOFI_WIRE_REJECT : DOFI_WIRE_REFUSE,
-		.data = data,
-		.data_size = size,
+		.data = data, .data_size = size,
 	};
 	unsigned char buf[DOFI_WIRE_MAX];
 	int ret = fi_reject(l->pep, info->handle, buf, dofi_wire_pack(buf, &msg));
@@ -230,42 +189,25 @@ void msg_refuse(struct msg_request *r, enum dofi_reject why, const void *data, s
 	msg_request_free(r);
 }
 
-static struct msg_listener *listener_of(struct dofi_ports *ports, struct fid *pep)
-{
-	struct dofi_port *port;
-
-	TAILQ_FOREACH(port, &ports->list, link) {
-		struct msg_listener *l = (struct msg_listener *)port;
-
-		if (&l->pep->fid == pep)
-			return l;
-	}
-	return NULL;
-}
-
 /*
- * A socket of both families reports an IPv4 peer as ::ffff:a.b.c.d. Programs get the IPv4 address,
- * as from a socket of IPv4.
+ * Sets @peer to the address of the requester. A socket of both families reports an IPv4 peer as
+ * ::ffff:a.b.c.d. Programs get the IPv4 address, as from a socket of IPv4.
  */
-static void unmap(struct sockaddr_storage *address)
-{
-	const struct sockaddr_in6 in6 = *(const struct sockaddr_in6 *)address;
-	struct sockaddr_in *in = (struct sockaddr_in *)address;
-
-	if (in6.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
-		return;
-	memset(address, 0, sizeof(*address));
-	in->sin_family = AF_INET;
-	in->sin_port = in6.sin6_port;
-	memcpy(&in->sin_addr, &in6.sin6_addr.s6_addr[12], sizeof(in->sin_addr));
-}
-
 static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 {
+	struct sockaddr_in *in = (struct sockaddr_in *)peer;
+	struct sockaddr_in6 in6;
+
 	memset(peer, 0, sizeof(*peer));
 	if (info->dest_addr && info->dest_addrlen <= sizeof(*peer))
 		memcpy(peer, info->dest_addr, info->dest_addrlen);
-	unmap(peer);
+	in6 = *(const struct sockaddr_in6 *)peer;
+	if (in6.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+		return;
+	memset(peer, 0, sizeof(*peer));
+	in->sin_family = AF_INET;
+	in->sin_port = in6.sin6_port;
+	memcpy(&in->sin_addr, &in6.sin6_addr.s6_addr[12], sizeof(in->sin_addr));
 }
 
 /* Delivers a request to its service point. Returns 0 if that will answer it. */
@@ -295,14 +237,25 @@ static int deliver(struct msg_request *r, const void *data, size_t size)
 void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, const void *data,
 		 size_t size)
 {
-	struct msg_listener *l = listener_of(ports_of(ia), pep);
-	struct msg_request *r = l ? request_new(l, info) : NULL;
+	struct msg_request *r = NULL;
+	struct msg_listener *l = NULL;
+	struct dofi_port *port;
 
+	TAILQ_FOREACH(port, &ports_of(ia)->list, link) {
+		l = (struct msg_listener *)port;
+		if (&l->pep->fid == pep)
+			break;
+	}
+	if (port)
+		r = malloc(sizeof(*r));
 	if (!r) {
-		if (l)
+		if (port)
 			reject(l, info, DOFI_REJECT_PROVIDER, NULL, 0);
 		fi_freeinfo(info);
-	} else if (deliver(r, data, size)) {
-		msg_refuse(r, DOFI_REJECT_PROVIDER, NULL, 0);
+		return;
 	}
+	*r = (struct msg_request){ .info = info, .listener = l };
+	l->port.users++;
+	if (deliver(r, data, size))
+		msg_refuse(r, DOFI_REJECT_PROVIDER, NULL, 0);
 }

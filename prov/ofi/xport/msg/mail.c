@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Atomic operations over connections that lack them: requests and replies by mailbox. */
+/* Mailboxes: atomic operations over connections that lack them, and goodbyes. */
 
 #include "xport/msg/msg.h"
 
@@ -47,6 +47,9 @@ struct msg_mail {
 	struct reply reply[MSG_MAIL_SLOTS]; /* replies that are still to be sent */
 };
 
+/* The key of a mailbox without memory, which has a number alone. No memory is at address 0. */
+#define NO_KEY 1
+
 static unsigned slot(uint32_t number)
 {
 	return number % MSG_MAIL_SLOTS;
@@ -57,28 +60,30 @@ bool msg_mail_offered(const struct dofi_ia *ia)
 	return DAT_VERSION_MAJOR >= 2 && ia->fabric.cq_data;
 }
 
+/* Where the fabric sends goodbyes, an EP without a mailbox has a number alone. */
 int msg_mail_open(struct dofi_ep *ep, struct msg_mail **mail, struct dofi_mailbox *own)
 {
-	struct msg_mail *m;
+	const bool sends_bye = ep->obj.ia->fabric.sends_bye;
+	struct msg_mail *m = NULL;
 	struct dofi_mr_request memory = { .len = sizeof(m->in), .remote = FI_REMOTE_WRITE };
 	int ret;
 
-	*mail = NULL;
-	*own = (struct dofi_mailbox){ .key = 0 };
-	if (!msg_mail_offered(ep->obj.ia))
-		return 0;
-	m = dofi_block_get(sizeof(*m));
-	if (!m)
-		return -ENOMEM;
-	memory.addr = &m->in;
-	ret = dofi_mr_open(&ep->pz->domain, &memory, &m->mr);
-	if (ret) {
-		dofi_block_put(m, sizeof(*m));
-		return ret;
+	*own = (struct dofi_mailbox){ .key = sends_bye ? NO_KEY : 0 };
+	if (msg_mail_offered(ep->obj.ia)) {
+		m = dofi_block_get(sizeof(*m));
+		if (!m)
+			return -ENOMEM;
+		memory.addr = &m->in;
+		ret = dofi_mr_open(&ep->pz->domain, &memory, &m->mr);
+		if (ret) {
+			dofi_block_put(m, sizeof(*m));
+			return ret;
+		}
+		own->addr = (uintptr_t)&m->in;
+		own->key = m->mr.key;
 	}
-	own->addr = (uintptr_t)&m->in;
-	own->key = m->mr.key;
-	own->id = dofi_pool_index(ep);
+	if (own->key)
+		own->id = dofi_pool_index(ep) | (sends_bye ? MSG_SENDS_BYE : 0);
 	*mail = m;
 	return 0;
 }
@@ -154,23 +159,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 		dofi_ep_todo(ep, DOFI_EP_RETRY);
 }
 
-static struct reply serve(struct dofi_ep *ep, const struct request *r) DOFI_NEEDS(ep->lock)
-{
-	const struct dofi_atomic atomic = {
-		.addr = be64toh(r->addr),
-		.operand = be64toh(r->operand),
-		.compare = be64toh(r->compare),
-		.key = be32toh(r->key),
-		.swap = be64toh(r->swap) != 0,
-	};
-	uint64_t old = 0;
-	int ret = dofi_lmr_atomic(ep->pz, &atomic, &old);
-
-	return (struct reply){ .number = r->number,
-			       .refused = htobe32(ret != 0),
-			       .old = htobe64(old) };
-}
-
+/* Carries out the peer's requests, in order, and replies. */
 static void take_requests(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	struct msg_mail *m = ep->mail;
@@ -178,10 +167,20 @@ static void take_requests(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	while (m->served - m->replied < MSG_MAIL_SLOTS) {
 		/* a copy: the peer may overwrite the request at any time */
 		const struct request r = m->in.request[slot(m->served + 1)];
+		const struct dofi_atomic atomic = {
+			.addr = be64toh(r.addr), .operand = be64toh(r.operand),
+			.compare = be64toh(r.compare), .key = be32toh(r.key),
+			.swap = be64toh(r.swap) != 0,
+		};
+		uint64_t old = 0;
+		int ret;
 
 		if (be32toh(r.number) != m->served + 1)
 			break;
-		m->reply[slot(++m->served)] = serve(ep, &r);
+		ret = dofi_lmr_atomic(ep->pz, &atomic, &old);
+		m->reply[slot(++m->served)] = (struct reply){
+			.number = r.number, .refused = htobe32(ret != 0), .old = htobe64(old),
+		};
 	}
 	msg_mail_resume(ep);
 }
@@ -205,19 +204,60 @@ static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(
 	}
 }
 
+/* Remote CQ data with a secret is a goodbye. */
 void msg_mail_arrived(uint64_t data, struct dofi_sink *sink)
 {
-	struct dofi_ep *ep;
+	const uint32_t secret = data >> 32;
+	struct dofi_ep *ep = dofi_pool_at(&dofi_ep_pool, (uint32_t)data & ~MSG_SENDS_BYE);
 
-	if (msg_bye_arrived(data))
-		return;
-	ep = dofi_pool_at(&dofi_ep_pool, (uint32_t)data & ~MSG_SENDS_BYE);
 	if (!ep)
 		return;
 	dofi_ep_lock(ep);
-	if (ep->mail) {
+	if (secret) {
+		ep->got_bye |= ep->secret == secret;
+	} else if (ep->mail) {
 		take_requests(ep);
 		take_replies(ep, sink);
 	}
 	dofi_ep_unlock(ep);
+}
+
+/* Goodbyes */
+
+void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers)
+{
+	dofi_ep_assert_locked(ep);
+	ep->mailbox = *peers;
+	if (!ep->mailbox.addr)
+		ep->mailbox.key = 0;
+	ep->sends_bye = ep->obj.ia->fabric.sends_bye && ep->mailbox.id & MSG_SENDS_BYE;
+}
+
+/* How often the goodbye is tried; a read of the CQ after each refusal may free space. */
+#define BYE_TRIES 1000
+
+/* The data is the number, and above it the secret, which peers of other connections do not know. */
+void msg_bye_send(struct dofi_ep *ep, struct fid_ep *fid)
+{
+	static const struct iovec nothing;
+	static const struct fi_rma_iov nowhere;
+	const uint32_t number = ep->mailbox.id & ~MSG_SENDS_BYE;
+	const struct fi_msg_rma msg = {
+		.msg_iov = &nothing, .rma_iov = &nowhere,
+		.data = (uint64_t)ep->peer_secret << 32 | number,
+	};
+	ssize_t ret;
+	int i;
+
+	for (i = 0; i < BYE_TRIES; i++) {
+		dofi_cq_enter(ep->cq);
+		ret = fi_writemsg(fid, &msg, FI_INJECT | FI_REMOTE_CQ_DATA);
+		dofi_cq_exit(ep->cq);
+		if (ret != -FI_EAGAIN)
+			break;
+		dofi_cq_drain(ep->cq);
+	}
+	if (ret)
+		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: no goodbye: %s", (void *)ep,
+			 fi_strerror((int)-ret));
 }

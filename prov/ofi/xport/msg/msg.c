@@ -9,29 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void choose_ops(struct dofi_ia *ia);
+static int msg_ia_init(struct dofi_ia *ia);
 
-/* Private data that the DAT text promises programs, where a fabric can carry it. */
-#define PLENTY 64
-
-/*
- * Computes how many bytes of private data are left to programs. If they are few, a request for a
- * qualifier that is no port has less than other requests; otherwise all requests have an equal
- * number.
- */
-static void data_max_find(struct dofi_ia *ia)
+static void msg_ia_fini(struct dofi_ia *ia)
 {
-	struct msg_ia *mia = ia->xport_ia;
-	DAT_COUNT size = (DAT_COUNT)ia->limits.cm_data_size - DOFI_WIRE_FIXED;
-
-	if (ia->fabric.scoped_keys)
-		size -= DOFI_WIRE_SECRET;
-	if (msg_mail_offered(ia) || ia->fabric.sends_bye)
-		size -= DOFI_WIRE_MAILBOX;
-	mia->request_size = size;
-	if (size - DOFI_WIRE_QUAL >= PLENTY)
-		size -= DOFI_WIRE_QUAL;
-	ia->max_private_data = size < DOFI_WIRE_MAX_DATA ? size : DOFI_WIRE_MAX_DATA;
+	free(ia->xport_ia);
+	ia->xport_ia = NULL;
 }
 
 static DAT_COUNT msg_request_data_max(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
@@ -42,45 +25,18 @@ static DAT_COUNT msg_request_data_max(const struct dofi_ia *ia, DAT_CONN_QUAL co
 	return size < ia->max_private_data ? size : ia->max_private_data;
 }
 
-static int msg_ia_init(struct dofi_ia *ia)
-{
-	struct msg_ia *mia = calloc(1, sizeof(*mia));
-
-	if (!mia)
-		return -ENOMEM;
-	dofi_ports_init(&mia->ports, &msg_ports_ops);
-	TAILQ_INIT(&mia->openings.list);
-	ia->xport_ia = mia;
-	choose_ops(ia);
-	data_max_find(ia);
-	return 0;
-}
-
-static void msg_ia_fini(struct dofi_ia *ia)
-{
-	free(ia->xport_ia);
-	ia->xport_ia = NULL;
-}
-
-static const struct dofi_progress_ops marked_progress_ops = {
-	.completed = msg_marked_completed,
-	.cm_event = msg_event,
-	.cm_error = msg_error,
-	.failed = dofi_async_ia_failed,
-};
+#define PROGRESS_OPS .cm_event = msg_event, .cm_error = msg_error, .failed = dofi_async_ia_failed
 
 static const struct dofi_progress_ops msg_progress_ops = {
-	.completed = msg_completed,
-	.cm_event = msg_event,
-	.cm_error = msg_error,
-	.failed = dofi_async_ia_failed,
+	PROGRESS_OPS, .completed = msg_completed,
+};
+
+static const struct dofi_progress_ops marked_progress_ops = {
+	PROGRESS_OPS, .completed = msg_marked_completed,
 };
 
 static const struct dofi_progress_ops native_progress_ops = {
-	.completed = msg_native_completed,
-	.cm_event = msg_event,
-	.cm_error = msg_error,
-	.failed = dofi_async_ia_failed,
+	PROGRESS_OPS, .completed = msg_native_completed,
 };
 
 static const struct dofi_xport_srq srq_ops = {
@@ -96,14 +52,13 @@ static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
 	fast->to = ep->fid;
 }
 
-#define OPS                                                                               \
-	.name = "msg", .header_size = DOFI_WIRE_FIXED, .ia_init = msg_ia_init,            \
-	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
-	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
-	.close = msg_close, .finish = msg_endpoint_finish,                                \
-	.pz_close = msg_open_pz_close, .resume = msg_mail_resume,                         \
-	.request_data_max = msg_request_data_max, .holds = msg_holds, .cancel = msg_cancel,       \
-	.retries = true,                                                                          \
+#define OPS                                                                                       \
+	.name = "msg", .header_size = DOFI_WIRE_FIXED, .retries = true,                           \
+	.ia_init = msg_ia_init, .ia_fini = msg_ia_fini, .pz_close = msg_open_pz_close,            \
+	.listen = msg_listen, .unlisten = msg_unlisten, .connect = msg_connect,                   \
+	.accept = msg_accept, .reject = msg_reject, .close = msg_close,                           \
+	.finish = msg_endpoint_finish, .request_data_max = msg_request_data_max,                  \
+	.resume = msg_mail_resume, .holds = msg_holds, .cancel = msg_cancel,                      \
 	.srq = &srq_ops, .srq_fed = msg_srq_fed
 
 const struct dofi_xport dofi_msg_xport = {
@@ -120,12 +75,36 @@ static const struct dofi_xport native_xport = {
 	.fast = fast, .write = msg_write, .read = msg_read,
 };
 
-/* Call before anything can complete. */
-static void choose_ops(struct dofi_ia *ia)
+/* Private data that the DAT text promises programs, where a fabric can carry it. */
+#define PLENTY 64
+
+/*
+ * Chooses the operations, before anything can complete, and the private data left to programs. If
+ * few bytes are left, a request for a qualifier that is no port has less than other requests;
+ * otherwise all requests have an equal number.
+ */
+static int msg_ia_init(struct dofi_ia *ia)
 {
+	DAT_COUNT size = (DAT_COUNT)ia->limits.cm_data_size - DOFI_WIRE_FIXED;
+	struct msg_ia *mia = calloc(1, sizeof(*mia));
+
+	if (!mia)
+		return -ENOMEM;
+	dofi_ports_init(&mia->ports, &msg_ports_ops);
+	TAILQ_INIT(&mia->openings.list);
+	ia->xport_ia = mia;
 	if (ia->fabric.immed)
 		ia->xport = &native_xport;
 	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_cq_data_flag)
 		ia->xport = &marked_xport;
 	ia->progress.ops = ia->xport->progress_ops;
+	if (ia->fabric.scoped_keys)
+		size -= DOFI_WIRE_SECRET;
+	if (msg_mail_offered(ia) || ia->fabric.sends_bye)
+		size -= DOFI_WIRE_MAILBOX;
+	mia->request_size = size;
+	if (size - DOFI_WIRE_QUAL >= PLENTY)
+		size -= DOFI_WIRE_QUAL;
+	ia->max_private_data = size < DOFI_WIRE_MAX_DATA ? size : DOFI_WIRE_MAX_DATA;
+	return 0;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The connected transport: one FI_EP_MSG endpoint per connection, libfabric's connection manager.
- */
+/* The connected transport: an FI_EP_MSG endpoint per connection, libfabric's connection manager. */
 #ifndef DOFI_XPORT_MSG_MSG_H
 #define DOFI_XPORT_MSG_MSG_H
 
@@ -16,37 +14,29 @@
 
 extern const struct dofi_xport dofi_msg_xport;
 
-/* connect.c: connecting, accepting and closing. All on the progress thread. */
+/* connect.c: connecting, accepting and closing: members of dofi_xport. Progress thread only. */
 
-/* Members of dofi_xport. */
 void msg_connect(struct dofi_ep *ep);
 void msg_accept(struct dofi_ep *ep);
 void msg_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
 void msg_close(struct dofi_ep *ep);
-
 /*
  * Tries the next port of the qualifier, if there is one, after the endpoint has been closed; else
  * the attempt ends because of @why, or if that is NULL for the usual reason of @err.
  */
 void msg_connect_failed(struct dofi_ep *ep, int err, const char *why);
-
-/*
- * Reports the local port of @ep. Some fabrics have no port before they have resolved the peer's
- * address.
- */
+/* Reports the local port of @ep, which some fabrics choose after resolving the peer's address. */
 void msg_show_port(struct dofi_ep *ep);
 
 /* endpoint.c: the fabric's endpoints, from fi_endpoint() to fi_close(). Progress thread only. */
 
 /* Returns the EP of @fid; NULL if @fid was closed after the event was queued. */
 struct dofi_ep *msg_ep_of(struct dofi_ia *ia, const struct fid *fid);
-
 /*
  * Sets the sizes of queues and the traffic class in @info for the endpoint of @ep. Queues of fixed
  * size are as long as @ep needs them, so that a CQ has room for many.
  */
 void msg_info_fit(const struct dofi_ep *ep, struct fi_info *info);
-
 /*
  * Takes over @fid, an endpoint that was opened with @info, and posts the pending receives. Sets
  * @own for the peer.
@@ -68,16 +58,13 @@ bool msg_endpoint_finish(struct dofi_ep *ep);
 
 /* Callback: fi_endpoint returned @ret, and @fid if that is 0. Does not own @info. */
 typedef void msg_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_ep *fid, int ret);
-
 /*
  * Opens an endpoint in @ep's PZ with @info, which it takes over, and calls @opened: at once, or
  * later where opening takes time (ep->opening).
  */
 void msg_open(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened);
-
 /* Cancels the opening for @ep, if there is one; its endpoint will be closed. */
 void msg_open_cancel(struct dofi_ep *ep);
-
 /* dofi_xport.pz_close: waits for openings in @pz, which were all cancelled. */
 void msg_open_pz_close(struct dofi_pz *pz);
 
@@ -108,25 +95,21 @@ extern const struct dofi_ports_ops msg_ports_ops;
 
 /* The transport's part of a connection request. */
 struct msg_request {
-	/* the endpoint that accepts the request is opened with it */
-	struct fi_info *info;
+	struct fi_info *info;		/* opens the endpoint that accepts the request */
 	struct msg_listener *listener;	/* that the request came through */
 };
 
 int msg_listen(struct dofi_sp *sp);
 void msg_unlisten(struct dofi_sp *sp);
-
 /* Processes a connection request with @size bytes of private data. Takes over @info. */
 void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info,
 		 const void *data, size_t size);
-
 /* Rejects @request, and frees it. */
 void msg_refuse(struct msg_request *request, enum dofi_reject why, const void *data, size_t size);
 void msg_request_free(struct msg_request *request);
 
-/* event.c: connection events of the fabric. */
+/* event.c: dofi_progress_ops.cm_event and .cm_error. */
 
-/* dofi_progress_ops.cm_event and .cm_error. */
 void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len);
 void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e);
 
@@ -138,14 +121,11 @@ ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_
 		  uint64_t key, void *context);
 ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
 		 void *context);
-
 /* dofi_xport.holds and .cancel. */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
-
 /* dofi_progress_ops.completed */
 void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
-
 /*
  * Variants for fabrics that may lose FI_REMOTE_CQ_DATA of a completion: every message has remote CQ
  * data then, which is not 0.
@@ -153,11 +133,9 @@ void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_si
 int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
-/* native.c: hardware, which has its own immediate data, atomics and fences. */
-
 /*
- * dofi_xport.submit and dofi_progress_ops.completed where dofi_fabric_choice.immed is set: CQs are
- * serial there.
+ * native.c: dofi_xport.submit and dofi_progress_ops.completed of hardware, which has its own
+ * immediate data (dofi_fabric_choice.immed), atomics and fences. CQs are serial there.
  */
 int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
@@ -165,7 +143,33 @@ void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct 
 /*
  * srq.c: how an endpoint of an SRQ receives where the fabric matches messages to receives: a frame,
  * a buffer for its message, the message.
+ *
+ *	byte 0     magic
+ *	byte 1     1: the message follows in this frame; 2: it is the next message
+ *	byte 2-3   zero
+ *	byte 4-11  length of the message, big-endian
+ *	byte 12-19 the remote CQ data of the message (obj/cq_data.h), big-endian
+ *
+ * A fabric's own shared receive context names the buffer in its completions but not the endpoint
+ * that took it (measured on tcp and sockets of 1.17). It takes buffers without regard to
+ * watermarks, and gives none back. A frame arrives at its endpoint, which takes a buffer only when
+ * it knows that there is a message, and how long it is. The private data of a connection asks the
+ * peer to send frames; other peers send none.
  */
+
+#define MSG_FRAME_HEADER 20
+#define MSG_FRAME_MAX 128		/* header and message; software fabrics can inject it */
+
+struct msg_frame {
+	uint64_t length;		/* of the message */
+	uint64_t cq_data;		/* the remote CQ data of the message */
+	bool whole;			/* the message is in the frame */
+};
+
+/* Packs the header of @frame. */
+void msg_frame_pack(unsigned char buf[MSG_FRAME_HEADER], const struct msg_frame *frame);
+/* Parses @len bytes of an untrusted peer. 0, or -EPROTO when they are no frame. */
+int msg_frame_unpack(const void *buf, size_t len, struct msg_frame *frame);
 
 /* The functions of dofi_xport with these names. */
 int msg_srq_open(struct dofi_ep *ep);
@@ -175,7 +179,6 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 		     struct dofi_sink *sink) DOFI_NEEDS(ep->lock);
 void msg_srq_fed(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 void msg_srq_clear(struct dofi_ep *ep);
-
 /* Whether a message has arrived, and the SRQ has no buffer for it. */
 bool msg_srq_waits(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
@@ -196,28 +199,25 @@ struct msg_mail;
 
 /* Whether connections of @ia have mailboxes. */
 bool msg_mail_offered(const struct dofi_ia *ia);
-
 /*
  * Makes the mailbox of @ep for a connection, and sets @own for the peer. Returns 0, also if no
  * mailbox is offered, or a negative errno. Progress thread, no lock held.
  */
 int msg_mail_open(struct dofi_ep *ep, struct msg_mail **mail, struct dofi_mailbox *own);
-/*
- * Frees @mail, which no connection uses any more. NULL is ignored. Progress thread, no lock held.
- */
+/* Frees @mail, which no connection uses; NULL is ignored. Progress thread, no lock held. */
 void msg_mail_close(struct msg_mail *mail);
-
 /* dofi_xport.submit of an atomic. */
 int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
-
-/* Processes a write that arrived with remote CQ data @data. Any thread, no EP lock held. */
+/*
+ * Processes a write that arrived with remote CQ data @data: a goodbye, or mail. Any thread, no EP
+ * lock held.
+ */
 void msg_mail_arrived(uint64_t data, struct dofi_sink *sink);
-
 /* dofi_xport.resume: sends replies that the fabric did not take before. EP lock held. */
 void msg_mail_resume(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /*
- * bye.c: how an orderly end differs from a lost connection.
+ * Goodbyes, also in mail.c: how an orderly end differs from a lost connection.
  *
  * On stream fabrics the stream ends without a reason, whether the peer disconnects, is killed, or
  * refuses an RDMA operation. So an orderly end sends a goodbye last: an RDMA write of no bytes to
@@ -232,19 +232,9 @@ void msg_mail_resume(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 /* A flag in the number of a mailbox. */
 #define MSG_SENDS_BYE (1u << 31)
 
-/* Sets MSG_SENDS_BYE in @own, the mailbox of @ep that the peer gets, if fabric.sends_bye. */
-void msg_bye_offer(const struct dofi_ep *ep, struct dofi_mailbox *own);
-
 /* Processes the peer's mailbox for @ep, which connects. EP lock held. */
 void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers) DOFI_NEEDS(ep->lock);
-
 /* Sends a goodbye on @fid, the endpoint of @ep, before it is shut down. Progress thread. */
 void msg_bye_send(struct dofi_ep *ep, struct fid_ep *fid);
-
-/*
- * Processes a write that arrived with remote CQ data @data. Returns whether it is a goodbye. Any
- * thread, no EP lock held.
- */
-bool msg_bye_arrived(uint64_t data);
 
 #endif

@@ -20,73 +20,45 @@ static const struct iovec nothing;
 static int submit_send(struct dofi_ep *ep, struct dofi_dto *dto, uint64_t flags)
 {
 	const struct fi_msg msg = {
-		.msg_iov = dto->n_iov ? dto->iov : &nothing,
-		.desc = dto->n_iov ? dto->desc : NULL,
-		.iov_count = dto->n_iov ? dto->n_iov : 1,
-		.context = dofi_dto_context(dto),
+		.msg_iov = dto->n_iov ? dto->iov : &nothing, .desc = dto->n_iov ? dto->desc : NULL,
+		.iov_count = dto->n_iov ? dto->n_iov : 1, .context = dofi_dto_context(dto),
 		.data = dto->immed,
 	};
 
 	return (int)fi_sendmsg(ep->fid, &msg, flags | fence(dto));
 }
 
-static struct fi_rma_iov remote_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
+static int submit_rdma(struct dofi_ep *ep, struct dofi_dto *dto, uint64_t flags)
 {
-	return (struct fi_rma_iov){
+	const struct fi_rma_iov remote = {
 		.addr = dto->remote_addr, .len = dto->length, .key = dofi_ep_remote_key(ep, dto),
 	};
-}
-
-static struct fi_msg_rma rdma_of(struct dofi_dto *dto, const struct fi_rma_iov *remote)
-{
-	return (struct fi_msg_rma){
-		.msg_iov = dto->n_iov ? dto->iov : &nothing,
-		.desc = dto->n_iov ? dto->desc : NULL,
-		.iov_count = dto->n_iov ? dto->n_iov : 1,
-		.rma_iov = remote,
-		.rma_iov_count = 1,
-		.context = dofi_dto_context(dto),
-		.data = dto->immed,
+	const struct fi_msg_rma msg = {
+		.msg_iov = dto->n_iov ? dto->iov : &nothing, .desc = dto->n_iov ? dto->desc : NULL,
+		.iov_count = dto->n_iov ? dto->n_iov : 1, .rma_iov = &remote, .rma_iov_count = 1,
+		.context = dofi_dto_context(dto), .data = dto->immed,
 	};
+
+	flags |= fence(dto);
+	return (int)(dto->kind == DOFI_DTO_READ ?
+		fi_readmsg(ep->fid, &msg, flags) :
+		fi_writemsg(ep->fid, &msg, flags | ep->obj.ia->fabric.write_flags));
 }
 
-static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto, uint64_t flags)
+/* Some fabrics take the operands themselves in place of their addresses. */
+static int submit_atomic(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	const struct fi_rma_iov remote = remote_of(ep, dto);
-	const struct fi_msg_rma msg = rdma_of(dto, &remote);
+	const bool by_value = ep->obj.ia->fabric.quirk->operand_is_address;
+	const void *operand = by_value ? (const void *)(uintptr_t)dto->operand : &dto->operand;
+	const void *compare = by_value ? (const void *)(uintptr_t)dto->compare : &dto->compare;
+	const uint64_t key = dofi_ep_remote_key(ep, dto);
+	void *result = dto->iov->iov_base, *context = dofi_dto_context(dto);
 
-	return (int)fi_writemsg(ep->fid, &msg, flags | fence(dto) | ep->obj.ia->fabric.write_flags);
-}
-
-static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	const struct fi_rma_iov remote = remote_of(ep, dto);
-	const struct fi_msg_rma msg = rdma_of(dto, &remote);
-
-	return (int)fi_readmsg(ep->fid, &msg, fence(dto));
-}
-
-/* The operand of an atomic as the fabric takes it. */
-static const void *operand(const struct dofi_ep *ep, const uint64_t *value)
-{
-	return ep->obj.ia->fabric.quirk->operand_is_address ? (const void *)(uintptr_t)*value :
-							      value;
-}
-
-static int submit_fetch_add(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	return (int)fi_fetch_atomic(ep->fid, operand(ep, &dto->operand), 1, NULL,
-				    dto->iov->iov_base, *dto->desc, 0, dto->remote_addr,
-				    dofi_ep_remote_key(ep, dto), FI_UINT64, FI_SUM,
-				    dofi_dto_context(dto));
-}
-
-static int submit_cmp_swap(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	return (int)fi_compare_atomic(ep->fid, operand(ep, &dto->operand), 1, NULL,
-				      operand(ep, &dto->compare), NULL, dto->iov->iov_base,
-				      *dto->desc, 0, dto->remote_addr, dofi_ep_remote_key(ep, dto),
-				      FI_UINT64, FI_CSWAP, dofi_dto_context(dto));
+	if (dto->kind == DOFI_DTO_FETCH_ADD)
+		return (int)fi_fetch_atomic(ep->fid, operand, 1, NULL, result, *dto->desc, 0,
+					    dto->remote_addr, key, FI_UINT64, FI_SUM, context);
+	return (int)fi_compare_atomic(ep->fid, operand, 1, NULL, compare, NULL, result, *dto->desc,
+				      0, dto->remote_addr, key, FI_UINT64, FI_CSWAP, context);
 }
 
 /*
@@ -98,30 +70,21 @@ static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi
 {
 	switch (dto->kind) {
 	case DOFI_DTO_FETCH_ADD:
-		return submit_fetch_add(ep, dto);
 	case DOFI_DTO_CMP_SWAP:
-		return submit_cmp_swap(ep, dto);
+		return submit_atomic(ep, dto);
 	case DOFI_DTO_SEND_IMMED:
 		return ep->framed ? msg_submit(ep, dto) : submit_send(ep, dto, FI_REMOTE_CQ_DATA);
 	case DOFI_DTO_WRITE_IMMED:
-		return ep->framed ? msg_submit(ep, dto) : submit_write(ep, dto, FI_REMOTE_CQ_DATA);
+		return ep->framed ? msg_submit(ep, dto) : submit_rdma(ep, dto, FI_REMOTE_CQ_DATA);
 	case DOFI_DTO_SEND:
 		return ep->framed ? msg_submit(ep, dto) : submit_send(ep, dto, 0);
 	case DOFI_DTO_WRITE:
-		return submit_write(ep, dto, 0);
+		return submit_rdma(ep, dto, 0);
 	case DOFI_DTO_READ:
-		return dto->n_iov ? submit_read(ep, dto) : msg_submit(ep, dto);
+		return dto->n_iov ? submit_rdma(ep, dto, 0) : msg_submit(ep, dto);
 	default:
 		return msg_submit(ep, dto);
 	}
-}
-
-static int submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
-{
-	if (__builtin_expect(dto->kind > DOFI_DTO_BIND || fence(dto) ||
-			     (dto->kind == DOFI_DTO_WRITE && !dto->n_iov), 0))
-		return submit_more(ep, dto);
-	return msg_submit(ep, dto);
 }
 
 int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -130,7 +93,11 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 	dofi_ep_assert_locked(ep);
 	dofi_cq_enter(ep->cq);
-	ret = submit(ep, dto);
+	if (__builtin_expect(dto->kind > DOFI_DTO_BIND || fence(dto) ||
+			     (dto->kind == DOFI_DTO_WRITE && !dto->n_iov), 0))
+		ret = submit_more(ep, dto);
+	else
+		ret = msg_submit(ep, dto);
 	dofi_cq_exit(ep->cq);
 	return ret;
 }

@@ -7,23 +7,15 @@
 #include "fab/quirks.h"
 #include "obj/cq_data.h"
 #include "obj/ep_dto.h"
-#include "xport/msg/frame.h"
 
 #include <rdma/fi_rma.h>
 
-/*
- * Uses fi_writemsg, because the default flags of an endpoint do not apply to fi_write on every
- * fabric.
- */
+/* Uses fi_writemsg: on some fabrics an endpoint's default flags do not apply to fi_write. */
 static ssize_t write_segments(struct dofi_ep *ep, const struct iovec *iov, void **desc, size_t n,
 			      const struct fi_rma_iov *remote, void *context)
 {
 	const struct fi_msg_rma msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = n,
-		.rma_iov = remote,
-		.rma_iov_count = 1,
+		.msg_iov = iov, .desc = desc, .iov_count = n, .rma_iov = remote, .rma_iov_count = 1,
 		.context = context,
 	};
 
@@ -63,17 +55,6 @@ ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t
 	return fi_read(ep->fid, buf, len, desc, 0, addr, key, context);
 }
 
-/*
- * Posts a receive of no bytes; where a fabric needs room for one, the status serves, which is
- * written after the completion.
- */
-static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	size_t len = ep->obj.ia->fabric.quirk->hangs_on_empty_recv ? sizeof(dto->status) : 0;
-
-	return fi_recv(ep->fid, len ? &dto->status : NULL, len, NULL, 0, dofi_dto_context(dto));
-}
-
 /* Sends the memory of @dto. */
 static int send_message(struct dofi_ep *ep, struct dofi_dto *dto)
 {
@@ -86,39 +67,30 @@ static int send_message(struct dofi_ep *ep, struct dofi_dto *dto)
 			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
 }
 
-/* Injects a frame that contains the message, with a completion. */
-static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct msg_frame *frame,
-		      unsigned char buf[MSG_FRAME_MAX])
-{
-	const struct iovec iov = { buf, MSG_FRAME_HEADER + frame->length };
-	const struct fi_msg msg = {
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.context = dofi_dto_context(dto),
-	};
-
-	dofi_iov_gather(buf + MSG_FRAME_HEADER, dto->iov, dto->n_iov, 0, frame->length);
-	return fi_sendmsg(ep->fid, &msg, FI_INJECT | FI_COMPLETION);
-}
-
 /*
- * Sends a message of @length bytes, none or all of @dto, to a peer that receives from an SRQ: a
- * frame announces the message and its remote CQ data, for which the peer finds a buffer.
+ * Sends a message of @length bytes, none or all of @dto, to a peer that receives from an SRQ. A
+ * frame contains the message, or announces it, so that the peer finds a buffer.
  */
 static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi_dto *dto,
 						 uint64_t length, uint64_t cq_data)
 {
-	const size_t most = ep->obj.ia->limits.inject_size < MSG_FRAME_MAX ?
-				    ep->obj.ia->limits.inject_size : MSG_FRAME_MAX;
+	const size_t inject = ep->obj.ia->limits.inject_size;
+	const size_t most = inject < MSG_FRAME_MAX ? inject : MSG_FRAME_MAX;
 	const struct msg_frame frame = {
 		.length = length, .cq_data = cq_data, .whole = length <= most - MSG_FRAME_HEADER,
 	};
 	unsigned char buf[MSG_FRAME_MAX];
+	const struct iovec iov = { buf, MSG_FRAME_HEADER + length };
+	const struct fi_msg whole = {
+		.msg_iov = &iov, .iov_count = 1, .context = dofi_dto_context(dto),
+	};
 	int ret;
 
 	msg_frame_pack(buf, &frame);
-	if (frame.whole)
-		return send_whole(ep, dto, &frame, buf);
+	if (frame.whole) {
+		dofi_iov_gather(buf + MSG_FRAME_HEADER, dto->iov, dto->n_iov, 0, length);
+		return fi_sendmsg(ep->fid, &whole, FI_INJECT | FI_COMPLETION);
+	}
 	if (dto->step != DOFI_STEP_RTS) {
 		ret = fi_inject(ep->fid, buf, MSG_FRAME_HEADER, 0);
 		if (ret)
@@ -156,6 +128,10 @@ static inline int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
 	return send_message(ep, dto);
 }
 
+/*
+ * Where a fabric hangs on a receive of no bytes, the status serves, which is written after the
+ * completion.
+ */
 static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	void *context = dofi_dto_context(dto);
@@ -163,8 +139,11 @@ static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 	if (dto->n_iov == 1)
 		return fi_recv(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0,
 			       context);
-	return dto->n_iov ? fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
-			    receive_nothing(ep, dto);
+	if (dto->n_iov)
+		return fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
+	if (ep->obj.ia->fabric.quirk->hangs_on_empty_recv)
+		return fi_recv(ep->fid, &dto->status, sizeof(dto->status), NULL, 0, context);
+	return fi_recv(ep->fid, NULL, 0, NULL, 0, context);
 }
 
 static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -180,10 +159,7 @@ static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
 		       fi_read(ep->fid, NULL, 0, NULL, 0, addr, key, context);
 }
 
-/*
- * Sends the write, and the message behind it, after the completion of the write if the fabric needs
- * that.
- */
+/* Sends the write, and the message behind it, on some fabrics after the write's completion. */
 static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	int ret;
@@ -232,11 +208,7 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
-/* Memory after its LMR was freed */
-
-/*
- * A device refuses memory after its registration has ended, so only software fabrics hold memory.
- */
+/* A device refuses memory after its registration has ended; software fabrics hold memory. */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	dofi_ep_assert_locked(ep);

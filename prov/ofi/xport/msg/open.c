@@ -7,10 +7,7 @@
 
 #include <stdlib.h>
 
-/*
- * The maximum number of threads of an IA at a time: a thread that waits for no answer ends in a
- * millisecond.
- */
+/* Most threads of an IA at a time: a thread that waits for no answer ends in a millisecond. */
 #define MOST_THREADS 16
 
 struct msg_opening {
@@ -46,16 +43,6 @@ static void *opening_run(void *arg)
 	return NULL;
 }
 
-static void opening_begin(struct msg_openings *all, struct msg_opening *o)
-{
-	o->begun = true;
-	o->has_thread = !dofi_thread_start(&o->thread, opening_run, o);
-	if (o->has_thread)
-		all->threads++;
-	else
-		opening_run(o);		/* without a thread the caller waits */
-}
-
 /* Removes @o from the list, after its thread has ended. */
 static void opening_end(struct msg_openings *all, struct msg_opening *o)
 {
@@ -79,12 +66,19 @@ static void openings_continue(struct msg_openings *all)
 
 	for (o = TAILQ_FIRST(&all->list); o && all->threads < MOST_THREADS; o = next) {
 		next = TAILQ_NEXT(o, link);
-		if (!o->begun && o->ep) {
-			opening_begin(all, o);
-		} else if (!o->begun) {
+		if (o->begun)
+			continue;
+		if (!o->ep) {
 			opening_end(all, o);
 			opening_free(o);
+			continue;
 		}
+		o->begun = true;
+		o->has_thread = !dofi_thread_start(&o->thread, opening_run, o);
+		if (o->has_thread)
+			all->threads++;
+		else
+			opening_run(o);		/* without a thread the caller waits */
 	}
 }
 
@@ -115,43 +109,35 @@ static void opening_done(struct dofi_work *work)
 	opening_free(o);
 }
 
-static struct msg_opening *opening_add(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
-{
-	struct msg_opening *o = malloc(sizeof(*o));
-
-	if (!o)
-		return NULL;
-	*o = (struct msg_opening){
-		.work.run = opening_done, .progress = &ep->obj.ia->progress, .info = info,
-		.domain = ep->pz->domain.fid, .opened = opened, .ep = ep, .pz = ep->pz,
-	};
-	TAILQ_INSERT_TAIL(&openings_of(ep->pz)->list, o, link);
-	return o;
-}
-
 void msg_open(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
 {
+	struct msg_opening *o = NULL;
 	struct fid_ep *fid;
 	int ret;
 
 	if (ep->obj.ia->fabric.quirk->waits_to_open)
-		ep->opening = opening_add(ep, info, opened);
-	if (ep->opening) {
-		openings_continue(openings_of(ep->pz));
+		o = malloc(sizeof(*o));
+	if (!o) {
+		ret = fi_endpoint(ep->pz->domain.fid, info, &fid, NULL);
+		opened(ep, info, ret ? NULL : fid, ret);
+		fi_freeinfo(info);
 		return;
 	}
-	ret = fi_endpoint(ep->pz->domain.fid, info, &fid, NULL);
-	opened(ep, info, ret ? NULL : fid, ret);
-	fi_freeinfo(info);
+	*o = (struct msg_opening){
+		.work.run = opening_done, .progress = &ep->obj.ia->progress, .info = info,
+		.domain = ep->pz->domain.fid, .opened = opened, .ep = ep, .pz = ep->pz,
+	};
+	ep->opening = o;
+	TAILQ_INSERT_TAIL(&openings_of(ep->pz)->list, o, link);
+	openings_continue(openings_of(ep->pz));
 }
 
 void msg_open_cancel(struct dofi_ep *ep)
 {
 	struct msg_opening *o = ep->opening;
 
-	if (!o)
-		return;
-	o->ep = NULL;
+	if (o)
+		o->ep = NULL;
 	ep->opening = NULL;
 }
 

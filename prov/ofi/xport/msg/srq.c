@@ -7,10 +7,50 @@
 #include "base/log.h"
 #include "obj/ep_dto.h"
 #include "obj/segments.h"
-#include "xport/msg/frame.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <string.h>
+
+/* Frames as bytes */
+
+#define MAGIC 0xdb
+enum { KIND_WHOLE = 1, KIND_NEXT };
+enum { LENGTH_AT = 4, CQ_DATA_AT = 12 };
+
+void msg_frame_pack(unsigned char buf[MSG_FRAME_HEADER], const struct msg_frame *frame)
+{
+	const uint64_t length = htobe64(frame->length), cq_data = htobe64(frame->cq_data);
+
+	buf[0] = MAGIC;
+	buf[1] = frame->whole ? KIND_WHOLE : KIND_NEXT;
+	buf[2] = buf[3] = 0;
+	memcpy(buf + LENGTH_AT, &length, sizeof(length));
+	memcpy(buf + CQ_DATA_AT, &cq_data, sizeof(cq_data));
+}
+
+int msg_frame_unpack(const void *buf, size_t len, struct msg_frame *frame)
+{
+	const unsigned char *p = buf;
+	uint64_t length, cq_data;
+
+	if (len < MSG_FRAME_HEADER || len > MSG_FRAME_MAX || p[0] != MAGIC || p[2] || p[3])
+		return -EPROTO;
+	memcpy(&length, p + LENGTH_AT, sizeof(length));
+	memcpy(&cq_data, p + CQ_DATA_AT, sizeof(cq_data));
+	length = be64toh(length);
+	len -= MSG_FRAME_HEADER;
+	/* a message of no bytes would have fit into the frame */
+	if (p[1] == KIND_WHOLE ? length != len : p[1] != KIND_NEXT || len || !length)
+		return -EPROTO;
+	*frame = (struct msg_frame){
+		.length = length, .cq_data = be64toh(cq_data), .whole = p[1] == KIND_WHOLE,
+	};
+	return 0;
+}
+
+/* Receiving frames */
 
 /* Of an endpoint with an SRQ; EP lock. */
 struct msg_inbox {
@@ -18,15 +58,13 @@ struct msg_inbox {
 	struct dofi_mr mr;		/* of buf */
 	struct msg_frame frame;		/* the frame that arrived last */
 	bool arrived;			/* the message of frame has no buffer yet */
-	unsigned char buf[MSG_FRAME_MAX]; /* what the receive is for */
+	unsigned char buf[MSG_FRAME_MAX]; /* receives the next frame */
 };
 
 static struct msg_inbox *inbox_of(const struct dofi_ep *ep)
 {
 	return ep->inbox;
 }
-
-/* Frames */
 
 void msg_srq_listen(struct dofi_ep *ep)
 {
@@ -54,7 +92,7 @@ void msg_srq_listen(struct dofi_ep *ep)
 
 /* Messages */
 
-/* The message goes into @dto, the newest of the EP's receives. */
+/* Receives the message in @dto, the newest of the EP's receives. */
 static void receive(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	const struct msg_inbox *in = inbox_of(ep);
@@ -87,11 +125,13 @@ static bool is_received(const struct dofi_ep *ep, const struct msg_frame *frame)
 	return ep->rq.open || (ep->lost && frame->whole);
 }
 
-/* Takes a buffer for an arrived message, and receives it; @sink may be NULL. */
+/*
+ * Takes a buffer for an arrived message, and receives it; @sink may be NULL. The EP can take the
+ * message, or no frame would have arrived.
+ */
 static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	struct msg_inbox *in = inbox_of(ep);
-	/* the EP can take it, or no frame would have arrived */
 	struct dofi_dto *dto = dofi_srq_buffer(ep);
 
 	if (!dto)

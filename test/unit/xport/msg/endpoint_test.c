@@ -5,7 +5,7 @@
 
 #include "nomem.h"
 #include "obj/srq.h"
-#include "xport/msg/frame.h"
+#include "xport/msg/msg.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>

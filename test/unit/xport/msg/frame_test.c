@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Frames: packing and unpacking, and what is refused as a frame. */
 
-#include "xport/msg/frame.h"
+#include "xport/msg/msg.h"
 
 #include "obj/cq_data.h"
 #include "obj/xport.h"

@@ -5,7 +5,7 @@
 
 #include "fab/quirks.h"
 #include "obj/ep_post.h"
-#include "xport/msg/frame.h"
+#include "xport/msg/msg.h"
 
 #define PORT 4711
 

@@ -4,7 +4,7 @@
 #include "xport/msg/one.h"
 
 #include "obj/cq_data.h"
-#include "xport/msg/frame.h"
+#include "xport/msg/msg.h"
 
 TestSuite(msg_op, .init = init_established, .fini = xport_fini);
 TestSuite(msg_op_early, .init = init, .fini = xport_fini);

@@ -7,7 +7,7 @@
 #include "obj/caps.h"
 #include "obj/fixture.h"
 #include "obj/reason.h"
-#include "xport/msg/frame.h"
+#include "xport/msg/msg.h"
 
 #include <rdma/fi_errno.h>
 
