@@ -134,7 +134,6 @@ dofi_api_sources = \
 	prov/ofi/xport/cm/conn.c \
 	prov/ofi/xport/cm/fds.c \
 	prov/ofi/xport/cm/listen.c \
-	prov/ofi/xport/cm/local.c \
 	prov/ofi/xport/cm/wire.c \
 	prov/ofi/xport/wire.c \
 	prov/ofi/ext.c \
@@ -268,9 +267,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/rdm/send.h \
 	prov/ofi/xport/cm/address.h \
 	prov/ofi/xport/cm/conn.h \
-	prov/ofi/xport/cm/fds.h \
 	prov/ofi/xport/cm/listen.h \
-	prov/ofi/xport/cm/local.h \
 	prov/ofi/xport/cm/wire.h \
 	prov/ofi/xport/ud/bell.h \
 	prov/ofi/xport/ud/frame.h \

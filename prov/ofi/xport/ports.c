@@ -49,18 +49,29 @@ void dofi_ports_init(struct dofi_ports *ports, const struct dofi_ports_ops *ops)
 	TAILQ_INIT(&ports->list);
 }
 
-static int port_open(struct dofi_ports *ports, struct dofi_ia *ia, uint16_t number,
-		     struct dofi_port **out)
+/* Adds @sp to its port @number, which is opened unless this IA has it; 0 is any free port. */
+static int listen_at(struct dofi_ports *ports, struct dofi_sp *sp, uint16_t number)
 {
-	struct dofi_port *port;
-	int ret = ports->ops->open(ia, number, &port);
+	struct dofi_port *port = NULL;
+	int ret;
 
-	if (ret)
-		return ret;
-	port->users = 0;
-	TAILQ_INIT(&port->sps);
-	TAILQ_INSERT_TAIL(&ports->list, port, link);
-	*out = port;
+	if (number)
+		TAILQ_FOREACH(port, &ports->list, link)
+			if (port->number == number)
+				break;
+	if (!port) {
+		ret = ports->ops->open(sp->obj.ia, number, &port);
+		if (ret)
+			return ret;
+		port->users = 0;
+		TAILQ_INIT(&port->sps);
+		TAILQ_INSERT_TAIL(&ports->list, port, link);
+	}
+	if (!number)
+		sp->conn_qual = port->number;
+	port->users++;
+	sp->listener = port;
+	TAILQ_INSERT_TAIL(&port->sps, sp, link);
 	return 0;
 }
 
@@ -68,92 +79,35 @@ void dofi_port_put(struct dofi_ports *ports, struct dofi_port *port)
 {
 	if (--port->users)
 		return;
-	/*
-	 * requests that arrive meanwhile have no service point, and must not close the port again
-	 */
+	/* requests that arrive meanwhile have no service point, and must not close it again */
 	port->users++;
 	ports->ops->close(port);
 	TAILQ_REMOVE(&ports->list, port, link);
 	free(port);
 }
 
-static struct dofi_sp *sp_of(const struct dofi_port *port, DAT_CONN_QUAL conn_qual)
+struct dofi_sp *dofi_port_sp(struct dofi_port *port, DAT_CONN_QUAL conn_qual)
 {
 	struct dofi_sp *sp;
 
 	TAILQ_FOREACH(sp, &port->sps, link)
-		if (sp->conn_qual == conn_qual)
+		if (sp->conn_qual == (conn_qual ? conn_qual : port->number))
 			return sp;
 	return NULL;
-}
-
-struct dofi_sp *dofi_port_sp(struct dofi_port *port, DAT_CONN_QUAL conn_qual)
-{
-	return sp_of(port, conn_qual ? conn_qual : port->number);
-}
-
-static struct dofi_port *port_at(struct dofi_ports *ports, uint16_t number)
-{
-	struct dofi_port *port;
-
-	TAILQ_FOREACH(port, &ports->list, link)
-		if (port->number == number)
-			return port;
-	return NULL;
-}
-
-/* Whether this IA listens for @conn_qual already, at any port. */
-static bool is_taken(struct dofi_ports *ports, DAT_CONN_QUAL conn_qual)
-{
-	struct dofi_port *port;
-
-	TAILQ_FOREACH(port, &ports->list, link)
-		if (sp_of(port, conn_qual))
-			return true;
-	return false;
-}
-
-static void join(struct dofi_port *port, struct dofi_sp *sp)
-{
-	port->users++;
-	sp->listener = port;
-	TAILQ_INSERT_TAIL(&port->sps, sp, link);
-}
-
-static int listen_at(struct dofi_ports *ports, struct dofi_sp *sp, uint16_t number)
-{
-	struct dofi_port *port = port_at(ports, number);
-	int ret = 0;
-
-	if (!port)
-		ret = port_open(ports, sp->obj.ia, number, &port);
-	if (!ret)
-		join(port, sp);
-	return ret;
-}
-
-static int listen_anywhere(struct dofi_ports *ports, struct dofi_sp *sp)
-{
-	struct dofi_port *port;
-	int ret = port_open(ports, sp->obj.ia, 0, &port);
-
-	if (ret)
-		return ret;
-	sp->conn_qual = port->number;
-	join(port, sp);
-	return 0;
 }
 
 /* Tries the ports in the order in which a peer tries them. */
 int dofi_ports_listen(struct dofi_ports *ports, struct dofi_sp *sp)
 {
 	unsigned n = dofi_wire_ports(sp->conn_qual), i;
+	struct dofi_port *port;
 	int ret = -EADDRINUSE;
 
 	if (!sp->conn_qual)
-		return listen_anywhere(ports, sp);
-	if (is_taken(ports, sp->conn_qual))
-		return -EADDRINUSE;
+		return listen_at(ports, sp, 0);
+	TAILQ_FOREACH(port, &ports->list, link)
+		if (dofi_port_sp(port, sp->conn_qual))
+			return -EADDRINUSE;
 	for (i = 0; i < n; i++) {
 		ret = listen_at(ports, sp, dofi_wire_port(sp->conn_qual, i));
 		/* if the qualifier's own port is taken, another program serves the qualifier */
@@ -218,25 +172,20 @@ static struct failure failure_of(int err)
 	return f;
 }
 
-static const char *why_of(const struct dofi_ep *ep, const struct failure *f)
-{
-	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
-
-	if (f->err != ECONNREFUSED || fabric->rdm)
-		return f->why;
-	if (ep->request.peer.ss_family == AF_INET6 && !fabric->quirk->joins_families)
-		return "refused, no program listens at the port, or one that listens on IPv4 only";
-	if (fabric->quirk->vague_refusal)
-		return "refused, no program listens at the port, "
-		       "or one that speaks another protocol";
-	return f->why;
-}
-
 void dofi_port_failed(struct dofi_ep *ep, int err, const char *why)
 {
+	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
 	const struct failure f = failure_of(err);
 
-	dofi_ep_no_connection(ep, f.event, why ? why : why_of(ep, &f));
+	if (!why && err == ECONNREFUSED && !fabric->rdm) {
+		if (ep->request.peer.ss_family == AF_INET6 && !fabric->quirk->joins_families)
+			why = "refused, no program listens at the port, "
+			      "or one that listens on IPv4 only";
+		else if (fabric->quirk->vague_refusal)
+			why = "refused, no program listens at the port, "
+			      "or one that speaks another protocol";
+	}
+	dofi_ep_no_connection(ep, f.event, why ? why : f.why);
 }
 
 bool dofi_port_next(struct dofi_ep *ep, int err, const char *why)

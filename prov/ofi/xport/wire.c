@@ -77,58 +77,42 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 	return p - buf + msg->data_size;
 }
 
-static size_t numbers_size(uint8_t flags)
-{
-	return qual_size(flags) + (flags & FLAG_SECRET ? SECRET : 0) +
-	       (flags & FLAG_MAILBOX ? MAILBOX : 0);
-}
-
-/* Parses the numbers that the flags announce. All their bytes are there. A number must not be 0. */
-static int unpack_numbers(const unsigned char **p, uint8_t flags, struct dofi_wire *msg)
-{
-	if (flags & EITHER_QUAL) {
-		msg->conn_qual = get(p, (int)qual_size(flags));
-		if (!msg->conn_qual)
-			return -EPROTO;
-	}
-	if (flags & FLAG_SECRET) {
-		msg->secret = (uint32_t)get(p, SECRET);
-		if (!msg->secret)
-			return -EPROTO;
-	}
-	if (flags & FLAG_MAILBOX) {
-		msg->mailbox.addr = get(p, 8);
-		msg->mailbox.key = (uint32_t)get(p, 4);
-		msg->mailbox.id = (uint32_t)get(p, 4);
-		if (!msg->mailbox.key)
-			return -EPROTO;
-	}
-	return 0;
-}
-
+/* The flags announce numbers, of which none is 0. */
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 {
 	const unsigned char *p = buf;
+	struct dofi_wire m;
+	size_t size = FIXED;
 	uint8_t flags;
 
 	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~FLAGS))
 		return -EPROTO;
-	if ((p[1] & 0xf) < DOFI_WIRE_REQUEST || (p[1] & 0xf) > DOFI_WIRE_REFUSE)
-		return -EPROTO;
 	flags = p[2];
-	if ((flags & EITHER_QUAL) == EITHER_QUAL)
-		return -EPROTO;
-	*msg = (struct dofi_wire){
+	m = (struct dofi_wire){
 		.kind = (enum dofi_wire_kind)(p[1] & 0xf), .framed = flags & FLAG_FRAMED,
 		.data_size = p[3],
 	};
-	if (msg->data_size > DOFI_WIRE_MAX_DATA ||
-	    len < FIXED + numbers_size(flags) + msg->data_size)
+	if (m.kind < DOFI_WIRE_REQUEST || m.kind > DOFI_WIRE_REFUSE ||
+	    (flags & EITHER_QUAL) == EITHER_QUAL || m.data_size > DOFI_WIRE_MAX_DATA)
+		return -EPROTO;
+	size += qual_size(flags) + (flags & FLAG_SECRET ? SECRET : 0) +
+		(flags & FLAG_MAILBOX ? MAILBOX : 0);
+	if (len < size + m.data_size)
 		return -EPROTO;
 	p += FIXED;
-	if (unpack_numbers(&p, flags, msg))
+	m.conn_qual = get(&p, (int)qual_size(flags));
+	if (flags & FLAG_SECRET)
+		m.secret = (uint32_t)get(&p, SECRET);
+	if (flags & FLAG_MAILBOX) {
+		m.mailbox.addr = get(&p, 8);
+		m.mailbox.key = (uint32_t)get(&p, 4);
+		m.mailbox.id = (uint32_t)get(&p, 4);
+	}
+	if ((flags & EITHER_QUAL && !m.conn_qual) || (flags & FLAG_SECRET && !m.secret) ||
+	    (flags & FLAG_MAILBOX && !m.mailbox.key))
 		return -EPROTO;
-	msg->data = p;
+	m.data = p;
+	*msg = m;
 	return 0;
 }
 

@@ -47,14 +47,10 @@ static const void *ip_of(const struct sockaddr_storage *a, socklen_t *len)
 
 bool dofi_cm_same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET6)
-		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-			       &((const struct sockaddr_in6 *)b)->sin6_addr,
-			       sizeof(struct in6_addr));
-	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	socklen_t len;
+	const void *ip_a = ip_of(a, &len), *ip_b = ip_of(b, &len);
+
+	return a->ss_family == b->ss_family && !memcmp(ip_a, ip_b, len);
 }
 
 static bool is_loopback(const struct sockaddr_storage *a)
@@ -64,28 +60,14 @@ static bool is_loopback(const struct sockaddr_storage *a)
 	return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* Messages to an address of this host are sent from that address. */
-static bool ends_are_one(int fd)
-{
-	struct sockaddr_storage here, there;
-	socklen_t here_len = sizeof(here), there_len = sizeof(there), ip_len;
-	const void *a, *b;
-
-	if (getsockname(fd, (struct sockaddr *)&here, &here_len) ||
-	    getpeername(fd, (struct sockaddr *)&there, &there_len))
-		return false;
-	a = ip_of(&here, &ip_len);
-	b = ip_of(&there, &ip_len);
-	return is_loopback(&there) || !memcmp(a, b, ip_len);
-}
-
 /*
- * The kernel looks up the route; nothing is sent. A loopback address needs no interface, which may
- * be down in a network namespace.
+ * The kernel looks up the route; nothing is sent. Messages to an address of this host are sent from
+ * that address. A loopback address needs no interface, which may be down in a network namespace.
  */
 bool dofi_cm_is_here(const struct sockaddr_storage *address)
 {
-	struct sockaddr_storage to = *address;
+	struct sockaddr_storage to = *address, from;
+	socklen_t from_len = sizeof(from), to_len = sizeof(to);
 	bool has;
 	int fd;
 
@@ -96,7 +78,9 @@ bool dofi_cm_is_here(const struct sockaddr_storage *address)
 		return false;
 	*dofi_cm_port(&to) = htons(9);
 	has = !connect(fd, (struct sockaddr *)&to, dofi_cm_address_len((struct sockaddr *)&to)) &&
-	      ends_are_one(fd);
+	      !getsockname(fd, (struct sockaddr *)&from, &from_len) &&
+	      !getpeername(fd, (struct sockaddr *)&to, &to_len) &&
+	      (is_loopback(&to) || dofi_cm_same_ip(&from, &to));
 	close(fd);
 	return has;
 }
@@ -123,43 +107,31 @@ void dofi_cm_name_socket(int fd, const struct sockaddr_storage *to)
 	}
 }
 
-/* Parses "ADDRESS:PORT", and cuts off the port. */
-static bool address_read(char *text, struct sockaddr_storage *address)
-{
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)address;
-	struct sockaddr_in *in = (struct sockaddr_in *)address;
-	char *colon = strrchr(text, ':');
-
-	if (!colon)
-		return false;
-	*colon = 0;
-	memset(address, 0, sizeof(*address));
-	if (inet_pton(AF_INET, text, &in->sin_addr) == 1)
-		address->ss_family = AF_INET;
-	else if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1)
-		address->ss_family = AF_INET6;
-	else
-		return false;
-	*dofi_cm_port(address) = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-	return true;
-}
-
 void dofi_cm_show_name(struct sockaddr_storage *peer, socklen_t len)
 {
 	const struct sockaddr_un *name = (const struct sockaddr_un *)peer;
 	const size_t first = offsetof(struct sockaddr_un, sun_path) + 1;
-	char text[sizeof(name->sun_path)] = "";
+	char text[sizeof(name->sun_path)] = "", *ip = text + strlen(FROM), *colon;
 
 	if (len > first && len <= sizeof(*name))
 		memcpy(text, name->sun_path + 1, len - first);
-	if (!strncmp(text, FROM, strlen(FROM)) && address_read(text + strlen(FROM), peer))
+	colon = strncmp(text, FROM, strlen(FROM)) ? NULL : strrchr(ip, ':');
+	memset(peer, 0, sizeof(*peer));
+	if (colon) {
+		*colon = 0;
+		if (inet_pton(AF_INET, ip, &((struct sockaddr_in *)peer)->sin_addr) == 1)
+			peer->ss_family = AF_INET;
+		else if (inet_pton(AF_INET6, ip, &((struct sockaddr_in6 *)peer)->sin6_addr) == 1)
+			peer->ss_family = AF_INET6;
+	}
+	if (peer->ss_family) {
+		*dofi_cm_port(peer) = htons((uint16_t)strtoul(colon + 1, NULL, 10));
 		return;
+	}
 	memset(peer, 0, sizeof(*peer));
 	peer->ss_family = AF_INET;
 	((struct sockaddr_in *)peer)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
-
-/* Users */
 
 bool dofi_cm_is_same_user(int fd)
 {

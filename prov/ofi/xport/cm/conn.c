@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * CM connections: TCP connections over which the ends of connections on a connectionless fabric
- * exchange requests.
- */
+/* CM connections: the ends of connections on a connectionless fabric exchange requests. */
 
 #include "xport/cm/conn.h"
 
@@ -13,7 +10,6 @@
 #include "sock/linger.h"
 #include "sock/watch.h"
 #include "xport/cm/address.h"
-#include "xport/cm/fds.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -60,20 +56,7 @@ struct dofi_cm_conn {
 	struct dofi_cm_fds out_fds;	/* to be passed with the next bytes */
 };
 
-/* A dead peer is noticed as fast when it takes no bytes as when it does not answer keep-alives. */
-static void socket_tune(int fd)
-{
-	unsigned patience = 2 * dofi_settings.keepalive_s * 1000;
-	int yes = 1;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
-	dofi_watch_keep_alive(fd);
-}
-
-/*
- * Schedules ended(), which must not be called from within a call of the owner. Call with the lock.
- */
+/* Schedules ended(), which must not be called within a call of the owner. Call with the lock. */
 static void fail(struct dofi_cm_conn *s, int err)
 {
 	if (!s->error)
@@ -83,10 +66,7 @@ static void fail(struct dofi_cm_conn *s, int err)
 
 /* Writing. Call with the lock. */
 
-/*
- * Returns how many bytes need not be stored: those that the socket took, or all if it will never
- * take more.
- */
+/* Returns how many bytes need not be stored: those taken, or all if the socket takes no more. */
 static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n) DOFI_NEEDS(s->lock)
 {
 	ssize_t sent = s->out_fds.n ? dofi_cm_fds_send(s->fd, bytes, n, &s->out_fds) :
@@ -159,80 +139,50 @@ static void conn_end(struct dofi_cm_conn *s, int err)
 	s->ops->ended(s, err);
 }
 
-/* Descriptors arrive before the last byte of their message, perhaps with an earlier message. */
-static void message_take(struct dofi_cm_conn *s, struct dofi_cm_msg *msg)
-{
-	const bool takes = dofi_cm_is_request(msg->kind) || dofi_cm_is_acceptance(msg->kind);
-	const bool may_request = s->may_request;
-
-	s->may_request = false;
-	msg->n_fds = takes ? s->in_fds.n : 0;
-	memcpy(msg->fd, s->in_fds.fd, sizeof(msg->fd));
-	if (dofi_cm_is_request(msg->kind) && !may_request)
-		conn_end(s, -EPROTO);
-	else
-		s->ops->message(s, msg);
-	if (takes)
-		dofi_cm_fds_close(&s->in_fds);
-}
-
-/* Most messages arrive complete, and do not call the allocator. */
-static void in_drop(struct dofi_cm_conn *s)
-{
-	s->in_len = 0;
-	if (!s->in)
-		return;
-	free(s->in);
-	s->in = NULL;
-}
-
-/* Stores the @n bytes at @rest, the beginning of a message. Returns 0 or -ENOMEM. */
-static int in_keep(struct dofi_cm_conn *s, const unsigned char *rest, size_t n)
-{
-	if (!n) {
-		in_drop(s);
-		return 0;
-	}
-	if (!s->in)
-		s->in = malloc(DOFI_CM_MAX);
-	if (!s->in)
-		return -ENOMEM;
-	memcpy(s->in, rest, n);
-	s->in_len = n;
-	return 0;
-}
-
-/* Processes all complete messages; the owner may close the connection in any of them. */
+/*
+ * Processes all complete messages; the owner may close the connection in any of them. Descriptors
+ * arrive before the last byte of their message, perhaps with an earlier message. The beginning of a
+ * message is stored; most messages arrive complete, and do not call the allocator.
+ */
 static void in_take(struct dofi_cm_conn *s, const unsigned char *bytes, size_t len)
 {
 	struct dofi_cm_msg msg;
-	size_t at = 0;
 	ssize_t n = 0;
 
-	while (s->state == OPEN && (n = dofi_cm_unpack(bytes + at, len - at, &msg)) > 0) {
-		at += n;
-		message_take(s, &msg);
+	while (s->state == OPEN && (n = dofi_cm_unpack(bytes, len, &msg)) > 0) {
+		const bool asks = dofi_cm_is_request(msg.kind);
+		const bool takes_fds = asks || dofi_cm_is_acceptance(msg.kind);
+		const bool unexpected = asks && !s->may_request;
+
+		bytes += n;
+		len -= n;
+		s->may_request = false;
+		msg.n_fds = takes_fds ? s->in_fds.n : 0;
+		memcpy(msg.fd, s->in_fds.fd, sizeof(msg.fd));
+		if (unexpected)
+			conn_end(s, -EPROTO);
+		else
+			s->ops->message(s, &msg);
+		if (takes_fds)
+			dofi_cm_fds_close(&s->in_fds);
 	}
 	if (s->state != OPEN)
 		return;
-	if (n >= 0)
-		n = in_keep(s, bytes + at, len - at);
-	if (n < 0)
+	if (!n && len && !s->in) {
+		s->in = malloc(DOFI_CM_MAX);
+		n = s->in ? 0 : -ENOMEM;
+	}
+	if (n < 0) {
 		conn_end(s, (int)n);
-}
-
-/*
- * The error of the connection, which a write may have taken away from the read that now finds the
- * end.
- */
-static int error_at_end(struct dofi_cm_conn *s)
-{
-	int err;
-
-	dofi_mutex_lock(&s->lock);
-	err = s->error;
-	dofi_mutex_unlock(&s->lock);
-	return !err && s->in_len ? -ECONNRESET : err;	/* within a message */
+		return;
+	}
+	s->in_len = len;
+	if (len) {
+		memcpy(s->in, bytes, len);
+	} else if (s->in) {
+		free(s->in);
+		s->in = NULL;
+	}
 }
 
 /* The buffer is never full: that many bytes contain a message, or are malformed. */
@@ -240,6 +190,7 @@ static void conn_read(struct dofi_cm_conn *s)
 {
 	unsigned char bytes[DOFI_CM_MAX];
 	ssize_t n;
+	int err;
 
 	if (s->in_len)
 		memcpy(bytes, s->in, s->in_len);
@@ -247,7 +198,11 @@ static void conn_read(struct dofi_cm_conn *s)
 	if (n > 0) {
 		in_take(s, bytes, s->in_len + n);
 	} else if (!n) {
-		conn_end(s, error_at_end(s));
+		/* a write may have taken the error away from this read */
+		dofi_mutex_lock(&s->lock);
+		err = s->error;
+		dofi_mutex_unlock(&s->lock);
+		conn_end(s, !err && s->in_len ? -ECONNRESET : err);	/* within a message */
 	} else if (errno != EAGAIN && errno != EINTR) {
 		conn_end(s, -errno);
 	}
@@ -255,30 +210,20 @@ static void conn_read(struct dofi_cm_conn *s)
 
 /* Connecting */
 
-/*
- * Whether the socket is connected to itself: the kernel may choose the very port that it connects
- * to, if nothing listens there.
- */
-static bool is_self(struct dofi_cm_conn *s)
-{
-	struct sockaddr_storage own;
-	socklen_t len = sizeof(own);
-
-	if (s->peer.ss_family == AF_UNIX || getsockname(s->fd, (struct sockaddr *)&own, &len))
-		return false;
-	return *dofi_cm_port(&own) == *dofi_cm_port(&s->peer) && dofi_cm_same_ip(&own, &s->peer);
-}
-
+/* If nothing listens at a port, the kernel may choose it for the socket that connects to it. */
 static void connected(struct dofi_cm_conn *s)
 {
+	const bool local = s->peer.ss_family == AF_UNIX;
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own), err_len = sizeof(int);
 	int err = 0;
-	socklen_t len = sizeof(err);
 
-	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &err_len))
 		err = errno;
-	if (!err && is_self(s))
+	if (!err && !local && !getsockname(s->fd, (struct sockaddr *)&own, &len) &&
+	    *dofi_cm_port(&own) == *dofi_cm_port(&s->peer) && dofi_cm_same_ip(&own, &s->peer))
 		err = ECONNREFUSED;
-	if (!err && s->peer.ss_family == AF_UNIX && !dofi_cm_is_same_user(s->fd))
+	if (!err && local && !dofi_cm_is_same_user(s->fd))
 		err = EACCES;
 	if (err) {
 		conn_end(s, -err);
@@ -308,9 +253,7 @@ static void conn_free(struct dofi_cm_conn *s)
 	free(s);
 }
 
-/*
- * Reports a failure, or frees a closed connection. The peer's last messages are processed before.
- */
+/* Reports a failure, after the peer's last messages, or frees a closed connection. */
 static void later_run(struct dofi_work *work)
 {
 	struct dofi_cm_conn *s = DOFI_CONTAINER_OF(work, struct dofi_cm_conn, later);
@@ -325,10 +268,7 @@ static void later_run(struct dofi_work *work)
 		conn_end(s, s->error);
 }
 
-/*
- * Passes the descriptors of @msg with the next bytes. Call with the lock, or before the connection
- * is shared.
- */
+/* Passes the descriptors of @msg with the next bytes. Call with the lock, or before sharing @s. */
 static void out_fds_add(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
 	if (!msg->n_fds)
@@ -337,11 +277,16 @@ static void out_fds_add(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 	memcpy(s->out_fds.fd, msg->fd, sizeof(s->out_fds.fd));
 }
 
-/* Makes a connection with the socket @fd, which the caller keeps if that fails. */
+/*
+ * Makes a connection with the socket @fd, which the caller keeps if that fails. A dead peer is
+ * noticed as fast when it takes no bytes as when it does not answer keep-alives.
+ */
 static struct dofi_cm_conn *conn_new(struct dofi_progress *p, int fd, const struct sockaddr *peer,
 				     const struct dofi_cm_ops *ops, void *owner)
 {
 	struct dofi_cm_conn *s = calloc(1, sizeof(*s));
+	unsigned patience = 2 * dofi_settings.keepalive_s * 1000;
+	int yes = 1;
 
 	if (!s)
 		return NULL;
@@ -353,7 +298,9 @@ static struct dofi_cm_conn *conn_new(struct dofi_progress *p, int fd, const stru
 	memcpy(&s->peer, peer, dofi_cm_address_len(peer));
 	s->fd = fd;
 	dofi_mutex_init(&s->lock);
-	socket_tune(fd);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+	dofi_watch_keep_alive(fd);
 	return s;
 }
 
@@ -370,19 +317,14 @@ int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sock
 		       const struct dofi_cm_ops *ops, void *owner,
 		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
 {
-	struct dofi_cm_conn *s;
-	int ret;
+	struct dofi_cm_conn *s = conn_new(progress, fd, addr, ops, owner);
+	int ret = -ENOMEM;
 
-	s = conn_new(progress, fd, addr, ops, owner);
-	if (!s) {
-		ret = -ENOMEM;
+	if (!s)
 		goto close_socket;
-	}
 	s->out = malloc(OUT_MAX);
-	if (!s->out) {
-		ret = -ENOMEM;
+	if (!s->out)
 		goto free_conn;
-	}
 	s->has_sent = true;
 	s->out_len = dofi_cm_pack(s->out, first);
 	out_fds_add(s, first);
@@ -464,11 +406,10 @@ void dofi_cm_close(struct dofi_cm_conn *s)
 	dofi_mutex_lock(&s->lock);
 	if (was != ENDED)
 		dofi_source_remove(s->progress, s->fd);
-	if (was == OPEN && s->has_sent) {
+	if (was == OPEN && s->has_sent)
 		dofi_linger_adopt(s->progress, s->fd, s->out, s->out_len);
-	} else {
+	else
 		dofi_close_socket(s->fd);
-	}
 	out_drop(s);
 	s->fd = -1;
 	dofi_mutex_unlock(&s->lock);

@@ -37,10 +37,7 @@ struct dofi_cm_ops {
 	 */
 	void (*request)(struct dofi_cm_listener *listener, struct dofi_cm_conn *conn,
 			const struct dofi_cm_msg *msg);
-	/*
-	 * A message of any other kind arrived. Kinds may come in any order, as the peer may be
-	 * hostile.
-	 */
+	/* A message of any other kind. Kinds may come in any order: the peer may be hostile. */
 	void (*message)(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
 	/*
 	 * The last callback of a connection, which the owner then closes, now or later. @err is 0
@@ -48,10 +45,7 @@ struct dofi_cm_ops {
 	 * -EPROTONOSUPPORT for a malformed message; -ENOBUFS for a peer that reads nothing.
 	 */
 	void (*ended)(struct dofi_cm_conn *conn, int err);
-	/*
-	 * Which kind of request a listener takes; 0 is DOFI_CM_REQUEST. A stranger with a request
-	 * of another kind is closed.
-	 */
+	/* the kind of request that a listener takes; 0 is DOFI_CM_REQUEST */
 	enum dofi_cm_kind first;
 	/* of strangers; 0 is DOFI_CM_PATIENCE_MS; others for tests */
 	uint32_t patience_ms;
@@ -65,9 +59,7 @@ int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
 		    const struct dofi_cm_ops *ops, void *owner,
 		    const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 
-/*
- * Never blocks: bytes that the socket does not take now are stored, up to a limit, and sent later.
- */
+/* Never blocks: bytes that the socket does not take are stored, up to a limit, and sent later. */
 void dofi_cm_send(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
 
 /*
@@ -93,7 +85,7 @@ const struct sockaddr_storage *dofi_cm_peer(const struct dofi_cm_conn *conn);
 /* The local port of a connection that connects. */
 uint16_t dofi_cm_local_port(const struct dofi_cm_conn *conn);
 
-/* For listen.c and local.c */
+/* For listen.c */
 
 /* Like dofi_cm_connect(), with the socket @fd, which it closes if it fails. */
 int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sockaddr *addr,
@@ -103,5 +95,21 @@ int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sock
 int dofi_cm_adopt(struct dofi_progress *progress, int fd, const struct sockaddr *peer,
 		  const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_conn **conn);
 void dofi_cm_hand_over(struct dofi_cm_conn *conn, const struct dofi_cm_ops *ops, void *owner);
+
+/* fds.c: descriptors that are passed with bytes through a local socket (SCM_RIGHTS). */
+
+struct dofi_cm_fds {
+	unsigned n;
+	int fd[DOFI_CM_FDS];
+};
+
+/* Like send(), with @fds, which is empty after success. The caller keeps the descriptors open. */
+ssize_t dofi_cm_fds_send(int socket, const void *bytes, size_t n, struct dofi_cm_fds *fds);
+/*
+ * Like recv(). Adds received descriptors to @fds, and closes those that do not fit. A descriptor
+ * that may block when it is closed is not added, but closed on another thread.
+ */
+ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds);
+void dofi_cm_fds_close(struct dofi_cm_fds *fds);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Descriptors that are passed with bytes through a local socket (SCM_RIGHTS). */
 
-#include "xport/cm/fds.h"
+#include "xport/cm/conn.h"
 
 #include "loop/closer.h"
 
@@ -49,49 +49,26 @@ union received {
 	char bytes[CMSG_SPACE(MOST_PASSED * sizeof(int))];
 };
 
-/* Whether @fd is an eventfd. Without /proc any file of the system's own counts as one. */
-static bool is_eventfd(int fd)
+/*
+ * Whether close() of @fd never blocks: memory, eventfds and pipes, which peers pass. Without /proc
+ * any file of the system's own counts as an eventfd.
+ */
+static bool closes_at_once(int fd)
 {
 	static const char name[] = "anon_inode:[eventfd]";
 	char path[32], target[sizeof(name)];
 	struct stat st;
 	ssize_t n;
 
-	if (fstat(fd, &st) || st.st_mode & S_IFMT)
+	if (fcntl(fd, F_GET_SEALS) >= 0)
+		return true;
+	if (fstat(fd, &st))
 		return false;
+	if (st.st_mode & S_IFMT)
+		return S_ISFIFO(st.st_mode);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	n = readlink(path, target, sizeof(target));
 	return n < 0 || (n == sizeof(name) - 1 && !memcmp(target, name, n));
-}
-
-static bool is_pipe(int fd)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && S_ISFIFO(st.st_mode);
-}
-
-/* Whether close() of @fd never blocks, as of the memory and eventfds that peers pass. */
-static bool closes_at_once(int fd)
-{
-	return fcntl(fd, F_GET_SEALS) >= 0 || is_eventfd(fd) || is_pipe(fd);
-}
-
-static void keep(struct dofi_cm_fds *fds, const struct cmsghdr *header)
-{
-	const size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	size_t i;
-	int fd;
-
-	for (i = 0; i < n; i++) {
-		memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-		if (!closes_at_once(fd))
-			dofi_close_apart(fd);
-		else if (fds->n < DOFI_CM_FDS)
-			fds->fd[fds->n++] = fd;
-		else
-			close(fd);
-	}
 }
 
 ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds)
@@ -103,14 +80,27 @@ ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm
 		.msg_controllen = sizeof(control),
 	};
 	struct cmsghdr *header;
-	ssize_t n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t ret = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t i, n;
+	int fd;
 
-	if (n < 0)
-		return n;
-	for (header = CMSG_FIRSTHDR(&msg); header; header = CMSG_NXTHDR(&msg, header))
-		if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-			keep(fds, header);
-	return n;
+	if (ret < 0)
+		return ret;
+	for (header = CMSG_FIRSTHDR(&msg); header; header = CMSG_NXTHDR(&msg, header)) {
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
+			if (!closes_at_once(fd))
+				dofi_close_apart(fd);
+			else if (fds->n < DOFI_CM_FDS)
+				fds->fd[fds->n++] = fd;
+			else
+				close(fd);
+		}
+	}
+	return ret;
 }
 
 void dofi_cm_fds_close(struct dofi_cm_fds *fds)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listeners for CM connections, and strangers: connections without a complete request. */
+/*
+ * Listeners for CM connections, on TCP or within the host, and strangers: connections without a
+ * complete request.
+ */
 
 #include "xport/cm/listen.h"
 
@@ -12,12 +15,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define MS 1000000LL
@@ -68,7 +74,7 @@ struct dofi_cm_listener {
 	void *owner;
 	int fd;				/* -1 when closed */
 	uint16_t port;			/* 0 if the listener is local */
-	bool local;			/* has a name and no port, see local.h */
+	bool local;			/* has a name and no port */
 	unsigned reported;			/* bit mask of offences that were logged */
 	TAILQ_HEAD(stranger_list, stranger) strangers; /* oldest first */
 	unsigned n_strangers, most;	/* the number of strangers, and its limit */
@@ -135,17 +141,12 @@ static void stranger_expel(struct stranger *s, enum offence offence)
 	stranger_remove(s);
 }
 
-static enum dofi_cm_kind first_of(const struct dofi_cm_listener *l)
-{
-	return l->ops->first ? l->ops->first : DOFI_CM_REQUEST;
-}
-
 static void stranger_speaks(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct stranger *s = dofi_cm_owner(conn);
 	struct dofi_cm_listener *l = s->listener;
 
-	if (msg->kind != first_of(l)) {
+	if (msg->kind != (l->ops->first ? l->ops->first : DOFI_CM_REQUEST)) {
 		stranger_expel(s, FOREIGN);
 		return;
 	}
@@ -178,38 +179,29 @@ static void patience_ended(struct dofi_timer *timer)
 
 /* Listening */
 
-static int stranger_add(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
+/* Makes a stranger of the accepted socket @fd. */
+static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
-	struct stranger *s = malloc(sizeof(*s));
-	int ret;
+	struct stranger *s = NULL;
 
-	if (!s)
-		return -ENOMEM;
-	ret = dofi_cm_adopt(l->progress, fd, (const struct sockaddr *)peer, &stranger_ops, s,
-			    &s->conn);
-	if (ret) {
+	if (l->local && !dofi_cm_is_same_user(fd)) {
+		report(l, USER, peer);
+		dofi_close_socket(fd);
+		return;
+	}
+	s = malloc(sizeof(*s));
+	if (!s || dofi_cm_adopt(l->progress, fd, (const struct sockaddr *)peer, &stranger_ops, s,
+				&s->conn)) {
 		free(s);
-		return ret;
+		report(l, BARRED, peer);
+		dofi_close_socket(fd);
+		return;
 	}
 	s->listener = l;
 	s->arrival = dofi_now();
 	TAILQ_INSERT_TAIL(&l->strangers, s, link);
 	l->n_strangers++;
 	patience_wind(l);
-	return 0;
-}
-
-static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
-{
-	if (l->local && !dofi_cm_is_same_user(fd)) {
-		report(l, USER, peer);
-		dofi_close_socket(fd);
-		return;
-	}
-	if (stranger_add(l, fd, peer)) {
-		report(l, BARRED, peer);
-		dofi_close_socket(fd);
-	}
 }
 
 static void pause_begin(struct dofi_cm_listener *l, int64_t until)
@@ -228,15 +220,17 @@ static void pause_ended(struct dofi_timer *timer)
 }
 
 /*
- * Returns the oldest stranger of the newest one's address, if that address has more than half of
- * the limit.
+ * Returns the stranger to close for the next one: the oldest one at the limit; or the oldest one of
+ * the newest one's address, if that address has more than half of the limit. NULL if there is none.
  */
-static struct stranger *excess_of_last(struct dofi_cm_listener *l)
+static struct stranger *excess(struct dofi_cm_listener *l)
 {
 	const struct stranger *last = TAILQ_LAST(&l->strangers, stranger_list);
 	struct stranger *s, *first = NULL;
 	unsigned n = 0;
 
+	if (l->n_strangers >= l->most)
+		return TAILQ_FIRST(&l->strangers);
 	/* local strangers are all of one user */
 	if (l->local || l->n_strangers <= l->most / 2)
 		return NULL;
@@ -247,12 +241,6 @@ static struct stranger *excess_of_last(struct dofi_cm_listener *l)
 			first = s;
 	}
 	return n > l->most / 2 ? first : NULL;
-}
-
-/* Returns the stranger to close for the next one, or NULL if the limit is not reached. */
-static struct stranger *excess(struct dofi_cm_listener *l)
-{
-	return l->n_strangers >= l->most ? TAILQ_FIRST(&l->strangers) : excess_of_last(l);
 }
 
 /*
@@ -274,14 +262,9 @@ static bool may_accept(struct dofi_cm_listener *l)
 	return false;
 }
 
-/*
- * An error of the system lasts for a while, during which epoll would report the socket all the
- * time.
- */
-static void accept_failed(struct dofi_cm_listener *l)
+/* An error of the system lasts a while, during which epoll would report the socket all the time. */
+static void accept_failed(struct dofi_cm_listener *l, int err)
 {
-	int err = errno;
-
 	if (err == EAGAIN || err == EINTR || err == ECONNABORTED)
 		return;
 	if (is_first(l, BARRED))
@@ -302,7 +285,7 @@ static void listener_ready(struct dofi_source *source)
 		dofi_std_fds_hold();
 		fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			accept_failed(l);
+			accept_failed(l, errno);
 			return;
 		}
 		if (l->local)
@@ -335,33 +318,26 @@ static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
 	return 0;
 }
 
-/* The limit of strangers, which depends on the limit of descriptors. */
-static unsigned strangers_most(void)
-{
-	struct rlimit limit = { .rlim_cur = 0 };
-	rlim_t most;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	most = limit.rlim_cur / 4;
-	return most < DOFI_CM_STRANGERS_LEAST ? DOFI_CM_STRANGERS_LEAST :
-	       most > DOFI_CM_STRANGERS_MOST ? DOFI_CM_STRANGERS_MOST : (unsigned)most;
-}
-
 int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
 		   const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_listener **listener)
 {
 	struct dofi_cm_listener *l = calloc(1, sizeof(*l));
+	struct rlimit limit = { .rlim_cur = 0 };
+	rlim_t most;
 	int ret;
 
 	if (!l)
 		return -ENOMEM;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	most = limit.rlim_cur / 4;
+	l->most = most < DOFI_CM_STRANGERS_LEAST ? DOFI_CM_STRANGERS_LEAST :
+		  most > DOFI_CM_STRANGERS_MOST ? DOFI_CM_STRANGERS_MOST : (unsigned)most;
 	l->source.ready = listener_ready;
 	l->freeing.run = listener_free;
 	l->progress = progress;
 	l->ops = ops;
 	l->owner = owner;
 	TAILQ_INIT(&l->strangers);
-	l->most = strangers_most();
 	l->patience.fire = patience_ended;
 	l->pause.fire = pause_ended;
 	l->local = addr->sa_family == AF_UNIX;
@@ -383,18 +359,10 @@ free_listener:
 	return ret;
 }
 
-/* Closes connections that were not accepted: descriptors may have been passed over them. */
-static void rest_close(struct dofi_cm_listener *l)
-{
-	int fd;
-
-	while ((fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		dofi_close_socket(fd);
-}
-
 void dofi_cm_unlisten(struct dofi_cm_listener *l)
 {
 	struct stranger *s;
+	int fd;
 
 	while ((s = TAILQ_FIRST(&l->strangers))) {
 		dofi_cm_close(s->conn);
@@ -402,8 +370,9 @@ void dofi_cm_unlisten(struct dofi_cm_listener *l)
 	}
 	dofi_timer_stop(l->progress, &l->pause);
 	dofi_source_remove(l->progress, l->fd);
-	if (l->local)
-		rest_close(l);
+	/* descriptors may have been passed over local connections that were not accepted */
+	while (l->local && (fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		dofi_close_socket(fd);
 	/* a forked child may also have the socket */
 	shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
@@ -411,29 +380,20 @@ void dofi_cm_unlisten(struct dofi_cm_listener *l)
 	dofi_progress_post(l->progress, &l->freeing);
 }
 
-/* Listens at the same port of the family that @l->own does not have. */
-static int listen_to_other(bool ipv6, struct dofi_cm_listeners *l)
-{
-	const struct dofi_cm_listener *own = l->own;
-	struct sockaddr_storage any = { .ss_family = ipv6 ? AF_INET6 : AF_INET };
-
-	*dofi_cm_port(&any) = htons(own->port);
-	return dofi_cm_listen(own->progress, (struct sockaddr *)&any, own->ops, own->owner,
-			      &l->other);
-}
-
 int dofi_cm_listen_both(struct dofi_progress *progress, const struct sockaddr_storage *address,
 			bool both, const struct dofi_cm_ops *ops, void *owner,
 			struct dofi_cm_listeners *l)
 {
 	const bool ipv6 = address->ss_family == AF_INET6;
+	struct sockaddr_storage other = { .ss_family = ipv6 ? AF_INET : AF_INET6 };
 	int ret, second;
 
 	*l = (struct dofi_cm_listeners){ 0 };
 	ret = dofi_cm_listen(progress, (const struct sockaddr *)address, ops, owner, &l->own);
 	if (ret || !both)
 		return ret;
-	second = listen_to_other(!ipv6, l);
+	*dofi_cm_port(&other) = htons(l->own->port);
+	second = dofi_cm_listen(progress, (struct sockaddr *)&other, ops, owner, &l->other);
 	/* a host without the family has no peers there */
 	if (second && second != -EAFNOSUPPORT && second != -EADDRNOTAVAIL)
 		dofi_log(DOFI_WARN, DOFI_CM, "port %u: only %s is served; for %s: %s", l->own->port,
@@ -458,4 +418,48 @@ uint16_t dofi_cm_listener_port(const struct dofi_cm_listener *listener)
 void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener)
 {
 	return listener->owner;
+}
+
+/* Within a host */
+
+static void local_name(struct sockaddr_un *name, enum dofi_local_service service,
+		       uint64_t conn_qual)
+{
+	static const char *const services[] = {
+		[DOFI_LOCAL_CONNECTIONS] = "side", [DOFI_LOCAL_DATAGRAMS] = "datagrams",
+	};
+
+	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/%s/%" PRIu64,
+		 services[service], conn_qual);
+}
+
+int dofi_local_listen(struct dofi_progress *progress, enum dofi_local_service service,
+		      uint64_t conn_qual, const struct dofi_cm_ops *ops, void *owner,
+		      struct dofi_cm_listener **listener)
+{
+	struct sockaddr_un name;
+	int ret;
+
+	local_name(&name, service, conn_qual);
+	ret = dofi_cm_listen(progress, (struct sockaddr *)&name, ops, owner, listener);
+	if (ret == -EADDRINUSE)
+		dofi_log(DOFI_INFO, DOFI_CM, "@%s is taken, see ss -xlp", name.sun_path + 1);
+	return ret;
+}
+
+int dofi_local_connect(struct dofi_progress *progress, enum dofi_local_service service,
+		       uint64_t conn_qual, const struct sockaddr_storage *to,
+		       const struct dofi_cm_ops *ops, void *owner,
+		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
+{
+	struct sockaddr_un name;
+	int fd;
+
+	local_name(&name, service, conn_qual);
+	fd = dofi_cm_socket((struct sockaddr *)&name);
+	if (fd < 0)
+		return fd;
+	dofi_cm_name_socket(fd, to);
+	return dofi_cm_connect_by(progress, fd, (struct sockaddr *)&name, ops, owner, first, conn);
 }

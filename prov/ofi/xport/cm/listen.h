@@ -14,7 +14,7 @@
 #define DOFI_CM_STRANGERS_MOST 4096
 
 /*
- * Listens at @addr: IPv4, IPv6, or a local name (local.h). Port 0 is any free port. -EADDRINUSE and
+ * Listens at @addr: IPv4, IPv6, or a local name. Port 0 is any free port. -EADDRINUSE and
  * -EACCES concern the port, other errors the system.
  */
 int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
@@ -44,5 +44,32 @@ void dofi_cm_unlisten_both(struct dofi_cm_listeners *l);
 
 uint16_t dofi_cm_listener_port(const struct dofi_cm_listener *listener);
 void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener);
+
+/*
+ * Within a host: AF_UNIX sockets. The kernel reports the user at the other end.
+ *
+ * The name of a listener contains its qualifier; the name of a socket that connects contains the
+ * address and port that a connection over TCP would have. Names are abstract: they are in no file
+ * system, exist in one network namespace, as ports do, and end with their processes.
+ */
+
+/* The service of a listener for its qualifier; each has names of its own. */
+enum dofi_local_service { DOFI_LOCAL_CONNECTIONS, DOFI_LOCAL_DATAGRAMS };
+
+/*
+ * Like dofi_cm_listen(), for @conn_qual. -EADDRINUSE, which is logged, if a process on this host
+ * has the name.
+ */
+int dofi_local_listen(struct dofi_progress *progress, enum dofi_local_service service,
+		      uint64_t conn_qual, const struct dofi_cm_ops *ops, void *owner,
+		      struct dofi_cm_listener **listener);
+/*
+ * Like dofi_cm_connect(), to the listener for @conn_qual. @to is the address that the program
+ * passed. ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
+ */
+int dofi_local_connect(struct dofi_progress *progress, enum dofi_local_service service,
+		       uint64_t conn_qual, const struct sockaddr_storage *to,
+		       const struct dofi_cm_ops *ops, void *owner,
+		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 
 #endif

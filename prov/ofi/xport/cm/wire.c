@@ -163,6 +163,16 @@ static size_t value_size(const struct field *f, const struct dofi_cm_msg *msg)
 	}
 }
 
+/* Whether an optional field has its default, the value of a missing field. */
+static bool is_void(const struct field *f, const struct dofi_cm_msg *msg)
+{
+	static const unsigned char zero[16];
+
+	if (f->type == NAME || f->type == SPAN)
+		return !value_size(f, msg);
+	return f->size <= sizeof(zero) && !memcmp((const char *)msg + f->offset, zero, f->size);
+}
+
 static void value_pack(unsigned char *p, size_t n, const struct field *f,
 		       const struct dofi_cm_msg *msg)
 {
@@ -172,21 +182,6 @@ static void value_pack(unsigned char *p, size_t n, const struct field *f,
 		put(p, n, load(member, n));
 	else if (n)
 		memcpy(p, f->type == SPAN ? *(const void *const *)member : member, n);
-}
-
-static bool is_zero(const void *p, size_t n)
-{
-	static const unsigned char zero[16];
-
-	return n <= sizeof(zero) && !memcmp(p, zero, n);
-}
-
-/* Whether an optional field has its default, the value of a missing field. */
-static bool is_void(const struct field *f, const struct dofi_cm_msg *msg)
-{
-	if (f->type == NAME || f->type == SPAN)
-		return !value_size(f, msg);
-	return is_zero((const char *)msg + f->offset, f->size);
 }
 
 size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *msg)
@@ -288,19 +283,6 @@ static int fields_unpack(const unsigned char *p, const unsigned char *end, bool 
 }
 
 /* Checks the part of the header that has arrived. */
-static int header_check(const unsigned char *p, size_t len)
-{
-	if (memcmp(p, magic, len < sizeof(magic) ? len : sizeof(magic)))
-		return -EPROTO;
-	if (len > 4 && p[4] >> 4 != MAJOR)
-		return -EPROTONOSUPPORT;
-	if (len > 5 && (p[5] >= KINDS || !kinds[p[5]].known))
-		return -EPROTO;
-	if (len >= DOFI_CM_HEADER && get(p + 6, 2) > DOFI_CM_MAX - DOFI_CM_HEADER)
-		return -EPROTO;
-	return 0;
-}
-
 ssize_t dofi_cm_unpack(const void *buf, size_t len, struct dofi_cm_msg *msg)
 {
 	const unsigned char *p = buf;
@@ -308,10 +290,17 @@ ssize_t dofi_cm_unpack(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	size_t size;
 	int ret;
 
-	ret = len ? header_check(p, len) : 0;
-	if (ret || len < DOFI_CM_HEADER)
-		return ret;
+	if (len && memcmp(p, magic, len < sizeof(magic) ? len : sizeof(magic)))
+		return -EPROTO;
+	if (len > 4 && p[4] >> 4 != MAJOR)
+		return -EPROTONOSUPPORT;
+	if (len > 5 && (p[5] >= KINDS || !kinds[p[5]].known))
+		return -EPROTO;
+	if (len < DOFI_CM_HEADER)
+		return 0;
 	size = DOFI_CM_HEADER + get(p + 6, 2);
+	if (size > DOFI_CM_MAX)
+		return -EPROTO;
 	if (len < size)
 		return 0;
 	m.kind = (enum dofi_cm_kind)p[5];

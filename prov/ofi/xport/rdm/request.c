@@ -6,7 +6,7 @@
 #include "fab/grant.h"
 #include "obj/ep_cm.h"
 #include "xport/cm/address.h"
-#include "xport/cm/local.h"
+#include "xport/cm/listen.h"
 #include "xport/rdm/peer.h"
 #include "xport/rdm/send.h"
 #include "xport/wire.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "xport/cm/address.h"
-#include "xport/cm/local.h"
+#include "xport/cm/listen.h"
 #include "xport/ports.h"
 #include "xport/wire.h"
 

@@ -6,8 +6,7 @@
 #include "base/log.h"
 #include "obj/cr.h"
 #include "obj/sp.h"
-#include "xport/cm/conn.h"
-#include "xport/cm/local.h"
+#include "xport/cm/listen.h"
 #include "xport/ports.h"
 #include "xport/wire.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Descriptors that are passed through a local socket: what arrives, and what a peer may send. */
 
-#include "xport/cm/fds.h"
+#include "xport/cm/conn.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* CM connections within a host: a listener is found by its qualifier, and its name may be taken. */
 
-#include "xport/cm/local.h"
+#include "xport/cm/listen.h"
 
 #include "base/log.h"
 #include "capture.h"
