@@ -100,7 +100,7 @@ dofi_api_sources = \
 	prov/ofi/obj/segments.c \
 	prov/ofi/obj/sp.c \
 	prov/ofi/obj/srq.c \
-	prov/ofi/xport/both.c \
+	prov/ofi/xport/local_or_net.c \
 	prov/ofi/xport/msg/msg.c \
 	prov/ofi/xport/msg/connect.c \
 	prov/ofi/xport/msg/endpoint.c \
@@ -252,7 +252,7 @@ noinst_HEADERS += \
 	prov/ofi/wq/unread.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
-	prov/ofi/xport/both.h \
+	prov/ofi/xport/local_or_net.h \
 	prov/ofi/xport/msg/msg.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm/conn.h \

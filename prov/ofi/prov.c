@@ -23,7 +23,7 @@
 #include "obj/lmr.h"
 #include "obj/rmr.h"
 #include "obj/sp.h"
-#include "xport/both.h"
+#include "xport/local_or_net.h"
 #include "xport/msg/msg.h"
 #include "xport/rdm/rdm.h"
 #include "xport/ud/ud.h"
@@ -126,7 +126,7 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 static const struct dofi_xports xports = {
 	.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
 	.local = &dofi_rings_xport,
-	.add_local = dofi_both_add_local,
+	.add_local = dofi_local_or_net_add,
 #if DAT_VERSION_MAJOR >= 2
 	.datagrams = &dofi_ud_datagrams,
 #endif

@@ -15,7 +15,7 @@ PROV_UNIT_TESTS += $(xport_unit_tests)
 xport_test_sources = \
 	test/unit/registry.c \
 	test/unit/registry.h \
-	test/unit/xport/both_test.c \
+	test/unit/xport/local_or_net_test.c \
 	test/unit/xport/coupled.c \
 	test/unit/xport/coupled.h \
 	test/unit/xport/fabric.c \

@@ -76,7 +76,7 @@ struct rdm_pending;
 
 /*
  * In xport.c: over endpoints of a fabric, and over rings. Rings are the IA's only fabric, or serve
- * peers on its host, with another transport for other hosts (xport/both.h).
+ * peers on its host, with another transport for other hosts (xport/local_or_net.h).
  */
 extern const struct dofi_xport dofi_rdm_xport, dofi_rings_xport;
 

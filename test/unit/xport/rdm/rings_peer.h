@@ -5,7 +5,7 @@
 
 #include "base/env.h"
 #include "base/sealed.h"
-#include "xport/both.h"
+#include "xport/local_or_net.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
 #include "xport/cm/address.h"
@@ -45,7 +45,7 @@ static inline void init(void)
 	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
 	static const struct dofi_xports xports = {
 		.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
-		.add_local = dofi_both_add_local,
+		.add_local = dofi_local_or_net_add,
 	};
 	static const struct dofi_params nothing = { .provider = "" };
 	const struct timeval patience = { .tv_sec = 30 };

@@ -4,7 +4,7 @@
 #include "xport/ud/parts.h"
 
 #include "base/env.h"
-#include "xport/both.h"
+#include "xport/local_or_net.h"
 #include "xport/msg/msg.h"
 #include "xport/wire.h"
 
@@ -27,7 +27,7 @@ static void ia_open_on(const char *provider, const char *endpoint)
 	static const DAT_PROVIDER p = { .device_name = "test-ia" };
 	static const struct dofi_xports xports = {
 		.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
-		.add_local = dofi_both_add_local, .datagrams = &dofi_ud_datagrams,
+		.add_local = dofi_local_or_net_add, .datagrams = &dofi_ud_datagrams,
 	};
 	struct dofi_params params = { .provider = "" };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Two transports for one IA: shared memory of this host, and the connected fabric. */
 
-#include "xport/both.h"
+#include "xport/local_or_net.h"
 
 #include "base/log.h"
 #include "loop/progress.h"
@@ -17,16 +17,16 @@
 #include <string.h>
 
 /* The IA's transport. Its other operations are those of the connected transport. */
-struct both {
+struct local_or_net {
 	struct dofi_xport xport;
 	struct dofi_progress_ops progress_ops;
 	/* the variant of the connected transport that the IA has */
 	const struct dofi_xport *remote;
 };
 
-static struct both *both_of(const struct dofi_ia *ia)
+static struct local_or_net *local_or_net_of(const struct dofi_ia *ia)
 {
-	return (struct both *)ia->xport;
+	return (struct local_or_net *)ia->xport;
 }
 
 /*
@@ -44,9 +44,9 @@ static enum dofi_log_level level_of(int err)
  * If the name of the qualifier is taken, which any process may do, peers on this host use the
  * fabric.
  */
-static int both_listen(struct dofi_sp *sp)
+static int local_or_net_listen(struct dofi_sp *sp)
 {
-	int ret = both_of(sp->obj.ia)->remote->listen(sp), local;
+	int ret = local_or_net_of(sp->obj.ia)->remote->listen(sp), local;
 	enum dofi_log_level level;
 
 	if (ret)
@@ -61,10 +61,10 @@ static int both_listen(struct dofi_sp *sp)
 	return 0;
 }
 
-static void both_unlisten(struct dofi_sp *sp)
+static void local_or_net_unlisten(struct dofi_sp *sp)
 {
 	dofi_rings_xport.unlisten(sp);
-	both_of(sp->obj.ia)->remote->unlisten(sp);
+	local_or_net_of(sp->obj.ia)->remote->unlisten(sp);
 }
 
 static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
@@ -74,23 +74,23 @@ static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
 	dofi_ep_unlock(ep);
 }
 
-static void both_connect(struct dofi_ep *ep)
+static void local_or_net_connect(struct dofi_ep *ep)
 {
 	const bool local = dofi_cm_is_here(&ep->request.peer);
 
-	xport_set(ep, local ? &dofi_rings_xport : both_of(ep->obj.ia)->remote);
+	xport_set(ep, local ? &dofi_rings_xport : local_or_net_of(ep->obj.ia)->remote);
 	ep->xport->connect(ep);
 }
 
-static void both_connect_otherwise(struct dofi_ep *ep)
+static void local_or_net_connect_otherwise(struct dofi_ep *ep)
 {
-	xport_set(ep, both_of(ep->obj.ia)->remote);
+	xport_set(ep, local_or_net_of(ep->obj.ia)->remote);
 	dofi_ep_connect_again(ep);
 }
 
-static void both_ia_fini(struct dofi_ia *ia)
+static void local_or_net_ia_fini(struct dofi_ia *ia)
 {
-	struct both *b = both_of(ia);
+	struct local_or_net *b = local_or_net_of(ia);
 
 	dofi_rings_xport.ia_fini(ia);
 	/* the progress thread runs on for a while */
@@ -100,35 +100,35 @@ static void both_ia_fini(struct dofi_ia *ia)
 	ia->xport->ia_fini(ia);
 }
 
-static void both_pz_close(struct dofi_pz *pz)
+static void local_or_net_pz_close(struct dofi_pz *pz)
 {
-	struct both *b = both_of(pz->obj.ia);
+	struct local_or_net *b = local_or_net_of(pz->obj.ia);
 
 	if (b->remote->pz_close)
 		b->remote->pz_close(pz);
 	dofi_rings_xport.pz_close(pz);
 }
 
-static void both_init(struct both *b, const struct dofi_xport *remote)
+static void local_or_net_init(struct local_or_net *b, const struct dofi_xport *remote)
 {
 	b->remote = remote;
 	b->progress_ops = *remote->progress_ops;
 	b->progress_ops.rest = dofi_rings_xport.progress_ops->rest;
 	b->progress_ops.rise = dofi_rings_xport.progress_ops->rise;
 	b->xport = *remote;
-	b->xport.name = "both";
+	b->xport.name = "local_or_net";
 	b->xport.progress_ops = &b->progress_ops;
-	b->xport.ia_fini = both_ia_fini;
-	b->xport.pz_close = both_pz_close;
-	b->xport.listen = both_listen;
-	b->xport.unlisten = both_unlisten;
-	b->xport.connect = both_connect;
-	b->xport.connect_otherwise = both_connect_otherwise;
+	b->xport.ia_fini = local_or_net_ia_fini;
+	b->xport.pz_close = local_or_net_pz_close;
+	b->xport.listen = local_or_net_listen;
+	b->xport.unlisten = local_or_net_unlisten;
+	b->xport.connect = local_or_net_connect;
+	b->xport.connect_otherwise = local_or_net_connect_otherwise;
 }
 
-int dofi_both_add_local(struct dofi_ia *ia)
+int dofi_local_or_net_add(struct dofi_ia *ia)
 {
-	struct both *b = malloc(sizeof(*b));
+	struct local_or_net *b = malloc(sizeof(*b));
 	int ret;
 
 	if (!b)
@@ -138,7 +138,7 @@ int dofi_both_add_local(struct dofi_ia *ia)
 		free(b);
 		return ret;
 	}
-	both_init(b, ia->xport);
+	local_or_net_init(b, ia->xport);
 	ia->xport = &b->xport;
 	ia->progress.ops = &b->progress_ops;
 	return 0;

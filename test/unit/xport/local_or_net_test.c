@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* An IA with two fabrics, on real ones: which fabric a connection takes. */
 
-#include "xport/both.h"
+#include "xport/local_or_net.h"
 
 #include "base/env.h"
 #include "base/log.h"
@@ -26,7 +26,7 @@
 static const DAT_PROVIDER provider = { .device_name = "test-ia" };
 static const struct dofi_xports xports = {
 	.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
-	.add_local = dofi_both_add_local,
+	.add_local = dofi_local_or_net_add,
 };
 static const struct dofi_params nothing = { .provider = "" };
 
@@ -61,7 +61,7 @@ static void init(void)
 	passive = ep_make();
 }
 
-TestSuite(both, .init = init, .fini = ia_fini);
+TestSuite(local_or_net, .init = init, .fini = ia_fini);
 
 static struct dofi_ep *inside(DAT_EP_HANDLE ep)
 {
@@ -121,7 +121,7 @@ static void take_request(void)
 	succeed(dofi_psp_free(psp));
 }
 
-Test(both, peers_on_this_host_share_memory)
+Test(local_or_net, peers_on_this_host_share_memory)
 {
 	pair_connect(active, passive);
 	cr_expect(is_local(active));
@@ -134,7 +134,7 @@ Test(both, peers_on_this_host_share_memory)
 	cr_expect_eq(inside(active)->xport, ia->xport);
 }
 
-Test(both, an_endpoint_may_go_either_way_in_turn)
+Test(local_or_net, an_endpoint_may_go_either_way_in_turn)
 {
 	int i;
 
@@ -159,7 +159,7 @@ Test(both, an_endpoint_may_go_either_way_in_turn)
  * The memory that a connection shares needs a descriptor. Without one the connection takes the
  * fabric.
  */
-Test(both, without_descriptors_it_is_the_fabric)
+Test(local_or_net, without_descriptors_it_is_the_fabric)
 {
 	link_memfd_fault = EMFILE;
 	pair_connect(active, passive);
@@ -177,7 +177,7 @@ Test(both, without_descriptors_it_is_the_fabric)
 	disconnect();
 }
 
-Test(both, queues_are_fed_from_where_their_endpoints_are)
+Test(local_or_net, queues_are_fed_from_where_their_endpoints_are)
 {
 	cr_expect_eq(feeds(remote_cq()), 4);
 	cr_expect_eq(feeds(local_cq()), 0);
@@ -191,7 +191,7 @@ Test(both, queues_are_fed_from_where_their_endpoints_are)
 	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, remote_cq());
 }
 
-Test(both, a_freed_pz_closes_its_domain_of_rings)
+Test(local_or_net, a_freed_pz_closes_its_domain_of_rings)
 {
 	const struct dofi_pz *of = pz;
 
@@ -205,7 +205,7 @@ Test(both, a_freed_pz_closes_its_domain_of_rings)
 	cr_expect(!of->local.fid);
 }
 
-Test(both, a_key_is_for_both)
+Test(local_or_net, a_key_is_for_both)
 {
 	const struct dofi_lmr *inner = lmr;
 
@@ -214,7 +214,7 @@ Test(both, a_key_is_for_both)
 	cr_expect(peer_may(rmr_context, 0, (uintptr_t)memory, 1, FI_REMOTE_WRITE));
 }
 
-Test(both, the_request_has_its_source)
+Test(local_or_net, the_request_has_its_source)
 {
 	const struct sockaddr_in *peer;
 	DAT_CR_PARAM param;
@@ -290,7 +290,7 @@ static unsigned count(const char *log, const char *text)
 	return n;
 }
 
-Test(both, a_name_that_is_taken_is_warned_of_once)
+Test(local_or_net, a_name_that_is_taken_is_warned_of_once)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	struct capture capture;
@@ -330,7 +330,7 @@ static void listen_by_name(void *arg)
 }
 
 /* ofi-shm has no ports, and its names must not be those of a port that Linux gives to ofi. */
-Test(both, a_name_without_a_port_is_no_port_that_others_get)
+Test(local_or_net, a_name_without_a_port_is_no_port_that_others_get)
 {
 	DAT_PSP_HANDLE psp = listen_any(&qual);
 	int i;
@@ -340,14 +340,14 @@ Test(both, a_name_without_a_port_is_no_port_that_others_get)
 	succeed(dofi_psp_free(psp));
 }
 
-Test(both, a_peer_that_closes_without_a_reply_is_skipped)
+Test(local_or_net, a_peer_that_closes_without_a_reply_is_skipped)
 {
 	take_name();
 	peer_hang_up(&other);
 	expect_remote();
 }
 
-Test(both, a_peer_without_shared_memory_is_skipped)
+Test(local_or_net, a_peer_without_shared_memory_is_skipped)
 {
 	take_name();
 	answer(DOFI_CM_REFUSE, DOFI_CM_NO_PATH);
@@ -355,7 +355,7 @@ Test(both, a_peer_without_shared_memory_is_skipped)
 	peer_hang_up(&other);
 }
 
-Test(both, a_peer_with_another_protocol_is_skipped)
+Test(local_or_net, a_peer_with_another_protocol_is_skipped)
 {
 	static const char words[] = "220 mail.example.org ESMTP\r\n";
 
@@ -366,7 +366,7 @@ Test(both, a_peer_with_another_protocol_is_skipped)
 }
 
 /* An accept message with false contents. */
-Test(both, a_peer_with_a_false_reply_is_skipped)
+Test(local_or_net, a_peer_with_a_false_reply_is_skipped)
 {
 	const struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_ACCEPT, .conn_id = 1, .window = 1, .frame_size = 4096,
@@ -380,7 +380,7 @@ Test(both, a_peer_with_a_false_reply_is_skipped)
 }
 
 /* Over tcp a connection would be established, and then carry nothing. */
-Test(both, without_memory_it_is_no_connection)
+Test(local_or_net, without_memory_it_is_no_connection)
 {
 	psp = listen_any(&qual);
 	link_memfd_fault = ENOMEM;
@@ -396,7 +396,7 @@ Test(both, without_memory_it_is_no_connection)
 }
 
 /* Otherwise the peer would get the request twice. */
-Test(both, the_peer_that_took_the_request_decides)
+Test(local_or_net, the_peer_that_took_the_request_decides)
 {
 	take_name();
 	answer(DOFI_CM_READY, 0);
@@ -407,7 +407,7 @@ Test(both, the_peer_that_took_the_request_decides)
 	close(listener);
 }
 
-Test(both, a_busy_peer_decides)
+Test(local_or_net, a_busy_peer_decides)
 {
 	take_name();
 	answer(DOFI_CM_REFUSE, DOFI_CM_BUSY);
@@ -418,7 +418,7 @@ Test(both, a_busy_peer_decides)
 	close(listener);
 }
 
-Test(both, without_a_peer_neither_way_connects)
+Test(local_or_net, without_a_peer_neither_way_connects)
 {
 	psp = listen_any(&qual);
 	succeed(dofi_psp_free(psp));
@@ -452,12 +452,12 @@ static void expect_one_way(const struct dofi_params *params, const struct dofi_x
 	dofi_ia_destroy(one);
 }
 
-Test(both, the_other_way_is_reported)
+Test(local_or_net, the_other_way_is_reported)
 {
 	cr_expect(reports_local(ia));
 }
 
-Test(both, a_named_fabric_is_used)
+Test(local_or_net, a_named_fabric_is_used)
 {
 	const struct dofi_params tcp = { .provider = "tcp" }, msg = { .endpoint = "msg" },
 				 here = { .address = "127.0.0.1" };
@@ -467,7 +467,7 @@ Test(both, a_named_fabric_is_used)
 	expect_one_way(&here, &xports);
 }
 
-Test(both, a_setting_turns_rings_off)
+Test(local_or_net, a_setting_turns_rings_off)
 {
 	dofi_settings.local = 0;
 	expect_one_way(&nothing, &xports);
@@ -479,7 +479,7 @@ static int add_none(struct dofi_ia *to)
 	return -ENOENT;
 }
 
-Test(both, without_shared_memory_there_is_the_fabric)
+Test(local_or_net, without_shared_memory_there_is_the_fabric)
 {
 	struct dofi_xports without = xports;
 
@@ -487,7 +487,7 @@ Test(both, without_shared_memory_there_is_the_fabric)
 	expect_one_way(&nothing, &without);
 }
 
-Test(both, memory_may_run_out_while_it_opens)
+Test(local_or_net, memory_may_run_out_while_it_opens)
 {
 	struct dofi_ia *one;
 	int i, ret;

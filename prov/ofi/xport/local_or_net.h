@@ -9,12 +9,12 @@
  * user, or another /dev/shm. Another network namespace is another host. An EP has the transport of
  * its connection, and that transport's CQ, as long as it is connected.
  */
-#ifndef DOFI_XPORT_BOTH_H
-#define DOFI_XPORT_BOTH_H
+#ifndef DOFI_XPORT_LOCAL_OR_NET_H
+#define DOFI_XPORT_LOCAL_OR_NET_H
 
 #include "obj/xport.h"
 
 /* dofi_xports.add_local */
-int dofi_both_add_local(struct dofi_ia *ia);
+int dofi_local_or_net_add(struct dofi_ia *ia);
 
 #endif
