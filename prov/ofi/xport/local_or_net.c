@@ -7,52 +7,42 @@
 #include "loop/progress.h"
 #include "obj/ep_cm.h"
 #include "obj/sp.h"
+#include "xport/cm/address.h"
 #include "xport/msg/msg.h"
 #include "xport/rdm/rdm.h"
-#include "xport/cm/address.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The IA's transport. Its other operations are those of the connected transport. */
+/* The IA's transport. Its other operations are the connected transport's. */
 struct local_or_net {
 	struct dofi_xport xport;
 	struct dofi_progress_ops progress_ops;
-	/* the variant of the connected transport that the IA has */
-	const struct dofi_xport *remote;
+	const struct dofi_xport *net;	/* the IA's variant of the connected transport */
 };
 
-static struct local_or_net *local_or_net_of(const struct dofi_ia *ia)
+static struct local_or_net *of(const struct dofi_ia *ia)
 {
 	return (struct local_or_net *)ia->xport;
 }
 
 /*
- * Any user may take any name, and a program with many service points meets that many times: it is a
- * warning once.
+ * Any process can squat the qualifier's name; then peers on this host use the fabric. A program
+ * with many service points meets that many times, so it is a warning once.
  */
-static enum dofi_log_level level_of(int err)
+static int sp_listen(struct dofi_sp *sp)
 {
 	static atomic_flag reported = ATOMIC_FLAG_INIT;
-
-	return err == -EADDRINUSE && !atomic_flag_test_and_set(&reported) ? DOFI_WARN : DOFI_INFO;
-}
-
-/*
- * If the name of the qualifier is taken, which any process may do, peers on this host use the
- * fabric.
- */
-static int local_or_net_listen(struct dofi_sp *sp)
-{
-	int ret = local_or_net_of(sp->obj.ia)->remote->listen(sp), local;
-	enum dofi_log_level level;
+	int ret = of(sp->obj.ia)->net->listen(sp), local;
+	enum dofi_log_level level = DOFI_INFO;
 
 	if (ret)
 		return ret;
 	local = dofi_rings_xport.listen(sp);
-	level = level_of(local);
+	if (local == -EADDRINUSE && !atomic_flag_test_and_set(&reported))
+		level = DOFI_WARN;
 	if (local)
 		dofi_log(level, DOFI_CM,
 			 "qualifier %llu: peers on this host use the network, not shared memory: "
@@ -61,10 +51,10 @@ static int local_or_net_listen(struct dofi_sp *sp)
 	return 0;
 }
 
-static void local_or_net_unlisten(struct dofi_sp *sp)
+static void sp_unlisten(struct dofi_sp *sp)
 {
 	dofi_rings_xport.unlisten(sp);
-	local_or_net_of(sp->obj.ia)->remote->unlisten(sp);
+	of(sp->obj.ia)->net->unlisten(sp);
 }
 
 static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
@@ -74,72 +64,68 @@ static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
 	dofi_ep_unlock(ep);
 }
 
-static void local_or_net_connect(struct dofi_ep *ep)
+static void ep_connect(struct dofi_ep *ep)
 {
 	const bool local = dofi_cm_is_here(&ep->request.peer);
 
-	xport_set(ep, local ? &dofi_rings_xport : local_or_net_of(ep->obj.ia)->remote);
+	xport_set(ep, local ? &dofi_rings_xport : of(ep->obj.ia)->net);
 	ep->xport->connect(ep);
 }
 
-static void local_or_net_connect_otherwise(struct dofi_ep *ep)
+static void ep_connect_otherwise(struct dofi_ep *ep)
 {
-	xport_set(ep, local_or_net_of(ep->obj.ia)->remote);
+	xport_set(ep, of(ep->obj.ia)->net);
 	dofi_ep_connect_again(ep);
 }
 
-static void local_or_net_ia_fini(struct dofi_ia *ia)
+static void ia_fini(struct dofi_ia *ia)
 {
-	struct local_or_net *b = local_or_net_of(ia);
+	struct local_or_net *x = of(ia);
 
 	dofi_rings_xport.ia_fini(ia);
 	/* the progress thread runs on for a while */
-	ia->xport = b->remote;
-	ia->progress.ops = b->remote->progress_ops;
-	free(b);
+	ia->xport = x->net;
+	ia->progress.ops = x->net->progress_ops;
+	free(x);
 	ia->xport->ia_fini(ia);
 }
 
-static void local_or_net_pz_close(struct dofi_pz *pz)
+static void pz_close(struct dofi_pz *pz)
 {
-	struct local_or_net *b = local_or_net_of(pz->obj.ia);
+	const struct dofi_xport *net = of(pz->obj.ia)->net;
 
-	if (b->remote->pz_close)
-		b->remote->pz_close(pz);
+	if (net->pz_close)
+		net->pz_close(pz);
 	dofi_rings_xport.pz_close(pz);
-}
-
-static void local_or_net_init(struct local_or_net *b, const struct dofi_xport *remote)
-{
-	b->remote = remote;
-	b->progress_ops = *remote->progress_ops;
-	b->progress_ops.rest = dofi_rings_xport.progress_ops->rest;
-	b->progress_ops.rise = dofi_rings_xport.progress_ops->rise;
-	b->xport = *remote;
-	b->xport.name = "local_or_net";
-	b->xport.progress_ops = &b->progress_ops;
-	b->xport.ia_fini = local_or_net_ia_fini;
-	b->xport.pz_close = local_or_net_pz_close;
-	b->xport.listen = local_or_net_listen;
-	b->xport.unlisten = local_or_net_unlisten;
-	b->xport.connect = local_or_net_connect;
-	b->xport.connect_otherwise = local_or_net_connect_otherwise;
 }
 
 int dofi_local_or_net_add(struct dofi_ia *ia)
 {
-	struct local_or_net *b = malloc(sizeof(*b));
+	struct local_or_net *x = malloc(sizeof(*x));
+	const struct dofi_xport *net = ia->xport;
 	int ret;
 
-	if (!b)
+	if (!x)
 		return -ENOMEM;
 	ret = dofi_rings_xport.ia_init(ia);
 	if (ret) {
-		free(b);
+		free(x);
 		return ret;
 	}
-	local_or_net_init(b, ia->xport);
-	ia->xport = &b->xport;
-	ia->progress.ops = &b->progress_ops;
+	x->net = net;
+	x->progress_ops = *net->progress_ops;
+	x->progress_ops.rest = dofi_rings_xport.progress_ops->rest;
+	x->progress_ops.rise = dofi_rings_xport.progress_ops->rise;
+	x->xport = *net;
+	x->xport.name = "local_or_net";
+	x->xport.progress_ops = &x->progress_ops;
+	x->xport.ia_fini = ia_fini;
+	x->xport.pz_close = pz_close;
+	x->xport.listen = sp_listen;
+	x->xport.unlisten = sp_unlisten;
+	x->xport.connect = ep_connect;
+	x->xport.connect_otherwise = ep_connect_otherwise;
+	ia->xport = &x->xport;
+	ia->progress.ops = &x->progress_ops;
 	return 0;
 }
