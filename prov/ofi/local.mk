@@ -2,25 +2,15 @@
 
 # base, host, loop, fab, sock, rings and wq see no DAT type and are compiled once.
 dofi_core_sources = \
-	prov/ofi/base/alive.c \
-	prov/ofi/base/calls.c \
 	prov/ofi/base/cond.c \
 	prov/ofi/base/env.c \
-	prov/ofi/base/fd_table.c \
-	prov/ofi/base/heap.c \
+	prov/ofi/base/fds.c \
 	prov/ofi/base/iov.c \
 	prov/ofi/base/log.c \
-	prov/ofi/base/maps.c \
 	prov/ofi/base/mutex.c \
-	prov/ofi/base/names.c \
-	prov/ofi/base/nap.c \
-	prov/ofi/base/ofed.c \
 	prov/ofi/base/pool.c \
-	prov/ofi/base/prompt.c \
 	prov/ofi/base/runner.c \
-	prov/ofi/base/sealed.c \
-	prov/ofi/base/spin.c \
-	prov/ofi/base/std_fds.c \
+	prov/ofi/base/shm.c \
 	prov/ofi/base/table.c \
 	prov/ofi/host/host.c \
 	prov/ofi/host/peer_mem.c \
@@ -52,10 +42,6 @@ dofi_core_sources = \
 	prov/ofi/rings/link.c \
 	prov/ofi/rings/rings.c \
 	prov/ofi/wq/queue.c
-
-if CHECKS
-dofi_core_sources += prov/ofi/base/owner.c
-endif
 
 if HAVE_HWLOC
 dofi_core_sources += prov/ofi/fab/topo.c
@@ -167,31 +153,17 @@ noinst_HEADERS += \
 	prov/ofi/check/check.h \
 	prov/ofi/check/parts.h \
 	prov/ofi/base/cond.h \
-	prov/ofi/base/alive.h \
-	prov/ofi/base/calls.h \
 	prov/ofi/base/clock.h \
-	prov/ofi/base/container.h \
+	prov/ofi/base/layout.h \
 	prov/ofi/base/env.h \
-	prov/ofi/base/fd_table.h \
-	prov/ofi/base/guard.h \
-	prov/ofi/base/heap.h \
 	prov/ofi/base/iov.h \
-	prov/ofi/base/line.h \
 	prov/ofi/base/log.h \
-	prov/ofi/base/maps.h \
 	prov/ofi/base/mutex.h \
-	prov/ofi/base/mutex_tsan.h \
-	prov/ofi/base/names.h \
-	prov/ofi/base/nap.h \
-	prov/ofi/base/ofed.h \
-	prov/ofi/base/owner.h \
 	prov/ofi/base/pool.h \
-	prov/ofi/base/prompt.h \
 	prov/ofi/base/ring.h \
 	prov/ofi/base/runner.h \
-	prov/ofi/base/sealed.h \
-	prov/ofi/base/spin.h \
-	prov/ofi/base/std_fds.h \
+	prov/ofi/base/shm.h \
+	prov/ofi/base/fds.h \
 	prov/ofi/base/table.h \
 	prov/ofi/host/host.h \
 	prov/ofi/host/peer_mem.h \

@@ -2,10 +2,9 @@
 /* The provider as a registry sees it: its entry points, its function table, opening an IA. */
 
 #include "base/env.h"
-#include "base/fd_table.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/std_fds.h"
 #include "check/check.h"
 #include "ext.h"
 #include "fab/device.h"

@@ -47,27 +47,20 @@ nomem_ldflags = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wra
 	-Wl,--wrap=tsearch -Wl,--wrap=fi_dupinfo
 
 test_unit_base_test_SOURCES = \
-	test/unit/base/alive_test.c \
-	test/unit/base/calls_test.c \
 	test/unit/base/cond_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
-	test/unit/base/heap_test.c \
 	test/unit/base/iov_test.c \
 	test/unit/base/log_test.c \
-	test/unit/base/maps_test.c \
 	test/unit/base/mutex_test.c \
-	test/unit/base/names_test.c \
 	test/unit/base/nap_test.c \
 	test/unit/base/ofed_test.c \
 	test/unit/base/pool_test.c \
-	test/unit/base/prompt_test.c \
 	test/unit/base/ring_test.c \
+	test/unit/base/prompt_test.c \
 	test/unit/base/runner_test.c \
-	test/unit/base/sealed_test.c \
-	test/unit/base/spin_test.c \
-	test/unit/base/fd_table_test.c \
-	test/unit/base/std_fds_test.c \
+	test/unit/base/shm_test.c \
+	test/unit/base/fds_test.c \
 	test/unit/base/table_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
@@ -103,6 +96,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/lead_test.c \
 	test/unit/fab/mark_model_test.c \
 	test/unit/fab/offer.h \
+	test/unit/fab/offers_test.c \
 	test/unit/fab/params_test.c \
 	test/unit/fab/query_test.c \
 	test/unit/fab/quirks_test.c \

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A condition variable over the system calls for futexes, which report signals. */
+/*
+ * A condition variable over the system calls for futexes, which report signals; sleeping on a
+ * descriptor; and counts of calls in progress.
+ */
 
 #include "base/cond.h"
 
 #include "base/clock.h"
-#include "base/nap.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,7 +53,7 @@ static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct do
 }
 #endif
 
-/* EPERM: of a sandbox that does not know futex_waitv */
+/* EPERM: a seccomp filter predates futex_waitv */
 static bool is_missing(int err)
 {
 	return err == -ENOSYS || err == -EPERM;
@@ -59,30 +64,27 @@ static bool is_missing(int err)
  * since Linux 5.16, honours that flag. On older kernels such waits continue: a program that wants
  * its calls restarted, or is profiled by signals, must not see them fail.
  */
-static int wait_until(struct dofi_cond *cond, uint32_t wakeups, int64_t deadline)
-{
-	static _Atomic bool missing;
-	const struct dofi_timespec until = dofi_timespec(deadline);
-	int err = missing ? -ENOSYS : futex_waitv(cond, wakeups, &until, NULL, 0);
-
-	if (!is_missing(err))
-		return err;
-	missing = true;
-	err = futex_wait(cond, wakeups, &until);
-	return err == -EINTR ? 0 : err;
-}
-
 int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 {
+	static _Atomic bool missing;
 	/* a wakeup from now on changes the futex, even before this thread sleeps */
 	const uint32_t wakeups = atomic_load_explicit(&cond->wakeups, memory_order_relaxed);
-	int err;
+	const struct dofi_timespec until = dofi_timespec(deadline);
+	int err = -ENOSYS;
 
 	dofi_mutex_assert_held(lock);
 	cond->sleepers++;
 	dofi_mutex_unlock(lock);
-	err = deadline == DOFI_NEVER ? futex_wait(cond, wakeups, NULL) :
-				       wait_until(cond, wakeups, deadline);
+	if (deadline == DOFI_NEVER) {
+		err = futex_wait(cond, wakeups, NULL);
+	} else {
+		if (!missing)
+			err = futex_waitv(cond, wakeups, &until, NULL, 0);
+		if (is_missing(err)) {
+			missing = true;
+			err = futex_wait(cond, wakeups, &until) == -ETIMEDOUT ? -ETIMEDOUT : 0;
+		}
+	}
 	dofi_mutex_lock(lock);
 	cond->sleepers--;
 	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
@@ -143,4 +145,113 @@ void dofi_cond_signal(struct dofi_cond *cond)
 void dofi_cond_broadcast(struct dofi_cond *cond)
 {
 	wake(cond, INT_MAX);
+}
+
+/* Sleeping on a descriptor */
+
+int dofi_nap_open(void)
+{
+	sigset_t all;
+	int fd;
+
+	sigfillset(&all);
+	fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool ends_calls(int sig)
+{
+	struct sigaction act;
+
+	if (sigaction(sig, NULL, &act))
+		return false;
+	if (!(act.sa_flags & SA_SIGINFO) &&
+	    (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN))
+		return false;
+	return !(act.sa_flags & SA_RESTART);
+}
+
+/* Returns the result of the sleep by the pending signals; @mask is the mask outside the sleep. */
+static int judge_signals(const sigset_t *mask)
+{
+	bool deliverable = false;
+	sigset_t pending;
+	int sig;
+
+	sigpending(&pending);
+	for (sig = 1; sig <= SIGRTMAX; sig++) {
+		if (sigismember(&pending, sig) != 1 || sigismember(mask, sig) == 1)
+			continue;
+		if (ends_calls(sig))
+			return -EINTR;
+		deliverable = true;
+	}
+	return deliverable ? 0 : -EBUSY;
+}
+
+int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline)
+{
+	struct pollfd pfd[] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = wakeup_fd, .events = POLLIN },
+		{ .fd = signals, .events = POLLIN },
+	};
+	const int64_t left = deadline == DOFI_NEVER ? 0 : deadline - dofi_now();
+	const struct dofi_timespec ts = dofi_timespec(left > 0 ? left : 0);
+	sigset_t all, mask;
+	uint64_t count;
+	int n, err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	/* not the function ppoll(), a cancellation point: a sleeping thread must not end here */
+	n = (int)syscall(DOFI_SYS_PPOLL, pfd, 3, deadline == DOFI_NEVER ? NULL : &ts, NULL, 0);
+	if (n < 0) {
+		/*
+		 * EINTR is of a signal that the C library uses itself and does not let be blocked
+		 */
+		err = errno == EINTR ? 0 : -EBUSY;
+	} else if ((pfd[0].revents | pfd[1].revents | pfd[2].revents) & POLLNVAL) {
+		err = -EBUSY;
+	} else {
+		if (pfd[1].revents)
+			syscall(SYS_read, wakeup_fd, &count, sizeof(count));
+		if (pfd[2].revents)
+			err = judge_signals(&mask);
+		else
+			err = n ? 0 : -ETIMEDOUT;
+	}
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return err;
+}
+
+void dofi_nap_end(int wakeup_fd)
+{
+	const uint64_t one = 1;
+
+	/* fails only if the counter is full, and then the eventfd is readable */
+	syscall(SYS_write, wakeup_fd, &one, sizeof(one));
+}
+
+/* Calls in progress */
+
+void dofi_calls_wake(struct dofi_calls *calls)
+{
+	const int err = errno;
+
+	syscall(SYS_futex, &calls->word, FUTEX_WAKE_PRIVATE, INT_MAX);
+	errno = err;
+}
+
+void dofi_calls_await(struct dofi_calls *calls)
+{
+	const int err = errno;
+	uint32_t word = atomic_fetch_or(&calls->word, DOFI_CALLS_AWAITED) | DOFI_CALLS_AWAITED;
+
+	while (word != DOFI_CALLS_AWAITED) {
+		syscall(SYS_futex, &calls->word, FUTEX_WAIT_PRIVATE, word, NULL);
+		word = atomic_load(&calls->word);
+	}
+	atomic_fetch_and(&calls->word, ~DOFI_CALLS_AWAITED);
+	errno = err;
 }

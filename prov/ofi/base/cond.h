@@ -15,8 +15,7 @@
 struct dofi_cond {
 	_Atomic uint32_t wakeups;	/* the futex: it changes before each wakeup */
 	unsigned sleepers;
-	/* the eventfd of the thread in dofi_cond_wait_fd(), or -1 */
-	int fd;
+	int fd;			/* the eventfd of the thread in dofi_cond_wait_fd(), or -1 */
 };
 
 static inline void dofi_cond_init(struct dofi_cond *cond)
@@ -55,5 +54,60 @@ void dofi_word_wake(_Atomic uint32_t *word);
 /* Wake one of the waiting threads, if any, or all. Both wake the thread in dofi_cond_wait_fd(). */
 void dofi_cond_signal(struct dofi_cond *cond);
 void dofi_cond_broadcast(struct dofi_cond *cond);
+
+/*
+ * Sleeping on a descriptor, so that another thread can end the sleep, and signals end it as they
+ * end a futex wait.
+ *
+ * Any handler ends poll(2), even with SA_RESTART, and poll(2) does not report which handler ran. So
+ * a sleeping thread blocks all signals, polls a signalfd, and inspects the pending signals before
+ * it unblocks them.
+ */
+
+/* Returns a signalfd for dofi_nap() in any thread, or a negative errno. */
+int dofi_nap_open(void);
+
+/*
+ * Sleeps. Returns 0 if @fd is readable, after dofi_nap_end(), or spuriously; -ETIMEDOUT after the
+ * deadline; -EINTR if a signal handler without SA_RESTART ran in this thread; -EBUSY if a signal is
+ * pending that this thread has blocked, so that the signalfd does not report others, or if a
+ * descriptor is not open: the caller has to sleep in another way. @wakeup_fd is an eventfd with
+ * EFD_NONBLOCK; it is empty on return.
+ */
+int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline);
+
+/* Ends the sleep on @wakeup_fd, or the next one if no thread sleeps. Any thread, any lock. */
+void dofi_nap_end(int wakeup_fd);
+
+/* Counts calls in progress, so that a thread can wait until all have ended. */
+
+/* Zeroed, no call is in progress. */
+struct dofi_calls {
+	/* the futex: the number of calls, plus DOFI_CALLS_AWAITED while a thread waits for them */
+	_Atomic uint32_t word;
+};
+
+#define DOFI_CALLS_AWAITED (1u << 31)
+
+/* Sequentially consistent: see dofi_calls_await(). */
+static inline void dofi_calls_begin(struct dofi_calls *calls)
+{
+	atomic_fetch_add(&calls->word, 1);
+}
+
+void dofi_calls_wake(struct dofi_calls *calls);
+
+/* The memory of @calls may be reused, but not unmapped, once this has counted. */
+static inline void dofi_calls_end(struct dofi_calls *calls)
+{
+	if (__builtin_expect(atomic_fetch_sub(&calls->word, 1) == DOFI_CALLS_AWAITED + 1, 0))
+		dofi_calls_wake(calls);
+}
+
+/*
+ * Waits until no call is in progress. A thread that clears a flag before this, and tests it after
+ * dofi_calls_begin(), either sees it cleared or is waited for. One thread at a time.
+ */
+void dofi_calls_await(struct dofi_calls *calls);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The provider's settings: one table, read from the environment once. */
+/* The provider's settings: tables, and the environment that is read once. */
 
 #include "base/env.h"
+
 #include "base/log.h"
-#include "base/ofed.h"
 #include "secure_env.h"
 
 #include <errno.h>
@@ -48,17 +48,11 @@ static int64_t level_of_types(int64_t types)
 static int64_t parts_of_types(int64_t types)
 {
 	const int64_t ours = DAPL_EVD | DAPL_CM | DAPL_CM_STATS | DAPL_EP | DAPL_LEVELS;
-	int64_t parts = 0;
 
-	if (types & DAPL_EVD)
-		parts |= PART(DOFI_EVD);
-	if (types & (DAPL_CM | DAPL_CM_STATS))
-		parts |= PART(DOFI_CM);
-	if (types & DAPL_EP)
-		parts |= PART(DOFI_EP);
-	if (types & ~ours)
-		parts |= PART(DOFI_CORE) | PART(DOFI_FAB) | PART(DOFI_MEM);
-	return parts;
+	return (types & DAPL_EVD ? PART(DOFI_EVD) : 0) |
+	       (types & (DAPL_CM | DAPL_CM_STATS) ? PART(DOFI_CM) : 0) |
+	       (types & DAPL_EP ? PART(DOFI_EP) : 0) |
+	       (types & ~ours ? PART(DOFI_CORE) | PART(DOFI_FAB) | PART(DOFI_MEM) : 0);
 }
 
 /* DAPL_DBG_DEST means stdout by the bit of stderr here: the program's stdout is its own. */
@@ -195,6 +189,72 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ NULL, NULL, NULL, NULL, 0, NULL, false },
 };
 
+#define DATAGRAMS "connections are not made by datagrams"
+#define PATH "the kernel's connection manager takes it from the path"
+#define HEADER "the kernel's connection manager makes the routing header"
+#define RESOLVE "libfabric's verbs waits two seconds for an address and for a route"
+#define RETRIES "libfabric's verbs has a number of its own"
+#define TIMEOUT "the timeout of dat_ep_connect limits an attempt"
+#define COPROCESSOR "coprocessors are not supported"
+
+/*
+ * With less than 20 bytes verbs would have no SRQs: the header of a message has to fit. A timer is
+ * a code of the InfiniBand specification in both variables.
+ */
+const struct dofi_ofed dofi_ofed_table[] = {
+	{ "DAPL_DBG_TYPE", "bits", "DAT_OFI_LOG", NULL, 0, 0 },
+	{ "DAPL_DBG_DEST", "bits", "DAT_OFI_LOG_DEST", NULL, 0, 0 },
+	{ "DAPL_MAX_INLINE", "bytes", "FI_VERBS_INLINE_SIZE", NULL, 20, 65536 },
+	{ "DAPL_RNR_TIMER", "code", "FI_VERBS_MIN_RNR_TIMER", NULL, 0, 31 },
+	{ "DAPL_DBG_LEVEL", "level", NULL, "DAPL_DBG_TYPE alone selects what is logged", 0, 0 },
+	{ "DAPL_DBG_SYS_MEM", "%", NULL, "the system's free memory is not observed", 0, 0 },
+	{ "DAPL_RNR_RETRY", "count", NULL, "libfabric's verbs retries without a limit", 0, 0 },
+	{ "DAPL_ACK_RETRY", "count", NULL, RETRIES, 0, 0 },
+	{ "DAPL_ACK_TIMER", "code", NULL, PATH, 0, 0 },
+	{ "DAPL_IB_MTU", "bytes", NULL, PATH, 0, 0 },
+	{ "DAPL_IB_SL", "level", NULL, PATH, 0, 0 },
+	{ "DAPL_IB_PKEY", "key", NULL, "the interface determines the partition", 0, 0 },
+	{ "DAPL_GLOBAL_ROUTING", "0/1", NULL, HEADER, 0, 0 },
+	{ "DAPL_HOP_LIMIT", "hops", NULL, HEADER, 0, 0 },
+	{ "DAPL_TCLASS", "class", NULL, HEADER, 0, 0 },
+	{ "DAPL_CM_TOS", "class", NULL, "libfabric's verbs sets no type of service", 0, 0 },
+	{ "DAPL_CM_ARP_TIMEOUT_MS", "ms", NULL, RESOLVE, 0, 0 },
+	{ "DAPL_CM_ARP_RETRY_COUNT", "count", NULL, RESOLVE, 0, 0 },
+	{ "DAPL_CM_ROUTE_TIMEOUT_MS", "ms", NULL, RESOLVE, 0, 0 },
+	{ "DAPL_CM_ROUTE_RETRY_COUNT", "count", NULL, RESOLVE, 0, 0 },
+	{ "DAPL_MAX_CM_RESPONSE_TIME", "code", NULL, TIMEOUT, 0, 0 },
+	{ "DAPL_MAX_CM_RETRIES", "count", NULL, TIMEOUT, 0, 0 },
+	{ "DAPL_SCM_NETDEV", "name", NULL, "ia_params in dat.conf selects the interface", 0, 0 },
+	{ "DAPL_LOOPBACK", "0/1", NULL, "connections within a host need no setting", 0, 0 },
+	{ "DAPL_WR_MAX", "count", NULL,
+	  "the attributes of an endpoint set the length of its queues", 0, 0 },
+	{ "DAPL_UCM_RETRY", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_REP_TIME", "ms", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_RTU_TIME", "ms", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_DREQ_RETRY", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_DREP_TIME", "ms", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_WAIT_TIME", "ms", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_TIMER", "ms", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_QP_SIZE", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_CQ_SIZE", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_TX_BURST", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_ENTRY_BITS", "bits", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_UCM_ARRAY_BITS", "bits", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_NETWORK_NODES", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_NETWORK_PPN", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_NETWORK_PROCESS_NUM", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_NETWORK_TRESHOLD", "count", NULL, DATAGRAMS, 0, 0 },
+	{ "DAPL_MCM_WR_MAX", "count", NULL, COPROCESSOR, 0, 0 },
+	{ "DAPL_MCM_MSG_MAX", "bytes", NULL, COPROCESSOR, 0, 0 },
+	{ "DAPL_MCM_MFO", "0/1", NULL, COPROCESSOR, 0, 0 },
+	{ "DAPL_MCM_ALWAYS_PROXY", "0/1", NULL, COPROCESSOR, 0, 0 },
+	{ "DAPL_MCM_PORT_ID", "number", NULL, COPROCESSOR, 0, 0 },
+	{ NULL, NULL, NULL, NULL, 0, 0 },
+};
+
+_Static_assert(sizeof(dofi_ofed_table) / sizeof(dofi_ofed_table[0]) <= DOFI_OFED_MOST,
+	       "given has 64 bits");
+
 #define N_SETTINGS (sizeof(dofi_setting_table) / sizeof(dofi_setting_table[0]) - 1)
 #define N_FOREIGN (sizeof(dofi_foreign_table) / sizeof(dofi_foreign_table[0]) - 1)
 
@@ -239,31 +299,6 @@ static void setting_read(size_t i)
 	}
 }
 
-static void name_the_refused(size_t i)
-{
-	const struct dofi_setting *s = &dofi_setting_table[i];
-
-	if (!found[i].refused)
-		return;
-	if (found[i].refused_name == s->name)
-		dofi_log(DOFI_ERR, DOFI_CORE,
-			 "%s=%s is not a number from %" PRId64 " to %" PRId64 "; using %" PRId64,
-			 s->name, found[i].refused, s->min, s->max, s->def);
-	else
-		dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a sum of bits; using %s=%" PRId64,
-			 s->alias, found[i].refused, s->name, s->def);
-}
-
-static const struct dofi_setting *setting_find(const char *name, size_t len)
-{
-	const struct dofi_setting *s;
-
-	for (s = dofi_setting_table; s->name; s++)
-		if (strlen(s->name) == len && !strncmp(s->name, name, len))
-			return s;
-	return NULL;
-}
-
 #define MAX_NAME 64
 
 static unsigned least(unsigned a, unsigned b)
@@ -292,58 +327,135 @@ static unsigned edits(const char *a, size_t a_len, const char *b)
 	return row[b_len];
 }
 
-/* Returns the setting with the name nearest to @name, or NULL. */
-static const struct dofi_setting *setting_like(const char *name, size_t len)
+/* Returns the name of the setting nearest to @name, or NULL. */
+static const char *name_like(const char *name, size_t len)
 {
-	const struct dofi_setting *s, *best = NULL;
-	unsigned fewest = 4;	/* more of them make another word */
+	const struct dofi_setting *s;
+	const char *best = NULL;
+	unsigned fewest = 4, n;	/* more of them make another word */
 
-	if (len > MAX_NAME)
-		return NULL;
-	for (s = dofi_setting_table; s->name; s++) {
-		unsigned n = edits(name, len, s->name);
-
+	for (s = dofi_setting_table; s->name && len <= MAX_NAME; s++) {
+		n = edits(name, len, s->name);
 		if (n < fewest) {
 			fewest = n;
-			best = s;
+			best = s->name;
 		}
 	}
 	return best;
 }
 
-/* Logs misspelt settings. */
-static void name_the_unknown(void)
+static bool is_setting(const char *name, size_t len)
 {
-	static const char prefix[] = "DAT_OFI_";
+	const struct dofi_setting *s = dofi_setting_table;
+
+	while (s->name && (strlen(s->name) != len || strncmp(s->name, name, len)))
+		s++;
+	return s->name;
+}
+
+/* Logs settings with a wrong value, and misspelt ones. */
+static void settings_log(void)
+{
+	const struct dofi_setting *s;
+	const char *like;
+	size_t i, len;
 	char **e;
 
-	if (secure_env_is_on())
-		return;	/* none counts */
-	for (e = environ; e && *e; e++) {
-		size_t len = strcspn(*e, "=");
-		const struct dofi_setting *like;
-
-		if (strncmp(*e, prefix, sizeof(prefix) - 1) || setting_find(*e, len))
+	for (i = 0; i < N_SETTINGS; i++) {
+		s = &dofi_setting_table[i];
+		if (!found[i].refused)
 			continue;
-		like = setting_like(*e, len);
+		if (found[i].refused_name == s->name)
+			dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a number from %" PRId64 " to %"
+				 PRId64 "; using %" PRId64, s->name, found[i].refused, s->min,
+				 s->max, s->def);
+		else
+			dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a sum of bits; using %s=%"
+				 PRId64, s->alias, found[i].refused, s->name, s->def);
+	}
+	/* a privileged process uses no setting */
+	for (e = secure_env_is_on() ? NULL : environ; e && *e; e++) {
+		len = strcspn(*e, "=");
+		if (strncmp(*e, "DAT_OFI_", strlen("DAT_OFI_")) || is_setting(*e, len))
+			continue;
+		like = name_like(*e, len);
 		dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s%s%s", (int)len, *e,
-			 like ? "; the nearest setting is: " : "", like ? like->name : "");
+			 like ? "; the nearest setting is: " : "", like ? like : "");
 	}
 }
 
-/* With one processor, a thread that polls only keeps the event's producer from running. */
-static void one_processor_never_spins(void)
-{
-	cpu_set_t set;
-	size_t i;
+/* The variables of OFED */
 
-	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) > 1)
-		return;
-	dofi_settings.spin_us = 0;
-	for (i = 0; i < N_SETTINGS; i++)
-		if (dofi_setting_table[i].value == &dofi_settings.spin_us)
-			found[i].origin = "one processor";
+static bool is_valid(const struct dofi_ofed *o, const char *text)
+{
+	int64_t v;
+
+	return dofi_number(text, &v) && v >= o->min && v <= o->max;
 }
+
+/* One bit per row of dofi_ofed_table whose value is given to libfabric; written once. */
+static uint64_t ofed_given;
+
+/*
+ * Sets libfabric's variables from those of OFED, unless the user has set them or the process is
+ * privileged.
+ */
+static void ofed_give(void)
+{
+	const struct dofi_ofed *o;
+	const char *text;
+
+	for (o = dofi_ofed_table; o->name; o++) {
+		text = o->max ? secure_getenv(o->name) : NULL;
+		if (text && !secure_getenv(o->sets) && is_valid(o, text) &&
+		    !setenv(o->sets, text, 0))
+			ofed_given |= UINT64_C(1) << (o - dofi_ofed_table);
+	}
+}
+
+/* Returns OFED's variable from which ofed_give() has set @name; NULL if there is none. */
+static const char *ofed_source(const char *name)
+{
+	const struct dofi_ofed *o;
+
+	for (o = dofi_ofed_table; o->name; o++)
+		if (ofed_given & UINT64_C(1) << (o - dofi_ofed_table) && !strcmp(o->sets, name))
+			return o->name;
+	return NULL;
+}
+
+/* Logs each variable of OFED that is set and has no effect, or has a wrong value. */
+static void ofed_log(void)
+{
+	const struct dofi_ofed *o;
+	const char *value;
+	size_t len;
+	char **e;
+
+	/* a privileged process uses no variable */
+	for (e = secure_env_is_on() ? NULL : environ; e && *e; e++) {
+		value = strchr(*e, '=');
+		if (strncmp(*e, "DAPL_", 5) || !value)
+			continue;
+		len = value++ - *e;
+		for (o = dofi_ofed_table; o->name; o++)
+			if (strlen(o->name) == len && !strncmp(o->name, *e, len))
+				break;
+		if (!o->name)
+			dofi_log(DOFI_WARN, DOFI_CORE,
+				 "%s has no effect: no provider of OFED documents it", *e);
+		else if (o->why)
+			dofi_log(DOFI_WARN, DOFI_CORE, "%s has no effect: %s", *e, o->why);
+		else if (o->max && !is_valid(o, value))
+			dofi_log(DOFI_ERR, DOFI_CORE,
+				 "%s is not a number from %ld to %ld; it is not used", *e, o->min,
+				 o->max);
+		else if (o->max && !ofed_source(o->sets))
+			dofi_log(DOFI_WARN, DOFI_CORE, "%s has no effect: %s is set", *e, o->sets);
+	}
+}
+
+/* Lines for datinfo */
 
 /* The value is last, because it may contain tabs. */
 static void line_write(struct dofi_setting_line *line, const char *name, const char *unit,
@@ -363,7 +475,7 @@ static const char *given(const struct dofi_foreign *f)
 
 static void foreign_line_write(struct dofi_setting_line *line, const struct dofi_foreign *f)
 {
-	const char *value = secure_getenv(f->name), *source = dofi_ofed_source(f->name);
+	const char *value = secure_getenv(f->name), *source = ofed_source(f->name);
 	const char *origin = source ? source : by_environment;
 
 	if (!value || f->fixed) {
@@ -373,59 +485,45 @@ static void foreign_line_write(struct dofi_setting_line *line, const struct dofi
 	line_write(line, f->name, f->unit, origin, f->help, value);
 }
 
-static void ofed_line_write(struct dofi_setting_line *line, const struct dofi_ofed *o)
-{
-	const char *value = secure_getenv(o->name);
-	char help[160];
-
-	snprintf(help, sizeof(help), "of OFED: %s%s", o->sets ? "sets " : "no effect: ",
-		 o->sets ? o->sets : o->why);
-	line_write(line, o->name, o->unit, value ? by_environment : by_default, help,
-		   value ? value : "-");
-}
-
 static void lines_write(void)
 {
+	struct dofi_setting_line *line = lines;
+	const struct dofi_setting *s;
 	const struct dofi_ofed *o;
-	char value[24];
+	char text[160];
+	const char *value;
 	size_t i;
 
 	for (i = 0; i < N_SETTINGS; i++) {
-		const struct dofi_setting *s = &dofi_setting_table[i];
-
-		snprintf(value, sizeof(value), "%" PRId64, *s->value);
-		line_write(&lines[i], s->name, s->unit, found[i].origin, s->help, value);
+		s = &dofi_setting_table[i];
+		snprintf(text, sizeof(text), "%" PRId64, *s->value);
+		line_write(line++, s->name, s->unit, found[i].origin, s->help, text);
 	}
 	for (i = 0; i < N_FOREIGN; i++)
-		foreign_line_write(&lines[N_SETTINGS + i], &dofi_foreign_table[i]);
-	for (o = dofi_ofed_table; o->name; o++)
-		ofed_line_write(&lines[N_SETTINGS + N_FOREIGN + (size_t)(o - dofi_ofed_table)], o);
+		foreign_line_write(line++, &dofi_foreign_table[i]);
+	for (o = dofi_ofed_table; o->name; o++) {
+		value = secure_getenv(o->name);
+		snprintf(text, sizeof(text), "of OFED: %s%s", o->sets ? "sets " : "no effect: ",
+			 o->sets ? o->sets : o->why);
+		line_write(line++, o->name, o->unit, value ? by_environment : by_default, text,
+			   value ? value : "-");
+	}
 }
 
-static const struct dofi_foreign *foreign_find(const char *name)
-{
-	const struct dofi_foreign *f;
-
-	for (f = dofi_foreign_table; f->name; f++)
-		if (!strcmp(f->name, name))
-			return f;
-	return NULL;
-}
-
-/*
- * Returns whether the value is one that the provider of the other API version may have set: it is
- * kept.
- */
+/* Keeps a value that the provider of the other API version may have set. */
 static bool is_given(const char *name, const char *value)
 {
-	const struct dofi_foreign *f = foreign_find(name);
+	const struct dofi_foreign *f = dofi_foreign_table;
 
-	return f && f->given &&
+	while (f->name && strcmp(f->name, name))
+		f++;
+	return f->given &&
 	       (!strcmp(f->given, value) || (f->later && !strcmp(f->later, value)));
 }
 
 static void settings_read_once(void)
 {
+	cpu_set_t set;
 	size_t i;
 
 	/* our registry has done so, but another may not have */
@@ -436,13 +534,17 @@ static void settings_read_once(void)
 	dofi_log_max = (enum dofi_log_level)dofi_settings.log;
 	dofi_log_parts = dofi_settings.log_parts;
 	dofi_log_dest = dofi_settings.log_dest;
-	one_processor_never_spins();
-	dofi_ofed_give();
+	/* with one processor, a thread that polls only keeps the event's producer from running */
+	if (!sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == 1) {
+		dofi_settings.spin_us = 0;
+		for (i = 0; i < N_SETTINGS; i++)
+			if (dofi_setting_table[i].value == &dofi_settings.spin_us)
+				found[i].origin = "one processor";
+	}
+	ofed_give();
 	lines_write();
-	for (i = 0; i < N_SETTINGS; i++)
-		name_the_refused(i);
-	name_the_unknown();
-	dofi_ofed_log();
+	settings_log();
+	ofed_log();
 }
 
 void dofi_settings_read(void)
@@ -464,35 +566,23 @@ static bool is_on(const char *value)
 	return false;
 }
 
-/* Returns whether the fixed value of @f replaces @value with another meaning. */
-static bool is_overruled(const struct dofi_foreign *f, const char *value)
-{
-	return f->fixed && value &&
-	       (strcmp(f->unit, "0/1") ? strcmp(f->given, value) != 0 : is_on(value));
-}
-
-/* Writes the line again: it had the value for an older libfabric. */
-static void give_later(size_t i)
-{
-	struct dofi_setting_line *line = &lines[N_SETTINGS + i];
-
-	if (line->name[0])
-		foreign_line_write(line, &dofi_foreign_table[i]);
-}
-
 static void give_once(void)
 {
 	const struct dofi_foreign *f;
+	struct dofi_setting_line *line = &lines[N_SETTINGS];
+	const char *value;
 
-	for (f = dofi_foreign_table; f->name; f++) {
-		const char *value = secure_getenv(f->name);
-
-		if (is_overruled(f, value))
+	for (f = dofi_foreign_table; f->name; f++, line++) {
+		value = secure_getenv(f->name);
+		/* a switch may be spelt in several ways */
+		if (f->fixed && value &&
+		    (strcmp(f->unit, "0/1") ? strcmp(f->given, value) != 0 : is_on(value)))
 			dofi_log(DOFI_WARN, DOFI_CORE,
 				 "%s=%s is not used: it does not work with this provider", f->name,
 				 value);
-		if (f->later)
-			give_later((size_t)(f - dofi_foreign_table));
+		/* the line had the value for an older libfabric */
+		if (f->later && line->name[0])
+			foreign_line_write(line, f);
 		if (f->given)
 			setenv(f->name, given(f), f->fixed);
 	}

@@ -14,8 +14,7 @@ struct dofi_settings {
 	int64_t probe_us;	/* how long a polling program may take between two polls */
 	/* 0: not served; 1: served to datinfo; 2: also written when an object is freed */
 	int64_t counters;
-	/* a quarter of the longest pause between checks of a polled queue */
-	int64_t tick_us;
+	int64_t tick_us; /* a quarter of the longest pause between checks of a polled queue */
 	/* a closed connection is reset when its data has not moved for this long */
 	int64_t linger_ms;
 	int64_t cma;	/* whether processes on one host access each other's memory */
@@ -55,8 +54,7 @@ struct dofi_foreign {
 	/* the last version of libfabric (FI_VERSION()) that gets given rather than later */
 	uint32_t up_to;
 	const char *later;	/* the value with later versions; NULL: given */
-	/* given is set in any case; a value of the user that differs is logged */
-	bool fixed;
+	bool fixed;	/* given is set in any case; a value of the user that differs is logged */
 };
 
 /* Ends with a row without a name. */
@@ -91,5 +89,24 @@ struct dofi_setting_line {
 
 /* The lines of both tables by number, NULL after the last; none before dofi_settings_read(). */
 const struct dofi_setting_line *dofi_settings_line(unsigned i);
+
+/*
+ * The environment variables of OFED's uDAPL providers: the setting that each sets here, or why it
+ * has no effect.
+ */
+
+struct dofi_ofed {
+	const char *name; /* the environment variable */
+	const char *unit;
+	const char *sets; /* the variable that it sets here; NULL if it has no effect */
+	const char *why;  /* why it has no effect; NULL if it has */
+	long min, max;	  /* of a value for libfabric; both 0: base/env.c reads the variable */
+};
+
+/* The table has fewer rows. */
+#define DOFI_OFED_MOST 64
+
+/* Ends with a row without a name. */
+extern const struct dofi_ofed dofi_ofed_table[];
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The slow paths of a mutex: threads that wait for it sleep on its word. */
+/* The slow paths of a mutex: threads that wait for it sleep on its word. And the debug checks. */
 
 #include "base/mutex.h"
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,10 +26,7 @@ void dofi_mutex_wait(struct dofi_mutex *mutex)
 	errno = err;
 }
 
-/*
- * A thread that locked the mutex in between may have freed its memory: the wakeup has no effect
- * then.
- */
+/* A thread that locked the mutex meanwhile may have freed it: the wakeup has no effect then. */
 void dofi_mutex_wake(struct dofi_mutex *mutex)
 {
 	const int err = errno;
@@ -35,3 +34,11 @@ void dofi_mutex_wake(struct dofi_mutex *mutex)
 	syscall(SYS_futex, &mutex->word, FUTEX_WAKE_PRIVATE, 1);
 	errno = err;
 }
+
+#ifdef DOFI_CHECKS
+void dofi_owner_abort(const char *function, const char *lock, const char *wrong)
+{
+	fprintf(stderr, "%s: %s %s\n", function, lock, wrong);
+	abort();
+}
+#endif

@@ -7,20 +7,118 @@
 #ifndef DOFI_BASE_MUTEX_H
 #define DOFI_BASE_MUTEX_H
 
-#include "base/guard.h"
-#include "base/mutex_tsan.h"
-#include "base/owner.h"
-
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef DOFI_CHECKS
+#include <pthread.h>
+#endif
+
+/*
+ * What clang checks of locks (-Wthread-safety): which member a lock guards, and what a function
+ * needs, takes and drops. Other compilers see nothing. docs/locking.md lists the locks and their
+ * order.
+ *
+ * Unit tests define DOFI_NO_GUARDS: they use objects that no other thread uses, without locks.
+ */
+#if defined(__clang__) && !defined(DOFI_NO_GUARDS)
+#define DOFI_GUARD(x) __attribute__((x))
+#else
+#define DOFI_GUARD(x)
+#endif
+
+/* A type whose objects are locks. */
+#define DOFI_LOCK DOFI_GUARD(capability("mutex"))
+/* The member is accessed with @lock held. */
+#define DOFI_GUARDED_BY(lock) DOFI_GUARD(guarded_by(lock))
+/* A thread that holds this lock may take @... next, never the other way round. */
+#define DOFI_TAKEN_BEFORE(...) DOFI_GUARD(acquired_before(__VA_ARGS__))
+/* The caller holds the locks; does not hold them. */
+#define DOFI_NEEDS(...) DOFI_GUARD(requires_capability(__VA_ARGS__))
+#define DOFI_NEEDS_NOT(...) DOFI_GUARD(locks_excluded(__VA_ARGS__))
+/* The function returns with the locks taken; dropped; taken if it returns @result. */
+#define DOFI_TAKES(...) DOFI_GUARD(acquire_capability(__VA_ARGS__))
+#define DOFI_DROPS(...) DOFI_GUARD(release_capability(__VA_ARGS__))
+#define DOFI_TAKES_IF(result, ...) DOFI_GUARD(try_acquire_capability(result, __VA_ARGS__))
+/* Aborts in debug builds unless the caller holds the lock. Then the analysis counts it as held. */
+#define DOFI_ASSERTS(...) DOFI_GUARD(assert_capability(__VA_ARGS__))
+/* Not analysed: a comment at the use, or at the top of the file, says why. */
+#define DOFI_UNCHECKED_LOCKS DOFI_GUARD(no_thread_safety_analysis)
+
+/*
+ * Annotations for ThreadSanitizer, so that it finds inversions of the lock order. Empty in other
+ * builds.
+ */
+#ifdef __has_feature
+#define DOFI_HAVE_TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define DOFI_HAVE_TSAN 1
+#else
+#define DOFI_HAVE_TSAN 0
+#endif
+
+/* A call of sanitizer/tsan_interface.h: __tsan_mutex_@what. */
+#if DOFI_HAVE_TSAN
+#include <sanitizer/tsan_interface.h>
+#define DOFI_TSAN_MUTEX(what, ...) __tsan_mutex_##what(__VA_ARGS__)
+#else
+#define DOFI_TSAN_MUTEX(what, ...) ((void)0)
+#endif
+
+/*
+ * The thread that holds a lock. Builds with --enable-debug record it, and abort where a function
+ * finds that its caller does not hold the lock it needs. Elsewhere it takes neither memory nor
+ * instructions.
+ */
+#ifdef DOFI_CHECKS
+
+/* All zero, there is none. */
+struct dofi_owner {
+	/* 0: none. A thread finds its own number here only if it has stored the number itself. */
+	_Atomic pthread_t thread;
+};
+
+static inline void dofi_owner_set(struct dofi_owner *owner)
+{
+	atomic_store_explicit(&owner->thread, pthread_self(), memory_order_relaxed);
+}
+
+static inline void dofi_owner_clear(struct dofi_owner *owner)
+{
+	atomic_store_explicit(&owner->thread, 0, memory_order_relaxed);
+}
+
+/* Prints the arguments and aborts. */
+_Noreturn void dofi_owner_abort(const char *function, const char *lock, const char *wrong);
+
+/* Aborts unless the calling thread is the owner of @lock, or, without @is_caller, is not. */
+static inline void dofi_owner_check(const struct dofi_owner *owner, bool is_caller,
+				    const char *function, const char *lock)
+{
+	const pthread_t thread = atomic_load_explicit(&owner->thread, memory_order_relaxed);
+
+	if (__builtin_expect((thread == pthread_self()) != is_caller, 0))
+		dofi_owner_abort(function, lock,
+				 is_caller ? "is not held by the caller" :
+					     "is held by the caller already");
+}
+
+#else
+
+struct dofi_owner {
+};
+
+#define dofi_owner_set(owner) ((void)(owner))
+#define dofi_owner_clear(owner) ((void)(owner))
+#define dofi_owner_check(owner, is_caller, function, lock) \
+	((void)(owner), (void)(function), (void)(lock))
+
+#endif
+
 /* Zeroed, it is unlocked. */
 struct DOFI_LOCK dofi_mutex {
-	/*
-	 * the futex: DOFI_MUTEX_LOCKED if it is locked, plus DOFI_MUTEX_WAITER for each waiting
-	 * thread
-	 */
+	/* the futex: DOFI_MUTEX_LOCKED, plus DOFI_MUTEX_WAITER for each waiting thread */
 	_Atomic uint32_t word;
 	struct dofi_owner owner;
 };

@@ -20,8 +20,7 @@
 #define DOFI_POOL_FIRST 64
 
 struct dofi_pool_chunk {
-	/* the first object; written once, possibly while another thread reads it */
-	char *first;
+	char *first;	/* the first object; written once, possibly while another thread reads it */
 	_Atomic size_t span;		/* bytes to the end of the last object that was made */
 };
 
@@ -35,8 +34,7 @@ struct dofi_pool {
 	void *free_head, *free_tail;
 	size_t used;
 	unsigned n_chunks;
-	/* objects of the last chunk that were not made yet: untouched memory */
-	uint32_t unmade;
+	uint32_t unmade; /* objects of the last chunk that were not made yet: untouched memory */
 
 	struct dofi_pool_chunk chunk[DOFI_POOL_CHUNKS];	/* read without the lock */
 };

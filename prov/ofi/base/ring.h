@@ -25,7 +25,7 @@
 #ifndef DOFI_BASE_RING_H
 #define DOFI_BASE_RING_H
 
-#include "base/line.h"
+#include "base/layout.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a thread that does something again and again has stopped doing it, or lacks a processor.
+ * Threads and processors: whether a polling thread stopped or was preempted, prompt wakeups, and
+ * how long it pays to poll.
  */
 
 #include "base/runner.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <linux/sched/types.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,35 +37,25 @@ void dofi_runner_change(struct dofi_runner *runner)
 	atomic_store_explicit(&runner->self, dofi_thread_pointer(), memory_order_relaxed);
 }
 
-/*
- * As the kernel makes one of a thread's number (include/linux/posix-timers.h): of all its processor
- * time, by the scheduler.
- */
-static clockid_t clock_of(int tid)
-{
-	return (clockid_t)(~(unsigned)tid << 3 | 6);
-}
-
-/* The thread has ended, or is the parent's. The next thread that notes itself is checked again. */
-static void forget(struct dofi_runner *runner)
-{
-	atomic_fetch_add_explicit(&age, 1, memory_order_relaxed);
-	atomic_store_explicit(&runner->tid, 0, memory_order_relaxed);
-	atomic_store_explicit(&runner->self, NULL, memory_order_relaxed);
-	runner->seen = 0;
-}
-
 int64_t dofi_runner_ran(struct dofi_runner *runner)
 {
 	const int tid = atomic_load_explicit(&runner->tid, memory_order_relaxed);
 	const int64_t before = tid == runner->seen ? runner->ran : INT64_MIN;
+	/* the kernel's per-thread CPU clock of a TID (include/linux/posix-timers.h) */
+	const clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | 6);
 	struct timespec ts;
 
 	if (!tid ||
 	    atomic_load_explicit(&runner->self, memory_order_relaxed) == dofi_thread_pointer())
 		return INT64_MAX;
-	if (clock_gettime(clock_of(tid), &ts)) {
-		forget(runner);
+	if (clock_gettime(clock, &ts)) {
+		/*
+		 * the thread ended, or is the parent's: check the next one that notes itself again
+		 */
+		atomic_fetch_add_explicit(&age, 1, memory_order_relaxed);
+		atomic_store_explicit(&runner->tid, 0, memory_order_relaxed);
+		atomic_store_explicit(&runner->self, NULL, memory_order_relaxed);
+		runner->seen = 0;
 		return INT64_MAX;
 	}
 	runner->seen = tid;
@@ -86,4 +80,44 @@ bool dofi_runner_is_runnable(const struct dofi_runner *runner)
 		return false;
 	name_end = strrchr(stat, ')');
 	return name_end && !strncmp(name_end, ") R", 3);
+}
+
+#define SLICE_NS 100000		/* the shortest slice that Linux grants */
+#define TIMER_SLACK_NS 1	/* 0 would restore the default of 50 us */
+
+void dofi_prompt(void)
+{
+	struct sched_attr attr = { .size = sizeof(attr) };
+
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
+	/* threads with another policy are left alone: the user has set their parameters */
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
+	    attr.sched_policy != SCHED_NORMAL)
+		return;
+	attr.sched_runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+/* How many long waits in a row end polling: programs may alternate between short and long ones. */
+#define LONG_WAITS 8
+
+int64_t dofi_spin_time(const struct dofi_spin *spin, int64_t least)
+{
+	const int64_t most = DOFI_SPIN_MOST * least;
+
+	if (spin->long_waits >= LONG_WAITS)
+		return 0;
+	if (2 * spin->usual <= least)
+		return least;
+	return 2 * spin->usual < most ? 2 * spin->usual : most;
+}
+
+void dofi_spin_learn(struct dofi_spin *spin, int64_t took, int64_t least)
+{
+	if (took > DOFI_SPIN_MOST * least) {
+		spin->long_waits += spin->long_waits < LONG_WAITS;
+		return;
+	}
+	spin->usual = took;
+	spin->long_waits = 0;
 }

@@ -18,8 +18,7 @@ struct dofi_runner {
 	_Atomic int tid;		/* the number of that thread; 0: not known */
 	/* observer only */
 	int seen;			/* tid at the last check */
-	/* processor time of the thread `seen` at the last check, in ns */
-	int64_t ran;
+	int64_t ran;		/* processor time of the thread `seen` at the last check, in ns */
 };
 
 /*
@@ -66,5 +65,36 @@ int64_t dofi_runner_ran(struct dofi_runner *runner);
  * only; reads /proc.
  */
 bool dofi_runner_is_runnable(const struct dofi_runner *runner);
+
+/* Makes the scheduler run a thread soon after a wakeup. */
+
+/*
+ * Asks the kernel to run the calling thread soon after each wakeup: without timer slack (prctl(2)),
+ * and in short slices (sched_setattr(2)). Since Linux 6.12, a thread with a short slice preempts
+ * one with a longer slice. The share of the processor and the nice value do not change. Needs no
+ * privilege. Does nothing on kernels without these.
+ */
+void dofi_prompt(void);
+
+/* How long it pays to poll before sleeping, learnt from earlier waits. */
+
+/* The longest time to poll, as a multiple of the least. */
+#define DOFI_SPIN_MOST 4
+
+/* One per object that threads wait for; all zero at first. */
+struct dofi_spin {
+	int64_t usual;		/* what the last short wait took, in ns */
+	unsigned long_waits;	/* how many long waits followed it */
+};
+
+/*
+ * Returns how long to poll, in ns: @least, or twice the time of the last wait if that was short.
+ * Returns 0 if waits have been long for a while: polling would only take processor time from other
+ * threads, also from the producer of the event.
+ */
+int64_t dofi_spin_time(const struct dofi_spin *spin, int64_t least);
+
+/* Call after a wait of @took ns, polling and asleep. */
+void dofi_spin_learn(struct dofi_spin *spin, int64_t took, int64_t least);
 
 #endif

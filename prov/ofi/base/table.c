@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A hash table of objects that have a link in them. */
+/* A hash table and a pairing heap of objects that have a link in them. */
 
 #include "base/table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define FIRST_BUCKETS 64
@@ -32,29 +33,23 @@ static void insert(struct dofi_table *t, struct dofi_table_link *link)
 	*bucket = link;
 }
 
-static void move_all(struct dofi_table *to, struct dofi_table *from)
-{
-	struct dofi_table_link *link, *next;
-	uint32_t i;
-
-	for (i = 0; i < from->n_buckets; i++)
-		for (link = from->bucket[i]; link; link = next) {
-			next = link->next;
-			insert(to, link);
-		}
-}
-
 /* Without memory the table stays as it is: its buckets only have more objects. */
 static void grow(struct dofi_table *t)
 {
 	struct dofi_table more = {
 		.n_buckets = t->n_buckets ? 2 * t->n_buckets : FIRST_BUCKETS, .n = t->n,
 	};
+	struct dofi_table_link *link, *next;
+	uint32_t i;
 
 	more.bucket = calloc(more.n_buckets, sizeof(more.bucket[0]));
 	if (!more.bucket)
 		return;
-	move_all(&more, t);
+	for (i = 0; i < t->n_buckets; i++)
+		for (link = t->bucket[i]; link; link = next) {
+			next = link->next;
+			insert(&more, link);
+		}
 	free(t->bucket);
 	*t = more;
 }
@@ -116,4 +111,74 @@ void dofi_table_fini(struct dofi_table *t)
 {
 	free(t->bucket);
 	*t = (struct dofi_table){ .n = 0 };
+}
+
+/* The heap */
+
+/* Melds the heaps with tops @a and @b, each of which may be NULL. Returns the top. */
+static struct dofi_heap_node *meld(struct dofi_heap_node *a, struct dofi_heap_node *b)
+{
+	struct dofi_heap_node *child;
+
+	if (!a || !b)
+		return a ? a : b;
+	child = b;
+	if (b->key < a->key || (b->key == a->key && b->order < a->order)) {
+		child = a;
+		a = b;
+	}
+	child->next = a->child;
+	if (child->next)
+		child->next->prev = child;
+	child->prev = a;
+	a->child = child;
+	return a;
+}
+
+/* Melds @first and its siblings in pairs, then the pairs from the last on. Returns the top. */
+static struct dofi_heap_node *meld_siblings(struct dofi_heap_node *first)
+{
+	struct dofi_heap_node *pairs = NULL, *top = NULL, *pair, *rest;
+
+	for (; first; first = rest) {
+		rest = first->next ? first->next->next : NULL;
+		pair = meld(first, first->next);
+		pair->next = pairs;
+		pairs = pair;
+	}
+	for (; pairs; pairs = rest) {
+		rest = pairs->next;
+		top = meld(top, pairs);
+	}
+	return top;
+}
+
+static void top_set(struct dofi_heap *heap, struct dofi_heap_node *top)
+{
+	if (top)
+		top->next = top->prev = NULL;
+	heap->top = top;
+}
+
+void dofi_heap_insert(struct dofi_heap *heap, struct dofi_heap_node *node, int64_t key)
+{
+	*node = (struct dofi_heap_node){ .key = key, .order = heap->inserted++ };
+	top_set(heap, meld(heap->top, node));
+}
+
+void dofi_heap_remove(struct dofi_heap *heap, struct dofi_heap_node *node)
+{
+	struct dofi_heap_node *children = meld_siblings(node->child);
+
+	if (node == heap->top) {
+		top_set(heap, children);
+		return;
+	}
+	if (node->prev->child == node)
+		node->prev->child = node->next;
+	else
+		node->prev->next = node->next;
+	if (node->next)
+		node->next->prev = node->prev;
+	top_set(heap, meld(heap->top, children));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Verifies a progress thread: its work, its timers, its epoll set, and the CQs that it serves. */
 
-#include "base/container.h"
+#include "base/layout.h"
 #include "check/parts.h"
 #include "obj/ep.h"
 

@@ -7,8 +7,8 @@
 #include "fab/cq.h"
 
 #include "base/clock.h"
-#include "base/container.h"
 #include "base/env.h"
+#include "base/layout.h"
 #include "base/log.h"
 
 #include <errno.h>

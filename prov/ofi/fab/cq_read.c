@@ -7,7 +7,7 @@
 #include "fab/cq.h"
 
 #include "base/clock.h"
-#include "base/nap.h"
+#include "base/cond.h"
 
 #include <errno.h>
 #include <sched.h>

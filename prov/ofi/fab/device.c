@@ -7,7 +7,6 @@
 #include "fab/device.h"
 
 #include "base/log.h"
-#include "base/names.h"
 #include "fab/offers.h"
 #include "fab/params.h"
 #include "fab/reach.h"

@@ -5,8 +5,7 @@
 
 #include "fab/endpoint.h"
 
-#include "base/container.h"
-#include "base/line.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 

@@ -3,10 +3,9 @@
 
 #include "fab/grant_book.h"
 
-#include "base/alive.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sealed.h"
+#include "base/shm.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -9,7 +9,7 @@
 #ifndef DOFI_FAB_GRANT_BOOK_H
 #define DOFI_FAB_GRANT_BOOK_H
 
-#include "base/line.h"
+#include "base/layout.h"
 #include "fab/grant.h"
 
 #include <stdatomic.h>

@@ -4,7 +4,6 @@
 #include "fab/offers.h"
 
 #include "base/env.h"
-#include "base/names.h"
 #include "fab/info.h"
 #include "fab/quirks.h"
 
@@ -12,6 +11,7 @@
 #include <netinet/in.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -183,4 +183,25 @@ void dofi_fabric_list(bool rdm, char *names, size_t size)
 		if (dofi_offer_usable(i))
 			dofi_names_add(names, size, i->fabric_attr->prov_name);
 	fi_freeinfo(list);
+}
+
+/* Lists of names */
+
+bool dofi_names_have(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+	const char *p;
+
+	for (p = strstr(names, name); p; p = strstr(p + 1, name))
+		if ((p == names || p[-1] == ' ') && (!p[len] || p[len] == ' '))
+			return true;
+	return false;
+}
+
+void dofi_names_add(char *names, size_t size, const char *name)
+{
+	size_t used = strlen(names);
+
+	if (name && !dofi_names_have(names, name))
+		snprintf(names + used, size - used, "%s%s", used ? " " : "", name);
 }

@@ -76,4 +76,9 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q);
  */
 int dofi_reason_log(const struct dofi_params *params);
 
+/* Lists of names in a string, separated by blanks. */
+bool dofi_names_have(const char *names, const char *name);
+/* Appends @name to @names, of @size bytes, unless it is NULL or listed. */
+void dofi_names_add(char *names, size_t size, const char *name);
+
 #endif

@@ -4,7 +4,6 @@
 #include "fab/offers.h"
 
 #include "base/log.h"
-#include "base/names.h"
 #include "fab/info.h"
 
 #include <arpa/inet.h>

@@ -3,8 +3,8 @@
 
 #include "loop/counter_server.h"
 
-#include "base/container.h"
 #include "base/env.h"
+#include "base/layout.h"
 #include "base/log.h"
 
 #include <errno.h>

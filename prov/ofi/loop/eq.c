@@ -4,7 +4,7 @@
 #include "loop/eq.h"
 
 #include "base/clock.h"
-#include "base/container.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "loop/progress.h"
 

@@ -9,7 +9,7 @@
 #ifndef DOFI_LOOP_FORK_H
 #define DOFI_LOOP_FORK_H
 
-#include "base/guard.h"
+#include "base/mutex.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -4,10 +4,10 @@
 #include "loop/progress.h"
 
 #include "base/clock.h"
-#include "base/container.h"
 #include "base/env.h"
+#include "base/layout.h"
 #include "base/log.h"
-#include "base/prompt.h"
+#include "base/runner.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

@@ -13,8 +13,8 @@
 #ifndef DOFI_LOOP_PROGRESS_H
 #define DOFI_LOOP_PROGRESS_H
 
-#include "base/heap.h"
 #include "base/mutex.h"
+#include "base/table.h"
 #include "loop/eq.h"
 #include "loop/fork.h"
 #include "loop/poller.h"

@@ -4,7 +4,7 @@
 #include "loop/source.h"
 
 #include "base/clock.h"
-#include "base/container.h"
+#include "base/layout.h"
 #include "loop/progress.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef DOFI_LOOP_SOURCE_H
 #define DOFI_LOOP_SOURCE_H
 
-#include "base/heap.h"
+#include "base/table.h"
 
 #include <stdbool.h>
 #include <stdint.h>

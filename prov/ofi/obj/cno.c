@@ -4,7 +4,7 @@
 #include "obj/cno.h"
 
 #include "base/clock.h"
-#include "base/container.h"
+#include "base/layout.h"
 #include "obj/child.h"
 
 #include <errno.h>

@@ -4,10 +4,10 @@
 #include "obj/ep_cm.h"
 
 #include "base/clock.h"
-#include "base/container.h"
 #include "base/env.h"
+#include "base/fds.h"
+#include "base/layout.h"
 #include "base/log.h"
-#include "base/std_fds.h"
 #include "fab/info.h"
 #include "fab/quirks.h"
 #include "obj/datagram.h"

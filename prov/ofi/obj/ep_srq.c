@@ -3,7 +3,7 @@
 
 #include "obj/ep_dto.h"
 
-#include "base/container.h"
+#include "base/layout.h"
 #include "obj/ep_attr.h"
 
 #include <rdma/fi_errno.h>

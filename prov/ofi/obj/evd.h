@@ -5,7 +5,7 @@
 
 #include "base/cond.h"
 #include "base/mutex.h"
-#include "base/spin.h"
+#include "base/runner.h"
 #include "fab/cq.h"
 #include "obj/cno.h"
 #include "wq/unread.h"

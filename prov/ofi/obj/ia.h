@@ -3,12 +3,12 @@
 #ifndef DOFI_OBJ_IA_H
 #define DOFI_OBJ_IA_H
 
-#include "base/container.h"
+#include "base/layout.h"
 #include "base/mutex.h"
 #include "fab/device.h"
 #include "fab/info.h"
-#include "loop/progress.h"
 #include "loop/counter_server.h"
+#include "loop/progress.h"
 #include "obj/obj.h"
 
 #include <sys/socket.h>

@@ -3,7 +3,7 @@
 #ifndef DOFI_OBJ_LMR_H
 #define DOFI_OBJ_LMR_H
 
-#include "base/maps.h"
+#include "base/shm.h"
 #include "obj/pz.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #ifndef DOFI_OBJ_OBJ_H
 #define DOFI_OBJ_OBJ_H
 
-#include "base/calls.h"
+#include "base/cond.h"
 #include "base/pool.h"
 #include "obj/dat.h"
 #include "obj/tally.h"

@@ -3,8 +3,8 @@
 
 #include "obj/sp.h"
 
+#include "base/fds.h"
 #include "base/log.h"
-#include "base/std_fds.h"
 #include "fab/info.h"
 #include "obj/child.h"
 #include "obj/ep_cm.h"

@@ -5,7 +5,7 @@
 
 #include "base/cond.h"
 #include "base/log.h"
-#include "base/sealed.h"
+#include "base/shm.h"
 
 #include <stdlib.h>
 #include <string.h>

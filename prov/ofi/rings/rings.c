@@ -3,8 +3,8 @@
 
 #include "rings/rings.h"
 
-#include "base/container.h"
-#include "base/sealed.h"
+#include "base/layout.h"
+#include "base/shm.h"
 
 #include <stdlib.h>
 #include <unistd.h>

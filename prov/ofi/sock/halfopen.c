@@ -4,7 +4,7 @@
 #include "sock/halfopen.h"
 
 #include "base/clock.h"
-#include "base/container.h"
+#include "base/layout.h"
 #include "base/log.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 #include "sock/linger.h"
 
 #include "base/clock.h"
-#include "base/container.h"
 #include "base/env.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "loop/closer.h"
 #include "sock/watch.h"

@@ -4,8 +4,8 @@
 #include "sock/watch.h"
 
 #include "base/clock.h"
-#include "base/container.h"
 #include "base/env.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "sock/linger.h"
 

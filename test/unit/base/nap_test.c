@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sleeping on a descriptor: what ends the sleep, and which signals do. */
 
-#include "base/nap.h"
+#include "base/cond.h"
 
 #include "base/clock.h"
 #include "thread.h"

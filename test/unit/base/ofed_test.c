@@ -6,7 +6,6 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "base/ofed.h"
 #include "capture.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the calling thread requests of the scheduler. */
 
-#include "base/prompt.h"
+#include "base/runner.h"
 
 #include <criterion/criterion.h>
 #include <linux/sched.h>

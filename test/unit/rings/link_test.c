@@ -3,7 +3,7 @@
 
 #include "rings/link.h"
 
-#include "base/sealed.h"
+#include "base/shm.h"
 #include "nomem.h"
 
 #include <criterion/criterion.h>

@@ -3,8 +3,8 @@
 
 #include "xport/cm/conn.h"
 
-#include "base/container.h"
 #include "base/env.h"
+#include "base/layout.h"
 #include "base/mutex.h"
 #include "loop/closer.h"
 #include "sock/linger.h"

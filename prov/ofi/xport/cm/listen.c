@@ -7,9 +7,9 @@
 #include "xport/cm/listen.h"
 
 #include "base/clock.h"
-#include "base/container.h"
+#include "base/fds.h"
+#include "base/layout.h"
 #include "base/log.h"
-#include "base/std_fds.h"
 #include "loop/closer.h"
 #include "xport/cm/address.h"
 

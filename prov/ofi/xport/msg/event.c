@@ -3,7 +3,7 @@
 
 #include "xport/msg/msg.h"
 
-#include "base/container.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep_cm.h"

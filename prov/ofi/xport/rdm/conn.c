@@ -4,8 +4,8 @@
 #include "xport/rdm/conn.h"
 
 #include "base/clock.h"
-#include "base/container.h"
 #include "base/env.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/pool.h"
 #include "obj/ep_attr.h"

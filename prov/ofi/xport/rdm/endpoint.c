@@ -4,7 +4,7 @@
 #include "xport/rdm/endpoint.h"
 
 #include "base/clock.h"
-#include "base/container.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "obj/ep_cm.h"
 

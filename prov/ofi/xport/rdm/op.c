@@ -3,7 +3,7 @@
 
 #include "xport/rdm/op.h"
 
-#include "base/line.h"
+#include "base/layout.h"
 #include "obj/ep_dto.h"
 
 #include <errno.h>

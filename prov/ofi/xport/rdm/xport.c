@@ -3,11 +3,12 @@
 
 #include "xport/rdm/rdm.h"
 
-#include "base/container.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "xport/cm/wire.h"
 #include "xport/rdm/conn.h"
 #include "xport/rdm/link.h"
+#include "xport/rdm/op.h"
 #include "xport/rdm/peer.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/send.h"

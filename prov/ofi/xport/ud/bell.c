@@ -3,7 +3,7 @@
 
 #include "xport/ud/bell.h"
 
-#include "base/container.h"
+#include "base/layout.h"
 #include "loop/progress.h"
 
 #include <errno.h>

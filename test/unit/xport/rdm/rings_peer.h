@@ -4,11 +4,11 @@
 #define UNIT_XPORT_RDM_RINGS_PEER_H
 
 #include "base/env.h"
-#include "base/sealed.h"
+#include "base/shm.h"
+#include "xport/cm/address.h"
 #include "xport/local_or_net.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
-#include "xport/cm/address.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "xport/ud/parts.h"
 
-#include "base/sealed.h"
+#include "base/shm.h"
 #include "nomem.h"
 
 #include <errno.h>

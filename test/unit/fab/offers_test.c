@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Lists of names in a string. */
 
-#include "base/names.h"
+#include "fab/offers.h"
 
 #include <criterion/criterion.h>
 

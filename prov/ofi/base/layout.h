@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The length of a cache line. */
-#ifndef DOFI_BASE_LINE_H
-#define DOFI_BASE_LINE_H
+/* The layout of memory: cache lines, and from a member to the structure that contains it. */
+#ifndef DOFI_BASE_LAYOUT_H
+#define DOFI_BASE_LAYOUT_H
+
+#include <stddef.h>
+
+/* Returns the @type that contains @pointer as its @member. @pointer is not NULL. */
+#define DOFI_CONTAINER_OF(pointer, type, member) \
+	((type *)(void *)((char *)(pointer) - offsetof(type, member)))
 
 /*
  * The longest cache line of the architecture's processors. Data that different processors write has

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Keeps descriptors 0, 1 and 2 from libfabric where the program has closed them. */
+#ifndef DOFI_BASE_FDS_H
+#define DOFI_BASE_FDS_H
+
+
+
+/*
+ * Call before anything is opened. A socket with number 1 would receive what the program prints. A
+ * closed descriptor is replaced by one that cannot be read or written, and stays open: the program
+ * still gets EBADF. Preserves errno. Any thread.
+ */
+void dofi_std_fds_hold(void);
+
 /* The kernel's table of this process's descriptors. */
-#ifndef DOFI_BASE_FD_TABLE_H
-#define DOFI_BASE_FD_TABLE_H
 
 /* Descriptors that the table has room for, if the process may have so many. */
 #define DOFI_FD_ROOM 4096
