@@ -15,7 +15,6 @@ dofi_core_sources = \
 	prov/ofi/host/host.c \
 	prov/ofi/host/peer_mem.c \
 	prov/ofi/loop/eq.c \
-	prov/ofi/loop/closer.c \
 	prov/ofi/loop/fork.c \
 	prov/ofi/loop/progress.c \
 	prov/ofi/loop/source.c \
@@ -35,7 +34,6 @@ dofi_core_sources = \
 	prov/ofi/fab/reach.c \
 	prov/ofi/fab/reason.c \
 	prov/ofi/fab/shards.c \
-	prov/ofi/sock/halfopen.c \
 	prov/ofi/sock/linger.c \
 	prov/ofi/sock/watch.c \
 	prov/ofi/rings/info.c \
@@ -167,12 +165,8 @@ noinst_HEADERS += \
 	prov/ofi/base/table.h \
 	prov/ofi/host/host.h \
 	prov/ofi/host/peer_mem.h \
-	prov/ofi/loop/closer.h \
-	prov/ofi/loop/eq.h \
 	prov/ofi/loop/fork.h \
-	prov/ofi/loop/poller.h \
 	prov/ofi/loop/progress.h \
-	prov/ofi/loop/source.h \
 	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/device.h \
@@ -187,7 +181,6 @@ noinst_HEADERS += \
 	prov/ofi/fab/reach.h \
 	prov/ofi/fab/shards.h \
 	prov/ofi/fab/topo.h \
-	prov/ofi/sock/halfopen.h \
 	prov/ofi/sock/linger.h \
 	prov/ofi/sock/watch.h \
 	prov/ofi/rings/link.h \

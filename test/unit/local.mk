@@ -72,7 +72,6 @@ test_unit_fab_test_SOURCES = \
 	test/unit/host/host_test.c \
 	test/unit/host/peer_mem_test.c \
 	test/unit/loop/eq_test.c \
-	test/unit/loop/closer_test.c \
 	test/unit/loop/fork_test.c \
 	test/unit/loop/one.h \
 	test/unit/loop/poller_test.c \
@@ -105,6 +104,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/signals_test.c \
 	test/unit/fab/tree.h \
 	test/unit/sock/halfopen_test.c \
+	test/unit/sock/closer_test.c \
 	test/unit/sock/linger_test.c \
 	test/unit/sock/watch_test.c \
 	test/unit/rings/info_test.c \

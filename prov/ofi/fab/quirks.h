@@ -34,7 +34,7 @@ struct dofi_quirk {
 	bool loses_cq_data_flag;
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool hangs_on_empty_recv; /* a message that meets a receive of no bytes never completes */
-	/* connections without a request outlive their passive endpoint: sock/halfopen.h */
+	/* connections without a request outlive their passive endpoint: sock/watch.h */
 	bool keeps_half_open;
 	/* the system decides whether a passive endpoint at [::] also serves IPv4 */
 	bool joins_families;

@@ -19,15 +19,6 @@
 /* The most IAs of a process that have a server. */
 #define MOST 256
 
-static bool is_friend(int fd)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
-	       (peer.uid == geteuid() || peer.uid == 0);
-}
-
 /* Writes the text to a memory file. Returns its descriptor, or -1. */
 static int text(struct dofi_counter_server *t)
 {
@@ -49,8 +40,12 @@ static int text(struct dofi_counter_server *t)
 	return fd;
 }
 
-static void hand_over(int to, int fd)
+/* Sends the text to processes of this user and of root. */
+static void serve(struct dofi_source *source)
 {
+	struct dofi_counter_server *t =
+		DOFI_CONTAINER_OF(source, struct dofi_counter_server, source);
+	int to = accept4(t->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), fd = -1;
 	union {
 		struct cmsghdr head;
 		char buffer[CMSG_SPACE(sizeof(int))];
@@ -61,25 +56,19 @@ static void hand_over(int to, int fd)
 		.msg_iov = &byte, .msg_iovlen = 1,
 		.msg_control = &control, .msg_controllen = sizeof(control.buffer),
 	};
-
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	/* the client may have left: no answer is needed then */
-	if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
-}
-
-static void serve(struct dofi_source *source)
-{
-	struct dofi_counter_server *t =
-		DOFI_CONTAINER_OF(source, struct dofi_counter_server, source);
-	int to = accept4(t->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	int fd;
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
 
 	if (to < 0)
 		return;
-	fd = is_friend(to) ? text(t) : -1;
+	if (!getsockopt(to, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+	    (peer.uid == geteuid() || peer.uid == 0))
+		fd = text(t);
 	if (fd >= 0) {
-		hand_over(to, fd);
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		/* the client may have left: no answer is needed then */
+		if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
 		close(fd);
 	}
 	close(to);
@@ -103,24 +92,6 @@ static int bind_name(int fd)
 	return -errno;
 }
 
-static int listen_at(struct dofi_counter_server *t)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &t->source };
-	int ret;
-
-	t->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (t->fd < 0)
-		return -errno;
-	ret = bind_name(t->fd);
-	if (!ret && (listen(t->fd, 8) || epoll_ctl(t->progress->epfd, EPOLL_CTL_ADD, t->fd, &ev)))
-		ret = -errno;
-	if (ret) {
-		close(t->fd);
-		t->fd = -1;
-	}
-	return ret;
-}
-
 void dofi_counter_server_init(struct dofi_counter_server *t)
 {
 	*t = (struct dofi_counter_server){ .fd = -1 };
@@ -128,10 +99,22 @@ void dofi_counter_server_init(struct dofi_counter_server *t)
 
 static void open_on_thread(void *arg)
 {
-	int ret = listen_at(arg);
+	struct dofi_counter_server *t = arg;
+	int ret = 0;
 
-	if (ret)
-		dofi_log(DOFI_INFO, DOFI_CORE, "the counters are not served: %s", strerror(-ret));
+	t->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (t->fd >= 0)
+		ret = bind_name(t->fd);
+	if (!ret && t->fd >= 0 && !listen(t->fd, 8))
+		ret = dofi_source_add(t->progress, &t->source, t->fd, EPOLLIN);
+	else if (!ret)
+		ret = -errno;
+	if (!ret)
+		return;
+	dofi_log(DOFI_INFO, DOFI_CORE, "the counters are not served: %s", strerror(-ret));
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
 }
 
 void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,
@@ -147,7 +130,7 @@ void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progres
 void dofi_counter_server_close(struct dofi_counter_server *t)
 {
 	if (t->fd >= 0) {
-		epoll_ctl(t->progress->epfd, EPOLL_CTL_DEL, t->fd, NULL);
+		dofi_source_remove(t->progress, t->fd);
 		close(t->fd);
 	}
 	dofi_counter_server_init(t);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The event queues of a progress thread: when they are read, and when epoll watches them. */
 
-#include "loop/eq.h"
+#include "loop/progress.h"
 
 #include "base/clock.h"
 #include "base/layout.h"
 #include "base/log.h"
-#include "loop/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,34 +30,11 @@
 #define REST_NS 100000000
 #define REST_TICK_NS 10000000
 
-/*
- * How long after dofi_progress_await() the event queue stays watched: most attempts take far less.
- */
-#define EQ_STAYS_NS 10000000
-
-static void eq_read_error(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	char data[EVENT_BYTES];
-	struct fi_eq_err_entry e = { .err_data = data, .err_data_size = sizeof(data) };
-
-	if (fi_eq_readerr(eq->fid, &e, 0) >= 0)
-		p->ops->cm_error(p, &e);
-}
-
-/* The fabric does not report which connection failed; its attempt ends by its time-out. */
-static void eq_failed(struct dofi_progress *p, ssize_t err)
-{
-	if (p->traits.fails_for_one && err != -EBADF)
-		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s",
-			 fi_strerror(-err));
-	else
-		dofi_progress_fail(p, err);
-}
-
 /* Handles the next event. Returns whether there was one. */
 static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
+	struct fi_eq_err_entry e = { .err_data = buf, .err_data_size = sizeof(buf) };
 	uint32_t event;
 	ssize_t n;
 
@@ -67,12 +43,19 @@ static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq)
 	/* if a request is too short, tcp (1.17) returns errno, and ignores it if errno is EAGAIN */
 	errno = 0;
 	n = fi_eq_read(eq->fid, &event, buf, sizeof(buf), 0);
-	if (n == -FI_EAVAIL)
-		eq_read_error(p, eq);
-	else if (n >= 0)
+	if (n >= 0) {
 		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
-	else if (n != -FI_EAGAIN)
-		eq_failed(p, n);
+	} else if (n == -FI_EAVAIL) {
+		if (fi_eq_readerr(eq->fid, &e, 0) >= 0)
+			p->ops->cm_error(p, &e);
+	} else if (n != -FI_EAGAIN) {
+		/* without the connection's name, its attempt ends by its time-out */
+		if (p->traits.fails_for_one && n != -EBADF)
+			dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s",
+				 fi_strerror(-n));
+		else
+			dofi_progress_fail(p, n);
+	}
 	return n >= 0 || n == -FI_EAVAIL;
 }
 
@@ -92,42 +75,27 @@ void dofi_progress_events(struct dofi_progress *p)
 	dofi_eq_drain(p, &p->listen_eq);
 }
 
-static bool has_descriptors(const struct dofi_progress *p)
-{
-	int fd = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 || (errno != EMFILE && errno != ENFILE);
-}
-
+/* After a wakeup without an event: a connection may have come, or a descriptor may be lacking. */
 static void eq_empty_wakeup(struct dofi_progress *p, struct dofi_eq *eq)
 {
-	bool lack_logged = false;
+	bool lacks = false;
+	int fd;
 
 	if (++eq->empty_wakeups >= EMPTY_WAKEUPS) {
 		eq->empty_wakeups = 0;
-		lack_logged = !has_descriptors(p);
+		fd = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+		lacks = fd < 0 && (errno == EMFILE || errno == ENFILE);
+		if (fd >= 0)
+			close(fd);
 	}
-	if (lack_logged) {
+	if (lacks) {
 		eq->rests_until = dofi_now() + REST_NS;
 		if (!p->lack_logged)
 			dofi_log(DOFI_WARN, DOFI_FAB,
 				 "no descriptors: connections wait; reported once");
 		p->lack_logged = true;
 	}
-	p->listeners.arrived(p, lack_logged);
-}
-
-/* After a wakeup. */
-static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	if (dofi_eq_drain(p, eq)) {
-		eq->empty_wakeups = 0;
-		return;
-	}
-	if (p->listeners.n && eq == dofi_progress_listen_eq(p))
-		eq_empty_wakeup(p, eq);
+	p->listeners.arrived(p, lacks);
 }
 
 /* Returns whether the queue is empty, without a lock that a polling thread needs. */
@@ -139,24 +107,25 @@ static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
 }
 
 /*
- * Reads a queue that is not watched: the polling thread moves the endpoints' data, and writes their
- * events.
+ * Reads a queue after a wakeup, or by the clock while it is not watched: then the polling thread
+ * moves the endpoints' data, and writes their events.
  */
-static void eq_check(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
-{
-	if (!eq_is_empty(p, eq) || eq->rests_until)
-		dofi_eq_drain(p, eq);
-	if (p->listeners.n && eq == dofi_progress_listen_eq(p))
-		p->listeners.arrived(p, false);
-	eq->due_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
-}
-
 static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
-	if (eq->watched && !eq->armed)
-		eq_serve(p, eq);
-	else if (!eq->watched && eq->fid && now >= eq->due_at)
-		eq_check(p, eq, now);
+	const bool listens = p->listeners.n && eq == dofi_progress_listen_eq(p);
+
+	if (eq->watched && !eq->armed) {
+		if (dofi_eq_drain(p, eq))
+			eq->empty_wakeups = 0;
+		else if (listens)
+			eq_empty_wakeup(p, eq);
+	} else if (!eq->watched && eq->fid && now >= eq->due_at) {
+		if (!eq_is_empty(p, eq) || eq->rests_until)
+			dofi_eq_drain(p, eq);
+		if (listens)
+			p->listeners.arrived(p, false);
+		eq->due_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
+	}
 }
 
 void dofi_eqs_serve(struct dofi_progress *p, int64_t now)
@@ -196,7 +165,8 @@ bool dofi_eqs_arm(struct dofi_progress *p)
 
 /*
  * Returns whether the program polls a CQ with a descriptor that reports the bytes that the event
- * queue would report.
+ * queue would report. Other PZs do not need the event queue then to wake the thread: their CQs are
+ * watched, and report what arrives.
  */
 static bool program_polls(const struct dofi_progress *p)
 {
@@ -208,26 +178,14 @@ static bool program_polls(const struct dofi_progress *p)
 	return false;
 }
 
-/*
- * Returns whether the queue belongs in the epoll set. While the program polls the CQ of one PZ,
- * other PZs do not need the event queue to wake the thread: their CQs are watched, and report what
- * arrives.
- */
-static bool is_to_be_watched(const struct dofi_progress *p, const struct dofi_eq *eq, int64_t now)
-{
-	if (eq->rests_until)
-		return false;
-	return eq != &p->eq || !p->traits.data_in_eq || now < p->eq_stays_until ||
-	       !program_polls(p);
-}
-
 static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
 	bool watched;
 
 	if (now >= eq->rests_until)
 		eq->rests_until = 0;
-	watched = is_to_be_watched(p, eq, now);
+	watched = !eq->rests_until && (eq != &p->eq || !p->traits.data_in_eq ||
+				       now < p->eq_stays_until || !program_polls(p));
 	if (!eq->fid || watched == eq->watched)
 		return;
 	if (watched) {
@@ -316,17 +274,4 @@ int dofi_eqs_watch(struct dofi_progress *p)
 	int ret = eq_add(p, &p->eq);
 
 	return ret ? ret : eq_add(p, &p->listen_eq);
-}
-
-void dofi_progress_expect(struct dofi_progress *p)
-{
-	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->eq_wanted, true) &&
-	    !dofi_progress_on_thread(p))
-		dofi_progress_wake(p);
-}
-
-void dofi_progress_await(struct dofi_progress *p)
-{
-	if (p->traits.data_in_eq)
-		p->eq_stays_until = dofi_now() + EQ_STAYS_NS;
 }

@@ -6,10 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/*
- * How long a fork waits: the fabric's connect() or an upcall of the program may block a progress
- * thread for longer.
- */
+/* A fork waits no longer: connect() or an upcall of the program may block a progress thread. */
 #define PATIENCE_S 1
 
 static struct dofi_fork_lock fds_lock;
@@ -75,22 +72,14 @@ static void handlers_install(void)
 	pthread_atfork(before_fork, release, in_child);
 }
 
-static void handlers_need(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, handlers_install);
-}
+static pthread_once_t handlers_once = PTHREAD_ONCE_INIT;
 
 void dofi_fork_guard_add(struct dofi_fork_guard *guard)
 {
 	pthread_mutexattr_t attr;
 
-	handlers_need();
-	/*
-	 * a thread that forks in an upcall holds its own guard: locking that fails, and the fork
-	 * goes on
-	 */
+	pthread_once(&handlers_once, handlers_install);
+	/* a thread that forks in an upcall holds its own guard: locking that fails */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
 	pthread_mutex_init(&guard->busy.mutex, &attr);
@@ -123,7 +112,7 @@ void dofi_fork_guard_rest(struct dofi_fork_guard *guard)
 
 void dofi_fork_fd_add(struct dofi_fork_fd *fd)
 {
-	handlers_need();
+	pthread_once(&handlers_once, handlers_install);
 	take(&fds_lock);
 	TAILQ_INSERT_TAIL(&fds, fd, link);
 	drop(&fds_lock);

@@ -4,8 +4,7 @@
  *
  * Software fabrics move nothing by themselves: an idle target would not answer an RDMA read. So one
  * thread per IA sleeps in epoll on the event queues, the completion queues and a doorbell. It costs
- * nothing while all is idle, and leaves queues that the program polls to the program
- * (loop/poller.h).
+ * nothing while all is idle, and leaves queues that the program polls to the program.
  *
  * Only this thread opens, connects and closes endpoints and reads the event queues: an event never
  * refers to an endpoint that another thread is closing.
@@ -15,10 +14,7 @@
 
 #include "base/mutex.h"
 #include "base/table.h"
-#include "loop/eq.h"
 #include "loop/fork.h"
-#include "loop/poller.h"
-#include "loop/source.h"
 
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -28,9 +24,90 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+struct dofi_poller;
 struct dofi_progress;
 
-/* The listening ports of passive endpoints. Belongs to sock/halfopen.c. Progress thread only. */
+/* A descriptor in the epoll set; the structure that contains the source acts on the report. */
+struct dofi_source {
+	void (*ready)(struct dofi_source *source);
+};
+
+/* Work for the progress thread. */
+struct dofi_work {
+	void (*run)(struct dofi_work *work);
+	STAILQ_ENTRY(dofi_work) link;
+	bool queued;			/* under the progress lock */
+};
+
+/* A timer. Progress thread only. */
+struct dofi_timer {
+	struct dofi_heap_node node;	/* while it is running */
+	int64_t at;			/* 0 when not running */
+	void (*fire)(struct dofi_timer *timer);
+};
+
+/*
+ * A queue that the progress thread serves and the program's threads poll.
+ *
+ * An armed queue wakes the progress thread when something arrives: by its descriptor, or, without
+ * one, by the peer (struct dofi_progress_ops, rest). A queue that the program polls is not armed.
+ *
+ * The functions are called on the progress thread, with no lock held.
+ */
+struct dofi_poller_ops {
+	/* Serves the queue if it is due or has fired. Returns its next time, or DOFI_NEVER. */
+	int64_t (*serve)(struct dofi_poller *poller, int64_t now);
+	/* A thread of the program is about to sleep: serve() soon checks whether others poll. */
+	void (*probe)(struct dofi_poller *poller, int64_t now);
+	/* Reads until the queue is empty. Returns whether it held anything. */
+	bool (*drain)(struct dofi_poller *poller);
+	bool (*is_armed)(const struct dofi_poller *poller);
+};
+
+struct dofi_poller {
+	const struct dofi_poller_ops *ops;
+	bool has_fd;	/* a descriptor in the epoll set reports what arrives while it is armed */
+	bool fired;		/* something arrived, or armed anew: serve() is due at once */
+	TAILQ_ENTRY(dofi_poller) link;
+};
+
+/* Returns whether only a peer can wake the progress thread for @poller. Any thread. */
+static inline bool dofi_poller_relies_on_peer(const struct dofi_poller *poller)
+{
+	return !poller->has_fd && poller->ops->is_armed(poller);
+}
+
+/*
+ * The event queues of a progress thread: one for endpoints, and where the fabric needs it another
+ * for passive endpoints. Progress thread only, once the thread runs.
+ *
+ * Where the descriptor of an event queue reports each byte that arrives for its endpoints
+ * (data_in_eq), the endpoints' queue leaves the epoll set while a program polls a CQ: each byte
+ * would wake the progress thread, and reading the queue would contend with the polling thread. The
+ * queue is then read every millisecond, and at once on request.
+ */
+struct dofi_eq {
+	struct fid_eq *fid;		/* NULL if there is none */
+	int fd;
+	struct dofi_source source;
+	bool watched;			/* fd is in the epoll set; otherwise due_at counts */
+	bool armed;			/* not read since fi_trywait() found it empty */
+	int64_t due_at;		/* when it is read next while it is not watched */
+	int64_t rests_until;		/* until then it is out of epoll, for lack of descriptors */
+	unsigned empty_wakeups;		/* consecutive wakeups without an event */
+};
+
+/* What the event queues of a fabric need; the reasons are in fab/quirks.c. */
+struct dofi_eq_traits {
+	/*
+	 * the descriptor reports data of endpoints, and reading the queue moves data; so passive
+	 * endpoints need a queue of their own
+	 */
+	bool data_in_eq;
+	bool fails_for_one;		/* an error of the queue may concern a single connection */
+};
+
+/* The listening ports of passive endpoints. Belongs to sock/watch.c. Progress thread only. */
 struct dofi_listeners {
 	/*
 	 * Called while n is not 0, after a wakeup by the event queue without an event: a connection
@@ -39,10 +116,8 @@ struct dofi_listeners {
 	 */
 	void (*arrived)(struct dofi_progress *p, bool many);
 	unsigned n;			/* how many ports listen */
-	/* a descriptor that is closed when a search finds none free; or -1 */
-	int spare;
-	/* calls of arrived() since the last search for silent connections */
-	unsigned wakes;
+	int spare;	/* a descriptor that is closed when a search finds none free; or -1 */
+	unsigned wakes;	/* calls of arrived() since the last search for silent connections */
 	int64_t searched;		/* when the last search was */
 	struct dofi_timer timer;	/* for the next search */
 	bool reported;			/* silent connections have been logged */
@@ -65,8 +140,7 @@ typedef bool dofi_polled(struct dofi_cq *cq, struct dofi_sink *sink);
 /* What the progress thread and the CQs call in higher layers. */
 struct dofi_progress_ops {
 	dofi_completed *completed;
-	/* Contexts may be others than those of the program's operations. */
-	bool mixed;
+	bool mixed;		/* Contexts may be others than those of the program's operations. */
 	/*
 	 * Returns true if there is no completion, or if the next one was a receive of the sink's
 	 * EVD and was delivered there; false if a read has to go on. Any thread, CQ lock held. May
@@ -125,8 +199,7 @@ struct dofi_progress {
 	_Atomic bool eq_away;		/* eq is out of the epoll set, as the program polls */
 	_Atomic bool cq_away;		/* a CQ was left to the program before the last sleep */
 	_Atomic bool eq_wanted;		/* a thread requests that eq is read nevertheless */
-	/* a thread requests a check whether the program still polls */
-	_Atomic bool probe_wanted;
+	_Atomic bool probe_wanted; /* a thread requests a check whether the program still polls */
 
 	struct dofi_mutex lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;
@@ -142,8 +215,7 @@ struct dofi_progress {
 	int socket_hint;		/* where sock/watch.c begins to search */
 	struct dofi_listeners listeners;
 	bool lack_logged;		/* the lack of descriptors has been logged */
-	/* eq stays in the epoll set until then, though the program polls */
-	int64_t eq_stays_until;
+	int64_t eq_stays_until;	/* eq stays in the epoll set until then, though the program polls */
 	bool resting;			/* ops->rest() succeeded: peers wake the thread */
 };
 
@@ -191,7 +263,7 @@ void dofi_progress_fail(struct dofi_progress *p, int err);
 void dofi_progress_wake(struct dofi_progress *p);
 
 /*
- * When the event queue of endpoints is read while it is out of the epoll set (eq.h):
+ * When the event queue of endpoints is read while it is out of the epoll set:
  *
  * dofi_progress_expect(): at once, as an event may have been written just now. Any thread.
  * dofi_progress_await(): an event is expected soon, so the queue stays watched for some
@@ -225,5 +297,51 @@ bool dofi_progress_on_thread(const struct dofi_progress *p);
  * Returns whether this is a forked child, which has no progress thread and must not use the fabric.
  */
 bool dofi_progress_orphaned(const struct dofi_progress *p);
+
+/*
+ * Calls source->ready() on the progress thread while one of @events (EPOLLIN, ...) is true of @fd.
+ * Errors and the end of a connection are always reported. A removed source may still be called
+ * until the next work runs. Any thread.
+ */
+int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
+int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd,
+		       uint32_t events);
+void dofi_source_remove(struct dofi_progress *p, int fd);
+
+/* @at is a time of dofi_now(); DOFI_NEVER starts nothing. Progress thread only. */
+void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at);
+void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
+
+/* Returns the timer that fires next, or NULL. Progress thread only. */
+struct dofi_timer *dofi_timer_next(const struct dofi_progress *p);
+
+/*
+ * The progress thread serves @poller until it is removed. Progress thread, or before the thread
+ * runs.
+ */
+void dofi_poller_add(struct dofi_progress *p, struct dofi_poller *poller);
+void dofi_poller_remove(struct dofi_progress *p, struct dofi_poller *poller);
+
+/*
+ * Open the event queues that endpoints of @info need, and add them to the epoll set. Endpoints that
+ * do not connect have none. Return 0, or a negative errno if nothing is open. Before the thread
+ * runs.
+ */
+int dofi_eqs_open(struct dofi_progress *p, const struct fi_info *info);
+int dofi_eqs_watch(struct dofi_progress *p);
+void dofi_eqs_close(struct dofi_progress *p);
+
+/* The steps of a round of the loop. Progress thread only. */
+
+/* Reads the queues that are due or were reported. */
+void dofi_eqs_serve(struct dofi_progress *p, int64_t now);
+/* Reads all events of @eq. Returns whether there were any. */
+bool dofi_eq_drain(struct dofi_progress *p, struct dofi_eq *eq);
+/* Adds each queue to the epoll set or removes it, depending on traffic and on free descriptors. */
+void dofi_eqs_choose(struct dofi_progress *p);
+/* Returns whether the thread may sleep: each queue is empty, or is read by the clock. */
+bool dofi_eqs_arm(struct dofi_progress *p);
+/* Returns when a queue outside the epoll set has to be read, or @deadline if that is earlier. */
+int64_t dofi_eqs_deadline(const struct dofi_progress *p, int64_t deadline);
 
 #endif

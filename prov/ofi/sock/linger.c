@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/layout.h"
 #include "base/log.h"
-#include "loop/closer.h"
+#include "base/mutex.h"
 #include "sock/watch.h"
 
 #include <errno.h>
@@ -19,8 +19,92 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* Closing, where close() may block */
+
+struct item {
+	int fd;
+	STAILQ_ENTRY(item) link;
+};
+
+static struct dofi_mutex lock;
+static STAILQ_HEAD(, item) items DOFI_GUARDED_BY(lock) = STAILQ_HEAD_INITIALIZER(items);
+/* the process that has a thread here; 0: none. A forked child does not have its parent's. */
+static pid_t closing DOFI_GUARDED_BY(lock);
+
+static void *closer_run(void *arg)
+{
+	struct item *item;
+
+	for (;;) {
+		dofi_mutex_lock(&lock);
+		item = STAILQ_FIRST(&items);
+		if (item)
+			STAILQ_REMOVE_HEAD(&items, link);
+		else
+			closing = 0;
+		dofi_mutex_unlock(&lock);
+		if (!item)
+			return arg;
+		close(item->fd);
+		free(item);
+	}
+}
+
+/* Without memory @fd stays open. */
+void dofi_close_apart(int fd)
+{
+	struct item *item = malloc(sizeof(*item));
+	pthread_t thread;
+	bool start;
+	int ret;
+
+	if (!item)
+		return;
+	item->fd = fd;
+	dofi_mutex_lock(&lock);
+	STAILQ_INSERT_TAIL(&items, item, link);
+	start = closing != getpid();
+	closing = getpid();
+	dofi_mutex_unlock(&lock);
+	if (!start)
+		return;
+	ret = dofi_thread_start(&thread, closer_run, NULL);
+	if (!ret) {
+		pthread_detach(thread);
+		return;
+	}
+	dofi_log(DOFI_WARN, DOFI_CM, "a descriptor of another process stays open: %s",
+		 strerror(-ret));
+	dofi_mutex_lock(&lock);
+	closing = 0;
+	dofi_mutex_unlock(&lock);
+}
+
+bool dofi_socket_is_local(int fd)
+{
+	int domain = AF_UNSPEC;
+	socklen_t len = sizeof(domain);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_UNIX;
+}
+
+void dofi_close_socket(int fd)
+{
+	char byte;
+
+	/* a forked child may also have the socket */
+	shutdown(fd, SHUT_RDWR);
+	if (dofi_socket_is_local(fd) && recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0)
+		dofi_close_apart(fd);
+	else
+		close(fd);
+}
+
+/* Lingering connections */
 
 #define MS 1000000LL
 
@@ -105,33 +189,12 @@ static int discard(struct dofi_linger *l)
 	return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
 }
 
-/* Returns how many bytes, the end included, the peer's kernel has yet to take. */
-static int outstanding(const struct dofi_linger *l)
-{
-	int left = 0;
-
-	return l->local || ioctl(l->fd, SIOCOUTQ, &left) ? (int)l->rest : left + (int)l->rest;
-}
-
-/* The end alone may be outstanding when the socket is closed: the kernel sends it again. */
-static bool is_over(const struct dofi_linger *l)
-{
-	return l->peer_ended && !l->rest && l->left <= 1;
-}
-
 void dofi_linger_cut(int fd)
 {
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
 	if (connect(fd, &none, sizeof(none)))
 		dofi_log(DOFI_INFO, DOFI_CM, "resetting a closed connection failed");
-}
-
-static bool is_silent(const struct dofi_linger *l)
-{
-	uint32_t silent_ms;
-
-	return dofi_watch_owes(l->fd, &silent_ms) && silent_ms >= dofi_settings.keepalive_s * 1000;
 }
 
 /* Whether the peer's host has all data. */
@@ -157,8 +220,10 @@ static int64_t patience(const struct dofi_linger *l)
 static bool give_up(struct dofi_linger *l, int64_t now)
 {
 	dofi_linger_ended *ended = l->ended;
+	uint32_t silent_ms;
 
-	if (ended && (is_acked(l) || !is_silent(l))) {
+	if (ended && (is_acked(l) || !dofi_watch_owes(l->fd, &silent_ms) ||
+		      silent_ms < dofi_settings.keepalive_s * 1000)) {
 		l->moved = now;
 		if (is_acked(l)) {
 			l->ended = NULL;
@@ -172,32 +237,26 @@ static bool give_up(struct dofi_linger *l, int64_t now)
 	return true;
 }
 
-/* Listens for the peer's data and end; the reads of a check find these without epoll too. */
-static void hear(struct dofi_linger *l)
-{
-	if (l->heard == !l->peer_ended)
-		return;
-	if (l->heard)
-		dofi_source_remove(l->progress, l->fd);
-	l->heard = !l->heard && !dofi_source_add(l->progress, &l->source, l->fd, EPOLLIN);
-}
-
 static void check(struct dofi_timer *timer)
 {
 	struct dofi_linger *l = DOFI_CONTAINER_OF(timer, struct dofi_linger, timer);
 	int64_t now = dofi_now(), next = now + l->step, wait, end;
-	int left;
+	int left = 0;
 
 	end_send(l);
 	if (discard(l)) {
 		linger_finish(l, false);
 		return;
 	}
-	left = outstanding(l);
+	/* the bytes, the end included, that the peer's kernel has yet to take */
+	if (l->local || ioctl(l->fd, SIOCOUTQ, &left))
+		left = 0;
+	left += (int)l->rest;
 	if (left != l->left)
 		l->moved = now;
 	l->left = left;
-	if (is_over(l)) {
+	/* the end alone may be outstanding when the socket is closed: the kernel sends it again */
+	if (l->peer_ended && !l->rest && l->left <= 1) {
 		linger_finish(l, true);
 		return;
 	}
@@ -208,7 +267,13 @@ static void check(struct dofi_timer *timer)
 		wait = patience(l);
 	}
 	end = wait == DOFI_NEVER ? DOFI_NEVER : l->moved + wait;
-	hear(l);
+	/* listen for the peer's data and end, which the reads of a check find without epoll too */
+	if (l->heard == l->peer_ended) {
+		if (l->heard)
+			dofi_source_remove(l->progress, l->fd);
+		l->heard = !l->heard &&
+			   !dofi_source_add(l->progress, &l->source, l->fd, EPOLLIN);
+	}
 	if (l->step < LONGEST_STEP)
 		l->step *= 2;
 	dofi_timer_start(l->progress, timer, next < end ? next : end);

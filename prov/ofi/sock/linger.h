@@ -49,4 +49,19 @@ void dofi_linger_adopt(struct dofi_progress *progress, int fd, const void *rest,
 /* Resets the connection, also if a forked child has its socket open. */
 void dofi_linger_cut(int fd);
 
+/*
+ * Closes @fd on a thread that does nothing else: the close of a file on a network, or of a socket
+ * with SO_LINGER, blocks for as long as its owner likes. Any thread.
+ */
+void dofi_close_apart(int fd);
+
+/* Returns whether @fd is a socket that descriptors can be passed over. */
+bool dofi_socket_is_local(int fd);
+
+/*
+ * Closes a socket on which the caller will receive nothing more. A local socket with unread bytes
+ * is closed apart, as that also closes the descriptors that a process passed with the bytes.
+ */
+void dofi_close_socket(int fd);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Detects the end of a connection that the fabric cannot see. */
+/* The sockets of a software fabric: silent peers, and connections without a request. */
 
 #include "sock/watch.h"
 
@@ -11,19 +11,24 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <rdma/fi_cm.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
-/*
- * How many descriptors are searched first: they are allocated in order, so that of the next
- * connection is near.
- */
+/* Descriptors that are searched first: they are allocated in order, so the next one is near. */
 #define NEARBY 32
 
 struct ends {
@@ -56,68 +61,39 @@ static bool joins(int fd, const struct ends *ends)
 	       same_address(&address, &ends->local);
 }
 
-static int search_all(const struct ends *ends)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *d;
-	int found = -1;
-
-	if (!dir)
-		return -1;
-	while (found < 0 && (d = readdir(dir)))
-		if (d->d_name[0] != '.' && joins(atoi(d->d_name), ends))
-			found = atoi(d->d_name);
-	closedir(dir);
-	return found;
-}
-
-static int search_near(int start, const struct ends *ends)
-{
-	int fd;
-
-	for (fd = start; fd < start + NEARBY; fd++)
-		if (joins(fd, ends))
-			return fd;
-	return -1;
-}
-
 /* Headers before libfabric 2.2 do not have the command. */
 #define GET_FD (FI_EXPORT_FID + 1)
 
-/* Returns -1 but for tcp of libfabric 2.2 and newer. */
-static int ask_for_socket(struct fid_ep *ep)
-{
-	int fd = -1;
-
-	if (FI_VERSION_LT(fi_version(), FI_VERSION(2, 2)) || fi_control(&ep->fid, GET_FD, &fd))
-		return -1;
-	return fd;
-}
-
-static int search_socket(struct dofi_progress *p, struct fid_ep *ep)
+/* tcp of libfabric 2.2 and newer reports the socket; others are searched by their addresses. */
+static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 {
 	struct ends ends;
 	size_t len = sizeof(ends.local);
-	int fd;
+	struct dirent *d;
+	int fd = -1, i;
+	DIR *dir;
 
+	if (FI_VERSION_GE(fi_version(), FI_VERSION(2, 2)) && !fi_control(&ep->fid, GET_FD, &fd) &&
+	    fd >= 0)
+		return fd;
 	if (fi_getname(&ep->fid, &ends.local, &len))
 		return -1;
 	len = sizeof(ends.peer);
 	if (fi_getpeer(ep, &ends.peer, &len))
 		return -1;
-	fd = search_near(p->socket_hint, &ends);
-	if (fd < 0)
-		fd = search_all(&ends);
+	fd = -1;
+	for (i = p->socket_hint; fd < 0 && i < p->socket_hint + NEARBY; i++)
+		if (joins(i, &ends))
+			fd = i;
+	dir = fd < 0 ? opendir("/proc/self/fd") : NULL;
+	while (dir && fd < 0 && (d = readdir(dir)))
+		if (d->d_name[0] != '.' && joins(atoi(d->d_name), &ends))
+			fd = atoi(d->d_name);
+	if (dir)
+		closedir(dir);
 	if (fd >= 0)
 		p->socket_hint = fd > 4 ? fd - 4 : 0;
 	return fd;
-}
-
-static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
-{
-	int fd = ask_for_socket(ep);
-
-	return fd >= 0 ? fd : search_socket(p, ep);
 }
 
 #define KEEPALIVE_PROBES 6
@@ -224,4 +200,277 @@ void dofi_watch_close(struct dofi_watch *w, struct dofi_progress *p)
 	epoll_ctl(p->epfd, EPOLL_CTL_DEL, w->fd, NULL);
 	dofi_timer_stop(p, &w->timer);
 	w->fd = -1;
+}
+
+/* Half-open connections */
+
+#define MS 1000000LL
+
+/* The descriptor of an event queue is an epoll set, which may contain further sets. */
+#define DEPTH 3
+
+/* How long the kernel keeps a silent connection before the fabric can accept it. */
+#define DEFER_S 3
+/* How long a silent connection stays then; and how long if there are more than CROWD of them. */
+#define SILENT_MS 500
+#define CROWD_MS 100
+#define CROWD 256
+/* The least time between two searches. */
+#define SEARCH_MS 50
+/* How long the fabric may wait for the rest of a request that it began to read. */
+#define READ_MS 20
+
+/* Returns the local port, or 0 if @fd is no IP socket. */
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &len) ||
+	    (address.ss_family != AF_INET && address.ss_family != AF_INET6))
+		return 0;
+	return ntohs(((struct sockaddr_in *)&address)->sin_port);
+}
+
+static bool listens(int fd)
+{
+	int yes = 0;
+	socklen_t len = sizeof(yes);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &len) && yes;
+}
+
+/* Returns whether the system reports the bytes received: Linux 4.1 or newer, and no emulator. */
+static bool info_read(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) &&
+	       len >= offsetof(struct tcp_info, tcpi_bytes_received) +
+			      sizeof(info->tcpi_bytes_received);
+}
+
+/* The header of a request of tcp; no request of ours ends with it. */
+#define HEAD 32
+
+/*
+ * Returns whether @fd received nothing for @ms, and before that no more than the header of a
+ * request: tcp keeps a connection forever that sends only the header.
+ */
+static bool is_silent(int fd, unsigned ms)
+{
+	struct tcp_info info;
+
+	return info_read(fd, &info) && info.tcpi_bytes_received <= HEAD &&
+	       info.tcpi_last_data_recv >= ms;
+}
+
+/* The sockets of an event queue */
+
+struct sockets {
+	int *fd;
+	size_t n, capacity;
+};
+
+static void sockets_add(struct sockets *s, int fd)
+{
+	const size_t capacity = s->capacity ? 2 * s->capacity : 64;
+	int *more = s->n < s->capacity ? s->fd : realloc(s->fd, capacity * sizeof(*more));
+
+	if (!more)
+		return;
+	if (s->n == s->capacity)
+		s->capacity = capacity;
+	s->fd = more;
+	s->fd[s->n++] = fd;
+}
+
+/*
+ * Collects the sockets in the epoll set @set, and in the sets that it contains. Closes the spare
+ * descriptor to read the set if no other is free.
+ */
+static void collect(struct dofi_listeners *listeners, struct sockets *sockets, int set, int depth)
+{
+	struct sockets sets = { .fd = NULL };
+	char path[64], line[256];
+	socklen_t len;
+	size_t i;
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
+	f = fopen(path, "re");
+	if (!f && errno == EMFILE && listeners->spare >= 0) {
+		close(listeners->spare);
+		listeners->spare = -1;
+		f = fopen(path, "re");
+	}
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		len = 0;
+		if (sscanf(line, "tfd: %d", &fd) == 1)
+			sockets_add(getsockname(fd, NULL, &len) && errno == ENOTSOCK ? &sets :
+										       sockets, fd);
+	}
+	fclose(f);
+	for (i = 0; i < sets.n && depth > 1; i++)
+		collect(listeners, sockets, sets.fd[i], depth - 1);
+	free(sets.fd);
+}
+
+static struct sockets sockets_of(struct dofi_progress *p)
+{
+	struct sockets sockets = { .fd = NULL };
+
+	collect(&p->listeners, &sockets, dofi_progress_listen_eq(p)->fd, DEPTH);
+	if (p->listeners.spare < 0)
+		p->listeners.spare = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+	return sockets;
+}
+
+/* Silent connections */
+
+#define PORTS 65536
+
+/* Keeps in @s only silent connections to listening ports. */
+static void sockets_keep_silent(struct sockets *s)
+{
+	unsigned char ports[PORTS / 8] = { 0 };
+	size_t i, n = 0;
+	uint16_t port;
+
+	for (i = 0; i < s->n; i++)
+		if (listens(s->fd[i])) {
+			port = port_of(s->fd[i]);
+			ports[port / 8] |= 1u << port % 8;
+		}
+	for (i = 0; i < s->n; i++) {
+		port = port_of(s->fd[i]);
+		if (ports[port / 8] & 1u << port % 8 && !listens(s->fd[i]) &&
+		    is_silent(s->fd[i], 0))
+			s->fd[n++] = s->fd[i];
+	}
+	s->n = n;
+}
+
+/* Shuts silent connections down: the fabric reads the end, and closes them. */
+static void search(struct dofi_timer *timer)
+{
+	struct dofi_progress *p = DOFI_CONTAINER_OF(timer, struct dofi_progress, listeners.timer);
+	struct sockets s = sockets_of(p);
+	size_t ended = 0, i;
+	unsigned ms;
+
+	sockets_keep_silent(&s);
+	ms = s.n > CROWD ? CROWD_MS : SILENT_MS;
+	for (i = 0; i < s.n; i++)
+		if (is_silent(s.fd[i], ms)) {
+			shutdown(s.fd[i], SHUT_RDWR);
+			ended++;
+		}
+	if (ended && !p->listeners.reported)
+		dofi_log(DOFI_WARN, DOFI_CM,
+			 "%zu connections without a request were ended; reported once", ended);
+	p->listeners.reported |= ended;
+	p->listeners.wakes = 0;
+	p->listeners.searched = dofi_now();
+	if (s.n > ended)
+		dofi_timer_start(p, timer, p->listeners.searched + CROWD_MS * MS);
+	free(s.fd);
+}
+
+static void arrived(struct dofi_progress *p, bool many)
+{
+	struct dofi_listeners *listeners = &p->listeners;
+	const int64_t now = dofi_now();
+
+	many |= ++listeners->wakes >= CROWD;
+	if (many)
+		dofi_timer_start(p, &listeners->timer, now - listeners->searched < SEARCH_MS * MS ?
+				 listeners->searched + SEARCH_MS * MS : now);
+	else if (!listeners->timer.at)
+		dofi_timer_start(p, &listeners->timer, now + SILENT_MS * MS);
+}
+
+/* Ports */
+
+void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
+{
+	/* accepted connections inherit the receive time-out of the listening socket */
+	const struct timeval patience = { .tv_usec = READ_MS * 1000 };
+	const int seconds = DEFER_S;
+	struct sockets s;
+	size_t i;
+
+	if (!p->listeners.n++) {
+		p->listeners.arrived = arrived;
+		p->listeners.timer.fire = search;
+		p->listeners.spare = -1;
+	}
+	s = sockets_of(p);
+	for (i = 0; i < s.n; i++)
+		if (port_of(s.fd[i]) == port && listens(s.fd[i])) {
+			setsockopt(s.fd[i], IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds,
+				   sizeof(seconds));
+			setsockopt(s.fd[i], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		}
+	free(s.fd);
+}
+
+/*
+ * Returns whether the fabric has read nothing from @fd; it has read the request of a connection
+ * that it reported. The unread bytes are queried first: bytes that arrive before the second query
+ * make an unread connection look read, but never a read one unread. The end of the connection
+ * counts as a byte.
+ */
+static bool is_unread(int fd)
+{
+	struct tcp_info info;
+	int unread = 0;
+
+	return !ioctl(fd, SIOCINQ, &unread) && info_read(fd, &info) &&
+	       info.tcpi_bytes_received <= (uint64_t)unread + 1;
+}
+
+/* Stops listening at @port, and ends unread connections there. Returns how many. */
+static unsigned port_end(struct dofi_progress *p, uint16_t port, int *listener)
+{
+	struct sockets s = sockets_of(p);
+	unsigned n = 0;
+	size_t i;
+
+	for (i = 0; i < s.n; i++) {
+		if (port_of(s.fd[i]) != port || s.fd[i] == *listener)
+			continue;
+		if (listens(s.fd[i])) {
+			shutdown(s.fd[i], SHUT_RD);
+			*listener = s.fd[i];
+		} else if (is_unread(s.fd[i])) {
+			shutdown(s.fd[i], SHUT_RDWR);
+			n++;
+		}
+	}
+	free(s.fd);
+	return n;
+}
+
+void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
+{
+	unsigned n = UINT_MAX, last;
+	int listener = -1;
+
+	/* the fabric accepts a limited number of connections at a time */
+	do {
+		dofi_progress_events(p);
+		last = n;
+		n = port_end(p, port, &listener);
+	} while (n && n < last);
+	if (n)
+		dofi_log(DOFI_WARN, DOFI_FAB, "%u connections to port %u were not ended", n, port);
+	if (--p->listeners.n)
+		return;
+	dofi_timer_stop(p, &p->listeners.timer);
+	if (p->listeners.spare >= 0)
+		close(p->listeners.spare);
 }

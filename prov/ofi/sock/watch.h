@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * The sockets of a software fabric: connections whose end the fabric cannot see, and connections
+ * that send no request.
+ */
+#ifndef DOFI_SOCK_WATCH_H
+#define DOFI_SOCK_WATCH_H
+
+#include "loop/progress.h"
+
+#include <rdma/fi_endpoint.h>
+#include <stdbool.h>
+
+/*
  * Detects the end of a connection that the fabric cannot see.
  *
  * The stream fabrics detect that a peer is gone when they read to the end of its socket. A message
@@ -10,19 +22,10 @@
  * does not end it. While data is in flight to the peer the kernel does not probe, but sends again
  * for a quarter of an hour; so the watch checks whether data is acknowledged.
  */
-#ifndef DOFI_SOCK_WATCH_H
-#define DOFI_SOCK_WATCH_H
-
-#include "loop/progress.h"
-
-#include <rdma/fi_endpoint.h>
-#include <stdbool.h>
-
 struct dofi_watch {
 	/* its ready() is called once, when the peer has ended the connection */
 	struct dofi_source source;
-	/* the fabric's socket, which the fabric closes; -1 while not watching */
-	int fd;
+	int fd;		/* the fabric's socket, which the fabric closes; -1 while not watching */
 	struct dofi_progress *progress;
 	struct dofi_timer timer;	/* for the next check */
 	bool owes;			/* the last check found unacknowledged data */
@@ -60,5 +63,31 @@ bool dofi_watch_requester_gone(struct dofi_progress *progress, struct fid_ep *ep
 
 /* Call before the endpoint is closed. */
 void dofi_watch_close(struct dofi_watch *watch, struct dofi_progress *progress);
+
+/*
+ * Half-open connections: a passive endpoint has accepted them, and they send no request.
+ *
+ * The stream fabrics accept a connection first and then wait for its request, without a limit. So
+ * TCP_DEFER_ACCEPT makes the kernel accept connections only when a byte arrives. After 3 s it
+ * accepts them without a byte, and at once if there are more than it can keep. Those connections
+ * are searched in the epoll sets of the event queue, and ended after another half second without
+ * data.
+ *
+ * Until its request has come, a connection belongs to the passive endpoint, but libfabric does not
+ * end it with the passive endpoint: what the peer sends or does later makes libfabric use freed
+ * memory (until its pull request 12709). Any host can be such a peer: it connects and waits.
+ *
+ * All on the progress thread.
+ */
+
+/* Call when a passive endpoint of the event queue has begun to listen at @port. */
+void dofi_halfopen_begin(struct dofi_progress *progress, uint16_t port);
+
+/*
+ * Stops accepting connections at @port, and ends those without a complete request. Requests that
+ * have come are handled as events before this returns. After it the passive endpoint can be closed.
+ * Not within an event.
+ */
+void dofi_halfopen_end(struct dofi_progress *progress, uint16_t port);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Event queues: the events they bring, and when they are read and watched. */
 
-#include "loop/eq.h"
+#include "loop/progress.h"
 
 #include "base/log.h"
 #include "capture.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Pollers without a descriptor: how the thread rests while only a peer's wakeup ends that. */
 
-#include "loop/poller.h"
+#include "loop/progress.h"
 
 #include "base/clock.h"
 #include "loop/one.h"

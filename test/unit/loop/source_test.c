@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sources and timers of the progress thread. */
 
-#include "loop/source.h"
+#include "loop/progress.h"
 
 #include "base/clock.h"
 #include "loop/one.h"

@@ -4,7 +4,7 @@
  * alone.
  */
 
-#include "sock/halfopen.h"
+#include "sock/watch.h"
 
 #include "fab/fake.h"
 

@@ -6,7 +6,6 @@
 #include "base/env.h"
 #include "base/layout.h"
 #include "base/mutex.h"
-#include "loop/closer.h"
 #include "sock/linger.h"
 #include "sock/watch.h"
 #include "xport/cm/address.h"

@@ -3,7 +3,7 @@
 
 #include "xport/cm/conn.h"
 
-#include "loop/closer.h"
+#include "sock/linger.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include "base/fds.h"
 #include "base/layout.h"
 #include "base/log.h"
-#include "loop/closer.h"
+#include "sock/linger.h"
 #include "xport/cm/address.h"
 
 #include <arpa/inet.h>

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "sock/halfopen.h"
+#include "sock/watch.h"
 #include "xport/wire.h"
 
 #include <arpa/inet.h>

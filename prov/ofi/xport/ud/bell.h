@@ -11,7 +11,7 @@
 #ifndef DOFI_XPORT_UD_BELL_H
 #define DOFI_XPORT_UD_BELL_H
 
-#include "loop/source.h"
+#include "loop/progress.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Descriptors are closed on another thread where their close may block. */
 
-#include "loop/closer.h"
+#include "sock/linger.h"
 
 #include "base/log.h"
 #include "capture.h"
