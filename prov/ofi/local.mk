@@ -13,7 +13,6 @@ dofi_core_sources = \
 	prov/ofi/base/shm.c \
 	prov/ofi/base/table.c \
 	prov/ofi/host/host.c \
-	prov/ofi/host/peer_mem.c \
 	prov/ofi/loop/eq.c \
 	prov/ofi/loop/fork.c \
 	prov/ofi/loop/progress.c \
@@ -164,7 +163,6 @@ noinst_HEADERS += \
 	prov/ofi/base/fds.h \
 	prov/ofi/base/table.h \
 	prov/ofi/host/host.h \
-	prov/ofi/host/peer_mem.h \
 	prov/ofi/loop/fork.h \
 	prov/ofi/loop/progress.h \
 	prov/ofi/loop/counter_server.h \

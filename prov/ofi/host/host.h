@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What distinguishes hosts and PID namespaces. */
+/* Processes of one host: their identity, and the memory of another process. */
 #ifndef DOFI_HOST_HOST_H
 #define DOFI_HOST_HOST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 /* Numbers as Linux assigns them; random where they are unknown, so that they equal no other's. */
 struct dofi_host {
@@ -21,5 +24,44 @@ int dofi_host_read(struct dofi_host *host);
  * other's memory by process number, if the system permits it.
  */
 bool dofi_host_shares_pids(const struct dofi_host *a, const struct dofi_host *b);
+
+/*
+ * Reads the memory of another process, and checks by that call that the access is still granted;
+ * and writes to it.
+ *
+ * A process that grants access keeps a word for the grant, of a value that is never used again, and
+ * changes the word when the grant ends. process_vm_readv() reads the word after the data: if the
+ * word has its value, the data were read while the grant stood. That also proves that the process
+ * number is the peer's.
+ */
+#define DOFI_PEER_SEGMENTS 8
+
+/* Eight bytes of the peer's memory, and their value while the grant is in force. */
+struct dofi_peer_word {
+	uint64_t addr;
+	uint64_t value;
+};
+
+/*
+ * Copies @m segments of the memory of process @pid into @n segments of ours, of equal total length;
+ * @m and @n are at most DOFI_PEER_SEGMENTS. @from may be anything that the peer sent. Returns 0;
+ * -ESTALE if the word has another value; -EINVAL for impossible lengths or numbers; or an error of
+ * the kernel, as -EFAULT, -EPERM, -ESRCH. After an error @to may have been written to, never beyond
+ * its bounds.
+ */
+int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iovec *from, size_t m,
+		   const struct dofi_peer_word *word);
+
+/*
+ * Copies @len bytes of the @n segments @from, beginning at @offset in their sequence, to address
+ * @to of process @pid; the caller knows that the number is the peer's. The last word is written
+ * last, as by dofi_iov_land(). Returns 0; -EINVAL for impossible lengths or numbers; or an error of
+ * the kernel, after which some bytes may have been written.
+ */
+int dofi_peer_push(pid_t pid, const struct iovec *from, size_t n, size_t offset, size_t len,
+		   uint64_t to);
+
+/* Checks whether dofi_peer_pull() works with this peer: like a call of no bytes. */
+int dofi_peer_probe(pid_t pid, const struct dofi_peer_word *word);
 
 #endif

@@ -56,17 +56,17 @@ bool dofi_rings_are_named(const struct dofi_params *params)
 	return filter && !strcmp(filter, SHM);
 }
 
-static struct fi_info *describe(void)
+static int choice_make(struct dofi_fabric_choice *choice)
 {
 	struct fi_info *info = fi_allocinfo();
 
 	if (!info)
-		return NULL;
+		return -FI_ENOMEM;
 	info->fabric_attr->prov_name = strdup(DOFI_RINGS_NAME);
 	info->domain_attr->name = strdup(DOFI_RINGS_NAME);
 	if (!info->fabric_attr->prov_name || !info->domain_attr->name) {
 		fi_freeinfo(info);
-		return NULL;
+		return -FI_ENOMEM;
 	}
 	info->fabric_attr->fabric = &dofi_rings_fabric;
 	info->ep_attr->type = FI_EP_RDM;
@@ -74,15 +74,6 @@ static struct fi_info *describe(void)
 	info->tx_attr->inject_size = DOFI_LINK_FRAME;
 	info->tx_attr->iov_limit = info->rx_attr->iov_limit = SIZE_MAX;
 	info->domain_attr->threading = FI_THREAD_SAFE;
-	return info;
-}
-
-static int choice_make(struct dofi_fabric_choice *choice)
-{
-	struct fi_info *info = describe();
-
-	if (!info)
-		return -FI_ENOMEM;
 	*choice = (struct dofi_fabric_choice){
 		.info = info, .mr_style = DOFI_MR_VIRTUAL, .rdm = true, .target_rdma = true,
 		.write_ordered = true, .zero_based = true, .scoped_keys = true, .cq_data = true,
@@ -97,58 +88,50 @@ int dofi_rings_choose_beside(struct dofi_fabric_choice *choice)
 	return is_allowed() ? choice_make(choice) : -FI_ENODATA;
 }
 
-/* Writes why @params do not fit. Returns whether they fit. */
-static bool fits(const struct dofi_params *params, char *why, size_t size)
-{
-	if (!is_allowed())
-		snprintf(why, size, "FI_PROVIDER=%s excludes shm", secure_getenv("FI_PROVIDER"));
-	else if (params->domain[0] && strcmp(params->domain, DOFI_RINGS_NAME))
-		snprintf(why, size, "domain=%s: shared memory has the domain " DOFI_RINGS_NAME,
-			 params->domain);
-	else if (!strcmp(params->endpoint, "msg"))
-		snprintf(why, size, "shared memory has no connected endpoints (endpoint=msg)");
-	else if (params->address[0] && !dofi_address_is_local(params->address))
-		snprintf(why, size, "address=%s: this machine does not have the address",
-			 params->address);
-	else
-		return true;
-	return false;
-}
-
-/* Sets the source address to @text, which is empty or a numeric address. */
-static int address_set(struct fi_info *info, const char *text)
+int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
-	struct addrinfo *a;
+	struct addrinfo *a = NULL;
+	struct fi_info *info;
+	char why[192] = "";
+	int ret;
 
-	if (!text[0])
-		return 0;
-	if (getaddrinfo(text, NULL, &hints, &a))
+	choice->info = NULL;
+	if (!is_allowed())
+		snprintf(why, sizeof(why), "FI_PROVIDER=%s excludes shm",
+			 secure_getenv("FI_PROVIDER"));
+	else if (params->domain[0] && strcmp(params->domain, DOFI_RINGS_NAME))
+		snprintf(why, sizeof(why), "domain=%s: shared memory has the domain "
+			 DOFI_RINGS_NAME, params->domain);
+	else if (!strcmp(params->endpoint, "msg"))
+		snprintf(why, sizeof(why),
+			 "shared memory has no connected endpoints (endpoint=msg)");
+	else if (params->address[0] && !dofi_address_is_local(params->address))
+		snprintf(why, sizeof(why), "address=%s: this machine does not have the address",
+			 params->address);
+	if (why[0]) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "no usable fabric: %s", why);
 		return -FI_ENODATA;
+	}
+	ret = choice_make(choice);
+	if (ret || !params->address[0])
+		return ret;
+	info = choice->info;
+	if (getaddrinfo(params->address, NULL, &hints, &a)) {
+		ret = -FI_ENODATA;
+		goto release;
+	}
 	info->src_addr = malloc(a->ai_addrlen);
 	if (info->src_addr) {
 		memcpy(info->src_addr, a->ai_addr, a->ai_addrlen);
 		info->src_addrlen = a->ai_addrlen;
 	}
 	freeaddrinfo(a);
-	return info->src_addr ? 0 : -FI_ENOMEM;
-}
-
-int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
-{
-	char why[192];
-	int ret;
-
-	choice->info = NULL;
-	if (!fits(params, why, sizeof(why))) {
-		dofi_log(DOFI_WARN, DOFI_FAB, "no usable fabric: %s", why);
-		return -FI_ENODATA;
-	}
-	ret = choice_make(choice);
-	if (!ret)
-		ret = address_set(choice->info, params->address);
-	if (ret)
-		dofi_fabric_release(choice);
+	if (info->src_addr)
+		return 0;
+	ret = -FI_ENOMEM;
+release:
+	dofi_fabric_release(choice);
 	return ret;
 }
 

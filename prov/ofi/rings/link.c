@@ -182,25 +182,20 @@ bool dofi_link_is_shut(const struct dofi_link *link)
 
 /* Wakeups */
 
-/* Sets the mark before the bit of its word: the owner clears the bit first. */
-static void mark(struct dofi_doorbell *doorbell, uint32_t n)
-{
-	const uint64_t bit = 1ull << n % 64, word = 1ull << n / 64;
-
-	if (!(atomic_load(&doorbell->mark[n / 64]) & bit))
-		atomic_fetch_or(&doorbell->mark[n / 64], bit);
-	if (!(atomic_load(&doorbell->marked) & word))
-		atomic_fetch_or(&doorbell->marked, word);
-}
-
 bool dofi_link_notify_slow(struct dofi_link *link)
 {
+	const uint64_t bit = 1ull << link->mark % 64, word = 1ull << link->mark / 64;
 	const uint32_t wakes = DOFI_DOORBELL_WAKE | DOFI_DOORBELL_LEADER;
 	struct dofi_doorbell *doorbell = link->doorbell;
+	_Atomic uint64_t *mark = &doorbell->mark[link->mark / 64];
 	uint32_t wants = atomic_load(&doorbell->wants);
 
 	if (wants & DOFI_DOORBELL_MARK) {
-		mark(doorbell, link->mark);
+		/* the mark before the bit of its word, which the owner clears first */
+		if (!(atomic_load(mark) & bit))
+			atomic_fetch_or(mark, bit);
+		if (!(atomic_load(&doorbell->marked) & word))
+			atomic_fetch_or(&doorbell->marked, word);
 		wants = atomic_load(&doorbell->wants);
 	}
 	if (!(wants & wakes))

@@ -36,8 +36,7 @@ enum {
  */
 struct dofi_doorbell {
 	_Alignas(DOFI_RING_LINE) _Atomic uint32_t wants;
-	/* a peer has ended a link that it had claimed: dofi_link_end() */
-	_Atomic bool ended;
+	_Atomic bool ended;	/* a peer has ended a link that it had claimed: dofi_link_end() */
 	/* a bit for each word of @mark that is not 0; set after the word */
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t marked;
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t mark[DOFI_DOORBELL_WORDS];
@@ -46,12 +45,10 @@ struct dofi_doorbell {
 struct dofi_link_memory;
 
 struct dofi_link {
-	/* under the lock of the sender */
-	struct dofi_ring_out out;
+	struct dofi_ring_out out;	/* under the lock of the sender */
 	struct dofi_doorbell *doorbell;	/* of the peer; NULL: each frame wakes the peer */
 	uint32_t mark;			/* of this link's ring at the peer */
-	/* under the lock of the set that the link is in */
-	struct dofi_ring_in in;
+	struct dofi_ring_in in;		/* under the lock of the set that the link is in */
 	bool reported;			/* a completion has reported that the peer broke @in */
 	uint32_t slot;			/* in the set */
 	void *owner;			/* for the user of the set */
@@ -59,10 +56,8 @@ struct dofi_link {
 	const struct dofi_grant_pages *grants;	/* the peer's, or NULL */
 	struct dofi_mark *mark_out;
 	uint64_t writes;		/* marks that were set */
-	/* under the lock of the grants: for the peer's writes */
-	struct dofi_writer writer;
-	/* constant, but for fd */
-	struct dofi_link_memory *memory;
+	struct dofi_writer writer;	/* under the lock of the grants: for the peer's writes */
+	struct dofi_link_memory *memory; /* constant, but for fd */
 	bool made;			/* this end created the memory */
 	int fd;				/* of the memory, until the peer has mapped it; or -1 */
 };

@@ -68,22 +68,6 @@ static struct fi_cq_data_entry *take(struct dofi_link *link, struct fi_cq_data_e
 	return entry < end ? broken(link, entry) : entry;
 }
 
-static struct fi_cq_data_entry *take_from_few(struct dofi_rings *rings,
-					      struct fi_cq_data_entry *entry,
-					      const struct fi_cq_data_entry *end)
-{
-	uint32_t i, slot = rings->turn;
-
-	for (i = 0; i < rings->n_slots && entry < end; i++, slot++) {
-		if (slot >= rings->n_slots)
-			slot = 0;
-		if (rings->link[slot])
-			entry = take(rings->link[slot], entry, end);
-	}
-	rings->turn = rings->turn + 1 < rings->n_slots ? rings->turn + 1 : 0;
-	return entry;
-}
-
 /* Returns the first ring in the slots from @from to before @to that has a record, or NULL. */
 static inline struct dofi_link *find_from(struct dofi_rings *rings, uint32_t from, uint32_t to)
 {
@@ -98,13 +82,6 @@ static inline struct dofi_link *find_from(struct dofi_rings *rings, uint32_t fro
 		}
 	}
 	return NULL;
-}
-
-static struct dofi_link *find_in_few(struct dofi_rings *rings)
-{
-	struct dofi_link *link = find_from(rings, rings->turn, rings->n_slots);
-
-	return link ? link : find_from(rings, 0, rings->turn);
 }
 
 /* Marks */
@@ -123,49 +100,35 @@ static void due_clear(struct dofi_rings *rings, uint32_t mark)
 }
 
 /*
+ * Collects the marks of all rings that the next read, or search, has to cover.
+ *
  * Takes the marks from the doorbell, before their rings are read: a producer that finds a mark set
  * does not set it again, and the frame that it published before is read after the mark was cleared.
- * The first load may be relaxed: a read that must miss nothing covers all rings (all_due).
+ * The first load may be relaxed: a read that must miss nothing covers all rings (all_due). The load
+ * of all_due may be relaxed: the thread that has set it reads under the CQ lock, and finds it set,
+ * or cleared by a read in between.
  */
-static void marks_take(struct dofi_rings *rings)
+static void due_collect(struct dofi_rings *rings)
 {
-	uint64_t words;
+	struct dofi_doorbell *doorbell = rings->doorbell;
+	const struct dofi_link *link;
+	uint64_t words = 0;
+	uint32_t slot;
 	int i;
 
-	if (!atomic_load_explicit(&rings->doorbell->marked, memory_order_relaxed))
-		return;
-	words = atomic_exchange(&rings->doorbell->marked, 0);
+	if (atomic_load_explicit(&doorbell->marked, memory_order_relaxed))
+		words = atomic_exchange(&doorbell->marked, 0);
 	for (; words; words &= words - 1) {
 		i = __builtin_ctzll(words);
-		rings->due[i] |= atomic_exchange(&rings->doorbell->mark[i], 0);
+		rings->due[i] |= atomic_exchange(&doorbell->mark[i], 0);
 		if (rings->due[i])
 			rings->due_words |= 1ull << i;
 	}
-}
-
-/*
- * Makes all rings due, marked or not, if all_due is set. The load may be relaxed: the thread that
- * has set all_due reads under the CQ lock, and finds it set, or cleared by a read in between.
- */
-static void all_set(struct dofi_rings *rings)
-{
-	uint32_t slot;
-
-	if (!atomic_load_explicit(&rings->all_due, memory_order_relaxed) ||
-	    !atomic_exchange(&rings->all_due, false))
-		return;
-	for (slot = 0; slot < rings->n_slots && slot < DOFI_DOORBELL_MARKS; slot++)
-		due_set(rings, slot);
-}
-
-/*
- * Checks one ring per read without its mark: finds frames after a faulty peer has cleared their
- * mark.
- */
-static void probe(struct dofi_rings *rings)
-{
-	const struct dofi_link *link;
-
+	if (atomic_load_explicit(&rings->all_due, memory_order_relaxed) &&
+	    atomic_exchange(&rings->all_due, false))
+		for (slot = 0; slot < rings->n_slots && slot < DOFI_DOORBELL_MARKS; slot++)
+			due_set(rings, slot);
+	/* one ring without its mark: finds frames after a faulty peer has cleared their mark */
 	if (rings->probe >= rings->n_slots)
 		rings->probe = 0;
 	link = rings->link[rings->probe];
@@ -188,14 +151,6 @@ static uint32_t due_next(const struct dofi_rings *rings)
 		words = rings->due_words;
 	i = __builtin_ctzll(words);
 	return i * 64 + __builtin_ctzll(rings->due[i]);
-}
-
-/* Collects the marks of all rings that the next read, or search, has to cover. */
-static void due_collect(struct dofi_rings *rings)
-{
-	marks_take(rings);
-	all_set(rings);
-	probe(rings);
 }
 
 /* Returns a ring with @mark that has a record, or NULL. */
@@ -229,33 +184,31 @@ static struct dofi_link *find_in_many(struct dofi_rings *rings)
 struct dofi_link *dofi_rings_find(const struct dofi_cq *cq)
 {
 	struct dofi_rings *rings = rings_of(cq->fid);
+	struct dofi_link *link;
 
-	return __builtin_expect(rings->marks, 0) ? find_in_many(rings) : find_in_few(rings);
-}
-
-/* Takes frames of all rings with @mark. The mark stays due if a ring may have more. */
-static struct fi_cq_data_entry *take_marked(struct dofi_rings *rings, uint32_t mark,
-					    struct fi_cq_data_entry *entry,
-					    const struct fi_cq_data_entry *end)
-{
-	uint32_t slot;
-
-	for (slot = mark; slot < rings->n_slots; slot += DOFI_DOORBELL_MARKS)
-		if (rings->link[slot])
-			entry = take(rings->link[slot], entry, end);
-	if (!find_with(rings, mark))
-		due_clear(rings, mark);
-	rings->turn = mark + 1;
-	return entry;
+	if (__builtin_expect(rings->marks, 0))
+		return find_in_many(rings);
+	link = find_from(rings, rings->turn, rings->n_slots);
+	return link ? link : find_from(rings, 0, rings->turn);
 }
 
 static struct fi_cq_data_entry *take_from_many(struct dofi_rings *rings,
 					       struct fi_cq_data_entry *entry,
 					       const struct fi_cq_data_entry *end)
 {
+	uint32_t mark, slot;
+
 	due_collect(rings);
-	while (rings->due_words && entry < end)
-		entry = take_marked(rings, due_next(rings), entry, end);
+	while (rings->due_words && entry < end) {
+		mark = due_next(rings);
+		for (slot = mark; slot < rings->n_slots; slot += DOFI_DOORBELL_MARKS)
+			if (rings->link[slot])
+				entry = take(rings->link[slot], entry, end);
+		/* the mark stays due if a ring may have more */
+		if (!find_with(rings, mark))
+			due_clear(rings, mark);
+		rings->turn = mark + 1;
+	}
 	return entry;
 }
 
@@ -264,10 +217,22 @@ static struct fi_cq_data_entry *take_from_many(struct dofi_rings *rings,
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
 	struct dofi_rings *rings = rings_of(cq);
-	struct fi_cq_data_entry *entry = buf, *end = entry + count;
+	struct fi_cq_data_entry *begin = buf, *entry = buf;
+	const struct fi_cq_data_entry *end = entry + count;
+	uint32_t i, slot = rings->turn;
 
-	end = rings->marks ? take_from_many(rings, entry, end) : take_from_few(rings, entry, end);
-	return end == entry ? -FI_EAGAIN : end - entry;
+	if (rings->marks) {
+		entry = take_from_many(rings, entry, end);
+	} else {
+		for (i = 0; i < rings->n_slots && entry < end; i++, slot++) {
+			if (slot >= rings->n_slots)
+				slot = 0;
+			if (rings->link[slot])
+				entry = take(rings->link[slot], entry, end);
+		}
+		rings->turn = rings->turn + 1 < rings->n_slots ? rings->turn + 1 : 0;
+	}
+	return entry == begin ? -FI_EAGAIN : entry - begin;
 }
 
 static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
@@ -372,48 +337,35 @@ int dofi_rings_doorbell(const struct dofi_rings *rings)
 	return rings->doorbell_fd;
 }
 
-static int slot_find(struct dofi_rings *rings, uint32_t *slot)
-{
-	const uint32_t capacity = rings->capacity ? 2 * rings->capacity : FEW;
-	struct dofi_link **link;
-	uint32_t i;
-
-	for (i = 0; i < rings->n_slots; i++)
-		if (!rings->link[i])
-			break;
-	if (i == rings->capacity) {
-		link = realloc(rings->link, capacity * sizeof(*link));
-		if (!link)
-			return -ENOMEM;
-		rings->link = link;
-		rings->capacity = capacity;
-	}
-	*slot = i;
-	return 0;
-}
-
-/*
- * Asks peers for marks, and then covers all rings in the next read. A producer publishes a frame
- * and then loads wants: it sees the request, or the next read finds the frame.
- */
-static void marks_begin(struct dofi_rings *rings)
-{
-	rings->marks = true;
-	atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_MARK);
-	atomic_store(&rings->all_due, true);
-}
-
 int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link)
 {
-	int ret = slot_find(rings, &link->slot);
+	const uint32_t capacity = rings->capacity ? 2 * rings->capacity : FEW;
+	struct dofi_link **more;
+	uint32_t slot = 0;
 
-	if (ret)
-		return ret;
-	rings->link[link->slot] = link;
-	if (link->slot == rings->n_slots)
+	while (slot < rings->n_slots && rings->link[slot])
+		slot++;
+	if (slot == rings->capacity) {
+		more = realloc(rings->link, capacity * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		rings->link = more;
+		rings->capacity = capacity;
+	}
+	link->slot = slot;
+	rings->link[slot] = link;
+	if (slot == rings->n_slots)
 		rings->n_slots++;
-	if (rings->n_slots > FEW && !rings->marks)
-		marks_begin(rings);
+	if (rings->n_slots > FEW && !rings->marks) {
+		/*
+		 * Asks peers for marks, and then covers all rings in the next read. A producer
+		 * publishes a frame and then loads wants: it sees the request, or the next read
+		 * finds the frame.
+		 */
+		rings->marks = true;
+		atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_MARK);
+		atomic_store(&rings->all_due, true);
+	}
 	dofi_link_show_slot(link);
 	return 0;
 }
@@ -433,7 +385,7 @@ bool dofi_rings_took_end(struct dofi_rings *rings)
 	       atomic_exchange(&rings->doorbell->ended, false);
 }
 
-/* The pair of marks_begin(), for wakeups: the caller reads after this. */
+/* As dofi_rings_add() for marks: the caller reads after it has requested wakeups. */
 void dofi_rings_sleep_begin(struct dofi_rings *rings)
 {
 	atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_WAKE);

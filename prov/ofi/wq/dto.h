@@ -113,15 +113,12 @@ struct dofi_dto {
 	bool at_fabric;
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
 	uint8_t n_iov;			/* without empty segments; 0 in a plain operation */
-	/* completions that will come from the fabric before the last one */
-	uint8_t parts;
+	uint8_t parts;		/* completions that will come from the fabric before the last one */
 	bool done;
-	/* enum dofi_dto_step; fills the 8 bytes that are written at once */
-	uint16_t step;
+	uint16_t step;		/* enum dofi_dto_step; fills the 8 bytes that are written at once */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	uint8_t tag;			/* the generation in the context; and DOFI_DTO_SLOW */
-	/* DOFI_DTO_GRANTED, ...; of a plain operation RECALLED alone is defined */
-	uint8_t marks;
+	uint8_t marks;	/* DOFI_DTO_GRANTED, ...; of a plain operation RECALLED alone is defined */
 	union {
 		struct {
 			void *rmr;	/* of a bind, for its event; may be freed by then */

@@ -10,72 +10,45 @@
 
 struct dofi_unread dofi_unread_none;
 
-static size_t slot_stride(uint32_t max_iov)
-{
-	const size_t segment = sizeof(struct iovec) + sizeof(void *) + sizeof(uint32_t);
-	const size_t size = sizeof(struct dofi_dto) + max_iov * segment;
-
-	return (size + DOFI_DTO_GENERATIONS - 1) & ~(size_t)(DOFI_DTO_GENERATIONS - 1);
-}
-
 static uint32_t slots_for(uint32_t depth)
 {
 	return depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
 }
 
 /*
- * Memory comes zeroed: if all slots began with generation 0 a stale context could match a new slot.
+ * Makes the @n slots in @memory those of the operations from @from on. Memory comes zeroed: if all
+ * slots began with generation 0 a stale context could match a new slot.
  */
-static uint8_t next_generation(void)
-{
-	static _Atomic uint8_t generation;
-
-	return atomic_fetch_add(&generation, 7) & (DOFI_DTO_GENERATIONS - 1);
-}
-
-/* Makes the @n slots in @memory those of the operations from @from on. */
 static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, uint32_t from,
 			uint32_t n)
 {
-	const uint8_t generation = next_generation();
+	static _Atomic uint8_t generation;
+	const uint8_t tag = atomic_fetch_add(&generation, 7) & (DOFI_DTO_GENERATIONS - 1);
+	struct dofi_dto *dto;
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		struct dofi_dto *dto = (struct dofi_dto *)(memory + i * q->stride);
-
+		dto = (struct dofi_dto *)(memory + i * q->stride);
 		dto->ep = ep;
-		dto->tag = generation;
+		dto->tag = tag;
 		dto->desc = (void **)&dto->iov[q->max_iov];
 		q->slots[(from + i) & q->mask] = dto;
 	}
 }
 
-/* Makes a queue with as many slots as @slots. */
-static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov,
-		      uint32_t slots)
-{
-	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .first = slots,
-				  .limit = depth, .max_iov = max_iov };
-	q->slots = dofi_block_get(slots * sizeof(*q->slots));
-	if (!q->slots)
-		return -ENOMEM;
-	q->memory[0] = dofi_block_get(slots * q->stride);
-	if (!q->memory[0]) {
-		dofi_block_put(q->slots, slots * sizeof(*q->slots));
-		return -ENOMEM;
-	}
-	slots_enter(q, ep, q->memory[0], 0, slots);
-	return 0;
-}
-
 /* Operations keep their slots, and those behind the newest get the new ones. */
-static int queue_double(struct dofi_queue *q, struct dofi_ep *ep)
+int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
 {
 	const uint32_t n = q->mask + 1;
-	struct dofi_dto **old = q->slots, **slots = dofi_block_get(2 * n * sizeof(*slots));
-	char *memory = slots ? dofi_block_get(n * q->stride) : NULL;
+	struct dofi_dto **old = q->slots, **slots;
+	char *memory;
 	uint32_t i;
 
+	dofi_queue_widen(q);
+	if (dofi_queue_used(q) < n || q->depth < n || n >= slots_for(q->limit))
+		return 0;
+	slots = dofi_block_get(2 * n * sizeof(*slots));
+	memory = slots ? dofi_block_get(n * q->stride) : NULL;
 	if (!memory) {
 		dofi_block_put(slots, 2 * n * sizeof(*slots));
 		return -ENOMEM;
@@ -87,20 +60,8 @@ static int queue_double(struct dofi_queue *q, struct dofi_ep *ep)
 	slots_enter(q, ep, memory, q->head + n, n);
 	q->memory[++q->steps] = memory;
 	dofi_block_put(old, n * sizeof(*old));
-	return 0;
-}
-
-int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
-{
-	int ret = 0;
-
 	dofi_queue_widen(q);
-	if (dofi_queue_used(q) > q->mask && q->depth > q->mask &&
-	    q->mask + 1 < slots_for(q->limit)) {
-		ret = queue_double(q, ep);
-		dofi_queue_widen(q);
-	}
-	return ret;
+	return 0;
 }
 
 /* Copies an operation, except what belongs to the slot. */
@@ -121,21 +82,14 @@ void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t ma
 	memcpy(dofi_dto_lmr(to), dofi_dto_lmr(from), max_iov * sizeof(uint32_t));
 }
 
-/* How many slots a new queue with the operations of @q begins with. */
-static uint32_t slots_at_first(const struct dofi_queue *q, uint32_t depth)
-{
-	const uint32_t most = slots_for(depth), used = slots_for(dofi_queue_used(q));
-	const uint32_t least = used > DOFI_QUEUE_FIRST ? used : DOFI_QUEUE_FIRST;
-
-	return least < most ? least : most;
-}
-
 /* Slots never get smaller: a thread may have checked a post against the old size. */
 int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
 		     uint32_t depth, uint32_t max_iov)
 {
-	uint32_t i;
-	int ret;
+	const size_t segment = sizeof(struct iovec) + sizeof(void *) + sizeof(uint32_t);
+	const uint32_t most = slots_for(depth);
+	uint32_t slots = slots_for(dofi_queue_used(q)), i;
+	size_t size;
 
 	if (q->slots && max_iov <= q->max_iov) {
 		*next = *q;
@@ -143,18 +97,29 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 		dofi_queue_widen(next);
 		return 0;
 	}
-	ret = queue_init(next, ep, depth, max_iov > q->max_iov ? max_iov : q->max_iov,
-			 slots_at_first(q, depth));
-	if (ret)
-		return ret;
-	next->open = q->open;
-	next->failed = q->failed;
-	next->lmr = q->lmr;
-	next->unread = q->unread;
+	if (max_iov < q->max_iov)
+		max_iov = q->max_iov;
+	if (slots < DOFI_QUEUE_FIRST)
+		slots = DOFI_QUEUE_FIRST;
+	if (slots > most)
+		slots = most;
+	size = sizeof(struct dofi_dto) + max_iov * segment;
+	*next = (struct dofi_queue){
+		.stride = (size + DOFI_DTO_GENERATIONS - 1) & ~(size_t)(DOFI_DTO_GENERATIONS - 1),
+		.mask = slots - 1, .first = slots, .limit = depth, .max_iov = max_iov,
+		.open = q->open, .failed = q->failed, .lmr = q->lmr, .unread = q->unread,
+		.head = q->head, .next = q->next, .tail = q->tail,
+	};
+	next->slots = dofi_block_get(slots * sizeof(*next->slots));
+	if (!next->slots)
+		return -ENOMEM;
+	next->memory[0] = dofi_block_get(slots * next->stride);
+	if (!next->memory[0]) {
+		dofi_block_put(next->slots, slots * sizeof(*next->slots));
+		return -ENOMEM;
+	}
+	slots_enter(next, ep, next->memory[0], 0, slots);
 	dofi_queue_widen(next);
-	next->head = q->head;
-	next->next = q->next;
-	next->tail = q->tail;
 	for (i = q->head; i != q->tail; i++) {
 		dofi_queue_at(next, i)->number = i;
 		dofi_dto_copy(dofi_queue_at(next, i), dofi_queue_at(q, i), q->max_iov);
@@ -218,12 +183,6 @@ void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id)
 	dto->n_iov = 0;
 }
 
-static void receive_unbar(struct dofi_dto *dto)
-{
-	dto->flags &= ~DOFI_DTO_BARRED;
-	dto->n_iov = dto->remote_key;
-}
-
 void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to)
 {
 	uint32_t i;
@@ -231,9 +190,11 @@ void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to)
 	for (i = q->head; i != q->tail; i++) {
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		if (dto->n_iov)
+		if (dto->n_iov) {
 			dofi_receive_bar(dto, from);
-		else if (dto->flags & DOFI_DTO_BARRED && dto->remote_addr == to)
-			receive_unbar(dto);
+		} else if (dto->flags & DOFI_DTO_BARRED && dto->remote_addr == to) {
+			dto->flags &= ~DOFI_DTO_BARRED;
+			dto->n_iov = dto->remote_key;
+		}
 	}
 }

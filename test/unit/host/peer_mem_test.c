@@ -4,7 +4,7 @@
  * changed. Writing to it: which bytes, and in which order.
  */
 
-#include "host/peer_mem.h"
+#include "host/host.h"
 
 #include "child.h"
 

@@ -41,7 +41,6 @@
 #include "base/mutex.h"
 #include "fab/endpoint.h"
 #include "host/host.h"
-#include "host/peer_mem.h"
 #include "obj/ep.h"
 #include "rings/rings.h"
 #include "xport/ports.h"
