@@ -207,9 +207,7 @@ int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline)
 	/* not the function ppoll(), a cancellation point: a sleeping thread must not end here */
 	n = (int)syscall(DOFI_SYS_PPOLL, pfd, 3, deadline == DOFI_NEVER ? NULL : &ts, NULL, 0);
 	if (n < 0) {
-		/*
-		 * EINTR is of a signal that the C library uses itself and does not let be blocked
-		 */
+		/* EINTR is of a signal that the C library uses itself and never blocks */
 		err = errno == EINTR ? 0 : -EBUSY;
 	} else if ((pfd[0].revents | pfd[1].revents | pfd[2].revents) & POLLNVAL) {
 		err = -EBUSY;

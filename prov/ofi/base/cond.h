@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A condition variable. A signal handler can end its waits, and a wait can include a descriptor or
- * a futex.
- */
+/* A condition variable whose waits end by signal handlers, a descriptor or a futex as well. */
 #ifndef DOFI_BASE_COND_H
 #define DOFI_BASE_COND_H
 

@@ -396,10 +396,7 @@ static bool is_valid(const struct dofi_ofed *o, const char *text)
 /* One bit per row of dofi_ofed_table whose value is given to libfabric; written once. */
 static uint64_t ofed_given;
 
-/*
- * Sets libfabric's variables from those of OFED, unless the user has set them or the process is
- * privileged.
- */
+/* Sets libfabric's variables from OFED's, unless the user set them or has privileges. */
 static void ofed_give(void)
 {
 	const struct dofi_ofed *o;

@@ -60,10 +60,7 @@ struct dofi_foreign {
 /* Ends with a row without a name. */
 extern const struct dofi_foreign dofi_foreign_table[];
 
-/*
- * Parses the whole of @text as a number in the notation of C: decimal, 0x or 0. Returns whether it
- * is one that fits.
- */
+/* Parses all of @text as a C number: decimal, 0x or 0. Returns whether it is one that fits. */
 bool dofi_number(const char *text, int64_t *v);
 
 /*
@@ -90,10 +87,7 @@ struct dofi_setting_line {
 /* The lines of both tables by number, NULL after the last; none before dofi_settings_read(). */
 const struct dofi_setting_line *dofi_settings_line(unsigned i);
 
-/*
- * The environment variables of OFED's uDAPL providers: the setting that each sets here, or why it
- * has no effect.
- */
+/* The variables of OFED's providers: the setting that each sets here, or why it has no effect. */
 
 struct dofi_ofed {
 	const char *name; /* the environment variable */

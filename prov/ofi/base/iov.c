@@ -8,10 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/*
- * Returns how many of @len bytes at *@offset are in @piece, and sets *@at; moves *@offset to the
- * next segment.
- */
+/* Returns how many of @len bytes at *@offset are in @piece, sets *@at, and advances *@offset. */
 static size_t part_of(const struct iovec *piece, size_t *offset, size_t len, void **at)
 {
 	size_t rest;

@@ -46,10 +46,7 @@
 /* Not analysed: a comment at the use, or at the top of the file, says why. */
 #define DOFI_UNCHECKED_LOCKS DOFI_GUARD(no_thread_safety_analysis)
 
-/*
- * Annotations for ThreadSanitizer, so that it finds inversions of the lock order. Empty in other
- * builds.
- */
+/* Annotations for ThreadSanitizer, which finds inversions of the lock order by them. */
 #ifdef __has_feature
 #define DOFI_HAVE_TSAN __has_feature(thread_sanitizer)
 #elif defined(__SANITIZE_THREAD__)

@@ -20,10 +20,7 @@ static void free_append(struct dofi_pool *pool, void *obj) DOFI_NEEDS(pool->lock
 	pool->free_tail = obj;
 }
 
-/*
- * Allocates a chunk of twice as many objects as the last one. It is not touched, and so takes no
- * pages yet.
- */
+/* Allocates a chunk of twice as many objects as the last one, without touching its pages. */
 static int chunk_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 {
 	const unsigned n = pool->n_chunks;

@@ -132,10 +132,7 @@ static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
 	       dofi_pool_begins(p);
 }
 
-/*
- * Tags: a number that the pool's user gives an object, 0 at first. One comparison checks address
- * and tag.
- */
+/* Tags: a number that the user gives an object. One comparison checks address and tag. */
 
 /*
  * Returns the tag of @obj. Sequentially consistent, like dofi_pool_tag_set(): a call counts itself

@@ -115,9 +115,7 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 {
 	const uint64_t line = out->tail % DOFI_RING_LINES, left = DOFI_RING_LINES - line;
 	const uint64_t n = dofi_ring_lines(len);
-	/*
-	 * the record begins before line DOFI_RING_FIRST and ends at it or after, in one comparison
-	 */
+	/* begins before line DOFI_RING_FIRST and ends at it or after, in one comparison */
 	const bool leaves = line + n - DOFI_RING_FIRST < n;
 	const bool skips = n > left ||
 			   (__builtin_expect(leaves, 0) && dofi_ring_can_restart(out, n));
@@ -176,10 +174,7 @@ static inline bool dofi_ring_has(const struct dofi_ring_in *in)
 	return atomic_load(in->word) && !in->broken;	/* publish */
 }
 
-/*
- * Returns whether @word can be the word of a record at line @at: a SKIP leads to a record, never to
- * 0.
- */
+/* Returns whether @word can begin a record at line @at: a SKIP leads to a record, never to 0. */
 static inline bool dofi_ring_fits(uint64_t word, uint64_t at)
 {
 	return word - 1 <= DOFI_RING_RECORD_MAX &&
@@ -229,9 +224,7 @@ static inline bool dofi_ring_peek(const struct dofi_ring_in *in, struct dofi_rin
 	return true;
 }
 
-/*
- * Releases the lines of all records up to the one that ends at @end. Call in the order of taking.
- */
+/* Releases the lines of all records up to the one that ends at @end. Call in this order. */
 static inline void dofi_ring_release(struct dofi_ring_in *in, uint64_t end)
 {
 	atomic_store_explicit(&in->ring->head, end, memory_order_release);	/* release */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Threads and processors: whether a polling thread stopped or was preempted, prompt wakeups, and
- * how long it pays to poll.
- */
+/* Threads and processors: stopped or preempted threads, prompt wakeups, times to poll. */
 
 #include "base/runner.h"
 
@@ -49,9 +46,7 @@ int64_t dofi_runner_ran(struct dofi_runner *runner)
 	    atomic_load_explicit(&runner->self, memory_order_relaxed) == dofi_thread_pointer())
 		return INT64_MAX;
 	if (clock_gettime(clock, &ts)) {
-		/*
-		 * the thread ended, or is the parent's: check the next one that notes itself again
-		 */
+		/* the thread ended, or is the parent's: check the next one again */
 		atomic_fetch_add_explicit(&age, 1, memory_order_relaxed);
 		atomic_store_explicit(&runner->tid, 0, memory_order_relaxed);
 		atomic_store_explicit(&runner->self, NULL, memory_order_relaxed);

@@ -60,10 +60,7 @@ static inline void dofi_runner_note(struct dofi_runner *runner)
  */
 int64_t dofi_runner_ran(struct dofi_runner *runner);
 
-/*
- * Whether the thread that was looked at runs, or waits for a processor: it does not sleep. Observer
- * only; reads /proc.
- */
+/* Returns whether the thread runs or waits for a processor. Observer only; reads /proc. */
 bool dofi_runner_is_runnable(const struct dofi_runner *runner);
 
 /* Makes the scheduler run a thread soon after a wakeup. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Memory that processes share: sealed memfds, the place of mapped memory, and words that show
- * whether a thread lives.
- */
+/* Memory that processes share: sealed memfds, positions, and words that show a live thread. */
 
 #include "base/shm.h"
 
@@ -160,10 +157,7 @@ static int robust_hold(pthread_mutex_t *mutex)
 		err = pthread_mutex_init(mutex, &attr);
 	if (!err)
 		err = pthread_mutex_trylock(mutex);
-	/*
-	 * QEMU's user-mode emulation has no list of a thread's robust mutexes, and the C library
-	 * does not report its absence.
-	 */
+	/* QEMU's user mode has no list of robust mutexes, and the C library does not report that */
 	if (!err && (syscall(SYS_get_robust_list, 0, &head, &size) || !head)) {
 		pthread_mutex_unlock(mutex);
 		err = ENOTSUP;

@@ -15,14 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Creates and maps @size bytes, all zero. Returns a descriptor for the peer, or a negative errno.
- */
+/* Creates and maps @size bytes, all zero. Returns a descriptor for the peer, or an error. */
 int dofi_sealed_make(size_t size, void **at);
 
-/*
- * Like dofi_sealed_make(), but no other process can write to the memory. -ENOTSUP before Linux 5.1.
- */
+/* Like dofi_sealed_make(), for memory that no other process can write. -ENOTSUP before 5.1. */
 int dofi_sealed_make_own(size_t size, void **at);
 
 /*

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A hash table of objects that have a link in them. It doubles when it has more objects than
- * buckets. Not thread-safe.
- */
+/* A hash table, which doubles when it is full, and a pairing heap. Not thread-safe. */
 #ifndef DOFI_BASE_TABLE_H
 #define DOFI_BASE_TABLE_H
 
@@ -56,10 +53,7 @@ struct dofi_heap {
 	uint64_t inserted;
 };
 
-/*
- * Returns the node with the least key; of equal keys, the one that was inserted first. NULL if the
- * heap is empty.
- */
+/* Returns the node with the least key, of equal keys the oldest; NULL if the heap is empty. */
 static inline struct dofi_heap_node *dofi_heap_top(const struct dofi_heap *heap)
 {
 	return heap->top;

@@ -280,9 +280,7 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 
 	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->poller.fired)
 		return cq->due_at;
-	/*
-	 * where the descriptor does not report failed completions, a sleeper's CQ is read as well
-	 */
+	/* where the descriptor does not report failures, a sleeper's CQ is read as well */
 	if (dofi_cq_wants_sweep_now(cq))
 		ticks = 1;
 	else if (cq->silent_errors && atomic_load(&cq->sleepers))
@@ -304,9 +302,7 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 	cq->poller.fired = false;
 	use = use_since_check(cq, now);
 	if (!woken || !reads_memory(cq, &use, &found)) {
-		/*
-		 * the wakeup also woke the leader; the next check finds if it does not read the CQ
-		 */
+		/* the leader also woke; the next check finds if it does not read the CQ */
 		if (woken && dofi_lead_is_taken(&cq->lead) && !dofi_cq_wants_sweep(cq)) {
 			atomic_store(&cq->led, false);
 			if (yield_to_program(cq, now, next_pause(cq, false, true)))
@@ -369,10 +365,7 @@ void dofi_cq_init(struct dofi_cq *cq)
 	cq->several = false;
 }
 
-/*
- * Sets *@fd to -1 if the fabric has no descriptor for epoll, as shared memory and some devices, or
- * none that reports everything.
- */
+/* *@fd is -1 if the fabric has no descriptor for epoll, or none that reports everything. */
 static int fid_open(const struct dofi_cq *cq, struct fid_domain *domain, size_t size,
 		    struct fid_cq **fid, int *fd)
 {
@@ -480,10 +473,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 
 /* Shards */
 
-/*
- * From the second shard on, reads go to the shards: a thread that reads the first one directly
- * holds the lock in the meantime.
- */
+/* From the second shard on, reads go to the shards; a direct read of the first holds the lock. */
 static int shard_add(struct dofi_cq *cq)
 {
 	struct fid_cq *fid;

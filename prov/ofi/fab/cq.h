@@ -51,9 +51,7 @@ static inline void dofi_lead_word_ask(const struct dofi_lead_word *w)
 		atomic_store(w->search, true);
 }
 
-/*
- * The progress thread writes all members but @taken, under the CQ lock, while there is no leader.
- */
+/* The progress thread writes all but @taken, under the CQ lock, while there is no leader. */
 struct dofi_lead {
 	_Atomic bool taken;		/* the CQ has a leader; written with the CQ lock */
 	_Atomic bool able;		/* the CQ can have a leader; written with the CQ lock */
@@ -82,14 +80,9 @@ enum dofi_cq_mode {
 	 * where the CQ has no descriptor (struct dofi_progress_ops, rest).
 	 */
 	DOFI_CQ_ARMED,
-	/*
-	 * The program polled before the progress thread woke, which checks again after a short
-	 * pause.
-	 */
+	/* The program polled before the progress thread woke, which checks again soon. */
 	DOFI_CQ_PROBED,
-	/*
-	 * The program polled between checks. The progress thread checks again after growing pauses.
-	 */
+	/* The program polled between checks; the progress thread checks after growing pauses. */
 	DOFI_CQ_OWNED,
 };
 
@@ -419,9 +412,7 @@ void dofi_cq_sleep_end(struct dofi_cq *cq);
 
 /* The progress thread calls these three through cq->poller. */
 
-/*
- * Serves the CQ if it is due: reads and arms it, or leaves it to the program until the next time.
- */
+/* Serves the CQ if it is due: reads and arms it, or leaves it to the program for a while. */
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
 /* Returns when dofi_cq_serve() is due; DOFI_NEVER if only an event makes it due. */
 int64_t dofi_cq_due(const struct dofi_cq *cq);
@@ -458,10 +449,7 @@ int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mute
 /* The caller is no longer the leader, and has to poll for what arrived in between. No lock. */
 void dofi_lead_end(struct dofi_cq *cq);
 
-/*
- * Wakes the leader, if there is one: its next dofi_lead_begin() fails if it may not go on. Any
- * thread, any lock.
- */
+/* Wakes the leader: its next dofi_lead_begin() fails if it may not go on. Any thread or lock. */
 void dofi_lead_depose(struct dofi_lead *lead);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Reading a completion queue, and delivering the completions: by threads of the program that poll
- * or sleep, or for them.
- */
+/* Reads a completion queue and delivers, for polling threads of the program and for the leader. */
 
 #include "fab/cq.h"
 
@@ -303,9 +300,7 @@ void dofi_lead_open(struct dofi_cq *cq)
 	atomic_store(&lead->word, NULL);
 	atomic_store(&lead->taken, false);
 	dofi_cond_init(&lead->left);
-	/*
-	 * without descriptors, or if fd does not report failures, the progress thread serves the CQ
-	 */
+	/* without descriptors, or with silent errors, the progress thread serves the CQ */
 	if (cq->fd >= 0 && !cq->silent_errors) {
 		lead->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		lead->signals = lead->wakeup_fd < 0 ? -1 : dofi_nap_open();

@@ -168,10 +168,7 @@ static unsigned interface_port(const struct search *s, const char *interface)
 	return port;
 }
 
-/*
- * On Ethernet the address is a GID of the port. On InfiniBand it is not, but the interface belongs
- * to the device.
- */
+/* On Ethernet the address is a GID of the port. On InfiniBand the interface has the device. */
 static bool is_at_port(const struct search *s, const struct ifaddrs *a, unsigned port)
 {
 	const struct in6_addr gid = gid_of(a->ifa_addr);

@@ -11,10 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/*
- * Sizes of fixed CQs. The first is small, as there may be many PZs with few endpoints; soft-RoCE
- * allows the second.
- */
+/* Sizes of fixed CQs. There may be many PZs with few endpoints; soft-RoCE allows the second. */
 #define FIRST_CQ 4096
 #define FURTHER_CQ 32767
 

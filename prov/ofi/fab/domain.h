@@ -34,10 +34,7 @@ struct dofi_domain {
 struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n);
 void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n);
 
-/*
- * Opens the domain and its CQ, which @progress serves. Returns 0 or a negative errno. Progress
- * thread only.
- */
+/* Opens the domain and its CQ. Returns 0 or a negative errno. Progress thread only. */
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice);
 
@@ -70,10 +67,7 @@ static inline bool dofi_mr_is_open(const struct dofi_mr *mr)
 	return mr->fid || mr->grant;
 }
 
-/*
- * Registers memory. The key fits 32 bits, and cannot be guessed if we choose it. Returns 0 or a
- * negative errno. Any thread.
- */
+/* Registers memory. The key fits 32 bits; a chosen one cannot be guessed. Any thread. */
 int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *request,
 		 struct dofi_mr *mr);
 

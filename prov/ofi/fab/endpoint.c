@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A connectionless endpoint of a domain: its address, its peers, the buffers that frames arrive in.
- */
+/* A connectionless endpoint of a domain: its address, its peers, the buffers for frames. */
 
 #include "fab/endpoint.h"
 
@@ -325,10 +323,7 @@ free_peer:
 	return ret;
 }
 
-/*
- * Uses are counted here: some fabrics count additions of an address, some do not, and some remove
- * it at once.
- */
+/* Uses are counted here: some fabrics do not count additions, or remove an address at once. */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *addr)
 {
 	struct dofi_rdm_peer *peer;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A connectionless endpoint of a domain: its address, its peers, the buffers that frames arrive in.
- */
+/* A connectionless endpoint of a domain: its address, its peers, the buffers for frames. */
 #ifndef DOFI_FAB_ENDPOINT_H
 #define DOFI_FAB_ENDPOINT_H
 
@@ -157,10 +155,7 @@ void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t peer, bool removable);
  */
 unsigned dofi_rdm_free_entries(const struct dofi_rdm *rdm);
 
-/*
- * Sets up @buffer. Its address is the context of operations with it. The owner of an endpoint may
- * send with a buffer of its own.
- */
+/* Sets up @buffer, the context of operations with it. The owner may send with its own buffers. */
 static inline void dofi_rdm_buffer_init(struct dofi_rdm_buffer *buffer, struct dofi_rdm *rdm,
 					unsigned char *data)
 {

@@ -64,10 +64,7 @@ void dofi_grants_init(struct dofi_grants *grants);
 /* All grants must be closed. */
 void dofi_grants_fini(struct dofi_grants *grants);
 
-/*
- * Grants @request with a new key. Returns 0, -ENOMEM, -EIO without a random number, or -EAGAIN if
- * no key is free. Any thread.
- */
+/* Grants @request with a new key. -EIO without a random number, -EAGAIN without a free key. */
 int dofi_grant_open(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		    struct dofi_grant **grant, uint32_t *key) DOFI_NEEDS_NOT(grants->lock);
 /* Like dofi_grant_open(), with @key, which is not 0; -EEXIST if a grant of the table has it. */
@@ -96,10 +93,7 @@ struct dofi_terms {
 	uint64_t access;
 };
 
-/*
- * Returns whether @terms permit @use. The address has to be inside the grant even if @use->len is
- * 0.
- */
+/* Returns whether @terms permit @use. The address must be inside the grant even without bytes. */
 static inline bool dofi_terms_allow(const struct dofi_terms *terms, const struct dofi_use *use)
 {
 	const uint64_t offset = use->addr - terms->first;	/* huge if it begins before */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The fabric that an IA uses: its capabilities, its limits, and the start of its progress thread.
- */
+/* The fabric of an IA: its capabilities, its limits, and the start of its progress thread. */
 
 #include "fab/info.h"
 
@@ -65,10 +63,7 @@ static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 		choice->write_flags = FI_DELIVERY_COMPLETE;
 }
 
-/*
- * Sets what hardware does itself. FI_RX_CQ_DATA: remote CQ data of a write consumes a receive of
- * the target.
- */
+/* Sets what hardware does itself. FI_RX_CQ_DATA: a write with data consumes a receive. */
 static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q)
 {
 	struct fi_info *info = choice->info;

@@ -66,10 +66,7 @@ static inline bool dofi_fabric_has_atomics(const struct dofi_fabric_choice *choi
 	return choice->cq_data || choice->atomics;
 }
 
-/*
- * Chooses the fabric for @params. Returns 0; -FI_ENODATA if none fits (logged); or another negative
- * errno of fi_getinfo().
- */
+/* Chooses the fabric for @params. Returns 0; -FI_ENODATA if none fits, logged; or an error. */
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
 void dofi_fabric_release(struct dofi_fabric_choice *choice);
 
@@ -83,10 +80,7 @@ int dofi_datagram_choose(const struct dofi_fabric_choice *main,
 			 const struct sockaddr_storage *address,
 			 struct dofi_fabric_choice *choice);
 
-/*
- * Opens the fabric of @choice, for dofi_domain_open_on(). The caller closes it by fi_close().
- * Returns 0 or a negative errno.
- */
+/* Opens the fabric of @choice, for dofi_domain_open_on(); the caller closes it. */
 int dofi_datagram_start(const struct dofi_fabric_choice *choice, struct fid_fabric **fabric);
 
 /*
@@ -124,10 +118,7 @@ struct dofi_limits {
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits);
-/*
- * Lowers limits to those of a second fabric; inject_size and cm_data_size stay, as programs do not
- * see them.
- */
+/* Lowers limits to those of a second fabric, but for two that programs do not see. */
 void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other);
 
 /* Starts the progress thread with the traits of the fabric of @info, and near its device. */

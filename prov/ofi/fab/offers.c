@@ -59,10 +59,7 @@ bool dofi_offer_layered(const struct fi_info *info)
 	return strchr(info->fabric_attr->prov_name, ';');
 }
 
-/*
- * net is a preview of tcp 1.18, with defects of its own; no other version than 1.17 has it, and
- * that has tcp, too.
- */
+/* net is a preview of tcp 1.18 with defects of its own, in 1.17 alone, which has tcp, too. */
 bool dofi_provider_is_preview(const char *provider)
 {
 	return !strcmp(provider, "net") || !strncmp(provider, "net;", 4);
@@ -150,10 +147,7 @@ bool dofi_offer_has_address(const struct fi_info *info, const char *text)
 	return same;
 }
 
-/*
- * Software fabrics accept any source address, and with one that no interface has every listen and
- * connect fails.
- */
+/* With a source address that no interface has, each listen and connect fails. */
 bool dofi_address_is_local(const char *text)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };

@@ -168,10 +168,7 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
 	return true;
 }
 
-/*
- * Connected endpoints are preferred: libfabric manages them, and reports their end. Layers do not
- * have them.
- */
+/* Prefers connected endpoints, whose end libfabric reports. Layers do not have them. */
 int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	const struct sockaddr *sa;
@@ -192,9 +189,7 @@ int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, stru
 				 fi_strerror(-ret));
 		return ret;
 	}
-	/*
-	 * programs publish the address of the IA, and a loopback address leads no other host here
-	 */
+	/* programs publish the address of the IA, and no other host reaches a loopback address */
 	sa = dofi_offer_ip(*info);
 	if (sa && dofi_reach_is_loopback(sa) && !params->address[0] && !params->domain[0])
 		dofi_log(DOFI_WARN, DOFI_FAB,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Several CQs of the fabric that are read as one: the cost of a read does not depend on the number
- * of endpoints.
- */
+/* Several CQs that are read as one: a read costs the same for any number of endpoints. */
 
 #include "fab/shards.h"
 
@@ -15,10 +12,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/*
- * The set is checked at least once in this many reads, so that a busy shard does not starve the
- * others.
- */
+/* The set is checked once in this many reads, so that no busy shard starves the others. */
 #define READS 8
 
 #define REPORTS 32

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Several CQs of the fabric that are read as one: the cost of a read does not depend on the number
- * of endpoints.
- */
+/* Several CQs that are read as one: a read costs the same for any number of endpoints. */
 #ifndef DOFI_FAB_SHARDS_H
 #define DOFI_FAB_SHARDS_H
 
@@ -12,10 +9,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/*
- * The most endpoints of a shard: a read then costs about 2 us, and a shard adds few descriptors to
- * theirs.
- */
+/* The most endpoints of a shard, whose read then costs about 2 us. */
 #define DOFI_SHARD_ENDPOINTS 64
 
 /* The most shards: 65,536 endpoints. */
@@ -56,10 +50,7 @@ struct dofi_shards {
  * closed. Returns 0 or a negative errno. Progress thread, CQ lock held.
  */
 int dofi_shards_open(struct dofi_shards *shards, struct dofi_shard *first);
-/*
- * Adds a shard: @fid with the descriptor @fd. Returns 0 or a negative errno. Progress thread, CQ
- * lock held.
- */
+/* Adds a shard: @fid with @fd. Returns 0 or a negative errno. Progress thread, CQ lock held. */
 int dofi_shards_add(struct dofi_shards *shards, struct fid_cq *fid, int fd);
 /* Closes all but the first, which the CQ closes. Progress thread, CQ lock held. */
 void dofi_shards_close(struct dofi_shards *shards);
@@ -76,10 +67,7 @@ ssize_t dofi_shards_read(struct dofi_shards *shards, struct fid_fabric *fabric, 
 /* Returns whether all shards rest, so that the set reports all that arrives. CQ lock held. */
 bool dofi_shards_rest(struct dofi_shards *shards, struct fid_fabric *fabric);
 
-/*
- * Call after a receive was posted or an endpoint closed: the next read of the CQ includes @shard.
- * Any thread, any lock.
- */
+/* Call after a receive or a close of an endpoint: the next read includes @shard. Any lock. */
 static inline void dofi_shards_ask(struct dofi_shards *shards, struct dofi_shard *shard)
 {
 	atomic_store(&shard->asked, true);

@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * In the unit of firmware and kernel: the distance of a node to itself, and the default to another.
- */
+/* Distances by firmware and kernel: of a node to itself, and the default to another. */
 #define LOCAL_DISTANCE 10
 #define REMOTE_DISTANCE 20
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Where a fabric's device is in the machine. topo.c uses hwloc; builds without hwloc have
- * topo_none.c, which reports nothing.
- */
+/* Where a fabric's device is in the machine: topo.c, or topo_none.c in builds without hwloc. */
 #ifndef DOFI_FAB_TOPO_H
 #define DOFI_FAB_TOPO_H
 

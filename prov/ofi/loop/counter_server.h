@@ -25,10 +25,7 @@ struct dofi_counter_server {
 /* An initialized server may be closed without being opened. */
 void dofi_counter_server_init(struct dofi_counter_server *t);
 
-/*
- * Opens the server, unless DAT_OFI_COUNTERS is 0. A failure is logged, and otherwise ignored. Any
- * thread.
- */
+/* Opens the server, unless DAT_OFI_COUNTERS is 0. A failure is only logged. Any thread. */
 void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,
 		    void (*render)(FILE *to, void *arg), void *arg);
 

@@ -27,9 +27,7 @@ struct dofi_fork_guard {
 	TAILQ_ENTRY(dofi_fork_guard) link;
 };
 
-/*
- * Call before the thread starts, and after it has ended. A forked child does not remove its guards.
- */
+/* Call before the thread starts and after it has ended, but not in a forked child. */
 void dofi_fork_guard_add(struct dofi_fork_guard *guard);
 void dofi_fork_guard_remove(struct dofi_fork_guard *guard);
 
@@ -37,19 +35,13 @@ void dofi_fork_guard_remove(struct dofi_fork_guard *guard);
 void dofi_fork_guard_work(struct dofi_fork_guard *guard) DOFI_TAKES(guard->busy);
 void dofi_fork_guard_rest(struct dofi_fork_guard *guard) DOFI_DROPS(guard->busy);
 
-/*
- * A descriptor that a forked child closes: it would keep open, or locked, what has to end with this
- * process.
- */
+/* A descriptor that a forked child closes: it belongs to what ends with this process. */
 struct dofi_fork_fd {
 	int fd;
 	TAILQ_ENTRY(dofi_fork_fd) link;
 };
 
-/*
- * Call after it was opened, and before it is closed. A forked child does not remove its
- * descriptors.
- */
+/* Call after the descriptor was opened and before it is closed, but not in a forked child. */
 void dofi_fork_fd_add(struct dofi_fork_fd *fd);
 void dofi_fork_fd_remove(struct dofi_fork_fd *fd);
 

@@ -39,7 +39,6 @@ struct dofi_work {
 	bool queued;			/* under the progress lock */
 };
 
-/* A timer. Progress thread only. */
 struct dofi_timer {
 	struct dofi_heap_node node;	/* while it is running */
 	int64_t at;			/* 0 when not running */
@@ -97,12 +96,9 @@ struct dofi_eq {
 	unsigned empty_wakeups;		/* consecutive wakeups without an event */
 };
 
-/* What the event queues of a fabric need; the reasons are in fab/quirks.c. */
+/* What the event queues of a fabric need: fab/quirks.c. */
 struct dofi_eq_traits {
-	/*
-	 * the descriptor reports data of endpoints, and reading the queue moves data; so passive
-	 * endpoints need a queue of their own
-	 */
+	/* the descriptor reports data, and reading moves it: passive endpoints need another queue */
 	bool data_in_eq;
 	bool fails_for_one;		/* an error of the queue may concern a single connection */
 };
@@ -110,9 +106,8 @@ struct dofi_eq_traits {
 /* The listening ports of passive endpoints. Belongs to sock/watch.c. Progress thread only. */
 struct dofi_listeners {
 	/*
-	 * Called while n is not 0, after a wakeup by the event queue without an event: a connection
-	 * may have come to a port. @many: many connections may be silent, so they are searched
-	 * soon.
+	 * Called while n is not 0, after a wakeup without an event: a connection may have come to a
+	 * port. @many: many connections may be silent.
 	 */
 	void (*arrived)(struct dofi_progress *p, bool many);
 	unsigned n;			/* how many ports listen */
@@ -156,22 +151,18 @@ struct dofi_progress_ops {
 	void (*failed)(struct dofi_progress *progress, int err);
 	/*
 	 * Called after dofi_cq_want_sweep(), once a read has emptied the CQ: submits again what the
-	 * fabric refused. Any thread, CQ lock held. Must not block, or call functions of the CQ but
-	 * that. May be NULL.
+	 * fabric refused. Any thread, CQ lock held. Must not block, or call another function of the
+	 * CQ. May be NULL.
 	 */
 	void (*swept)(struct dofi_cq *cq);
 	/*
-	 * The thread is about to sleep while CQs have no descriptor. From now on a peer that sends
-	 * wakes it, by a descriptor of the epoll set. The store that peers load is sequentially
-	 * consistent, as the CQs are read once more after it. Returns false if peers do not wake
-	 * the thread; rise() is not called then. Progress thread, no lock held. NULL if peers never
-	 * do.
+	 * The thread is about to sleep while CQs have no descriptor: peers that send wake it from
+	 * now on, by a descriptor of the epoll set. The store that peers load is sequentially
+	 * consistent, as the CQs are read once more after it. Returns false, without rise(), if
+	 * peers do not wake the thread. Progress thread, no lock held. NULL if peers never do.
 	 */
 	bool (*rest)(struct dofi_progress *progress);
-	/*
-	 * The thread is awake: peers need not wake it. Progress thread, no lock held. NULL if rest
-	 * is.
-	 */
+	/* The thread is awake: peers need not wake it. As rest(). */
 	void (*rise)(struct dofi_progress *progress);
 };
 
@@ -219,26 +210,17 @@ struct dofi_progress {
 	bool resting;			/* ops->rest() succeeded: peers wake the thread */
 };
 
-/*
- * Starts a thread with all signals blocked: the program's handlers do not run on it. 0 or a
- * negative errno.
- */
+/* Starts a thread with all signals blocked, so that no handler of the program runs on it. */
 int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
-/*
- * Opens the fabric of @info, or takes over the open one in its fabric_attr, and starts the thread.
- * Returns 0 or a negative errno.
- */
+/* Opens the fabric of @info unless it is open, and starts the thread. 0 or a negative errno. */
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
 			struct fi_info *info, const struct dofi_eq_traits *traits);
 
 /* Stops the thread: no work runs and no event is delivered after it. All CQs must be closed. */
 void dofi_progress_stop(struct dofi_progress *p);
 
-/*
- * Queues @work for the progress thread unless it is queued already; it can be queued again once it
- * runs. Any thread.
- */
+/* Queues @work unless it is queued already; once it runs it can be queued again. Any thread. */
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 
 /*
@@ -254,12 +236,12 @@ void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work);
 void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
 
 /*
- * Call when a queue of the fabric cannot be read or waited for: the program might wait forever.
- * Reports the first such error @err, a negative errno, to ops->failed(). Any thread.
+ * Call when a queue of the fabric cannot be read: the program might wait forever. Reports the first
+ * such @err, a negative errno, to ops->failed(). Any thread.
  */
 void dofi_progress_fail(struct dofi_progress *p, int err);
 
-/* Wakes the progress thread for a round of its loop. Any thread. */
+/* Wakes the progress thread. Any thread. */
 void dofi_progress_wake(struct dofi_progress *p);
 
 /*
@@ -276,26 +258,18 @@ void dofi_progress_expect(struct dofi_progress *p);
 void dofi_progress_await(struct dofi_progress *p);
 void dofi_progress_probe(struct dofi_progress *p);
 
-/*
- * Returns the event queue for passive endpoints: a separate one if the endpoints' queue reports
- * data.
- */
+/* Returns the queue for passive endpoints: a separate one if the endpoints' queue reports data. */
 static inline struct dofi_eq *dofi_progress_listen_eq(struct dofi_progress *p)
 {
 	return p->listen_eq.fid ? &p->listen_eq : &p->eq;
 }
 
-/*
- * Handles all events of the queues; some fabrics also make progress in these reads. Progress thread
- * only, not within an event.
- */
+/* Handles all events of the queues. Some fabrics make progress here. Not within an event. */
 void dofi_progress_events(struct dofi_progress *p);
 
 bool dofi_progress_on_thread(const struct dofi_progress *p);
 
-/*
- * Returns whether this is a forked child, which has no progress thread and must not use the fabric.
- */
+/* Returns whether this is a forked child, which must not use the fabric. */
 bool dofi_progress_orphaned(const struct dofi_progress *p);
 
 /*
@@ -315,29 +289,23 @@ void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
 /* Returns the timer that fires next, or NULL. Progress thread only. */
 struct dofi_timer *dofi_timer_next(const struct dofi_progress *p);
 
-/*
- * The progress thread serves @poller until it is removed. Progress thread, or before the thread
- * runs.
- */
+/* The progress thread serves @poller until its removal. Progress thread, or before it runs. */
 void dofi_poller_add(struct dofi_progress *p, struct dofi_poller *poller);
 void dofi_poller_remove(struct dofi_progress *p, struct dofi_poller *poller);
 
 /*
- * Open the event queues that endpoints of @info need, and add them to the epoll set. Endpoints that
- * do not connect have none. Return 0, or a negative errno if nothing is open. Before the thread
- * runs.
+ * Open the event queues that connected endpoints of @info need, and add them to the epoll set.
+ * Before the thread runs. Return 0, or a negative errno if nothing is open.
  */
 int dofi_eqs_open(struct dofi_progress *p, const struct fi_info *info);
 int dofi_eqs_watch(struct dofi_progress *p);
 void dofi_eqs_close(struct dofi_progress *p);
 
-/* The steps of a round of the loop. Progress thread only. */
-
-/* Reads the queues that are due or were reported. */
+/* A step of a round of the loop, as the next ones: reads the due and the reported queues. */
 void dofi_eqs_serve(struct dofi_progress *p, int64_t now);
 /* Reads all events of @eq. Returns whether there were any. */
 bool dofi_eq_drain(struct dofi_progress *p, struct dofi_eq *eq);
-/* Adds each queue to the epoll set or removes it, depending on traffic and on free descriptors. */
+/* Adds each queue to the epoll set or removes it, by traffic and free descriptors. */
 void dofi_eqs_choose(struct dofi_progress *p);
 /* Returns whether the thread may sleep: each queue is empty, or is read by the clock. */
 bool dofi_eqs_arm(struct dofi_progress *p);

@@ -75,9 +75,7 @@ int dofi_link_join(int fd, int doorbell, struct dofi_link **link);
  * descriptor left to receive it: then each frame wakes the peer. Returns as dofi_link_join().
  */
 int dofi_link_meet(struct dofi_link *link, int doorbell);
-/*
- * Maps the book of the peer's grants. Without it this end does not write to the peer's memory.
- */
+/* Maps the book of the peer's grants, without which this end does not write there. */
 void dofi_link_learn_grants(struct dofi_link *link, int fd);
 /* The link must be in no set. Does nothing for NULL. */
 void dofi_link_free(struct dofi_link *link);
@@ -91,9 +89,7 @@ static inline void dofi_link_ignore(struct dofi_link *link)
 	link->in.broken = link->reported = true;
 }
 
-/*
- * Stores the slot of the incoming ring in our set for the peer, which derives its mark from that.
- */
+/* Stores the slot of the incoming ring for the peer, which derives its mark from the slot. */
 void dofi_link_show_slot(struct dofi_link *link);
 
 /*

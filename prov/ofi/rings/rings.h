@@ -51,10 +51,7 @@ struct dofi_rings;
 
 struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq);
 
-/*
- * Returns the endpoint of all connections of the set, for where libfabric has one. It has no
- * functions.
- */
+/* Returns the endpoint of all connections of the set, which has no functions. */
 struct fid_ep *dofi_rings_ep(struct dofi_rings *rings);
 
 /* Returns the word by which peers wake a leader of the CQ; valid while the CQ is open. */

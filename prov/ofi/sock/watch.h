@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The sockets of a software fabric: connections whose end the fabric cannot see, and connections
- * that send no request.
- */
+/* The sockets of a software fabric: ends that the fabric does not see, and silent connections. */
 #ifndef DOFI_SOCK_WATCH_H
 #define DOFI_SOCK_WATCH_H
 
@@ -31,10 +28,7 @@ struct dofi_watch {
 	bool owes;			/* the last check found unacknowledged data */
 };
 
-/*
- * Starts to watch the connected @ep. Returns 0, -ENOENT if its socket is not found, or another
- * negative errno.
- */
+/* Starts to watch the connected @ep. Returns 0, -ENOENT without a socket, or an error. */
 int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source));
 /*

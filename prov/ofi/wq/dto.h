@@ -10,9 +10,7 @@
 struct dofi_bind;
 struct dofi_ep;
 
-/*
- * On the data path: inlined into each caller, where constant arguments make most of it disappear.
- */
+/* On the data path: inlined into each caller, where constant arguments vanish. */
 #define DOFI_INTO_CALLER inline __attribute__((always_inline))
 
 enum dofi_dto_kind {
@@ -105,10 +103,7 @@ struct dofi_dto {
 		uint32_t local_key;	/* DOFI_DTO_GRANTED: the context of the RMR */
 	};
 	uint32_t number;		/* its index in the queue: tail, when it was posted */
-	/*
-	 * Written by one store: a constant of 32 bits holds the fields that are not 0 in a plain
-	 * operation, which come first.
-	 */
+	/* Written by one store: a constant has the fields that are not 0 in a plain operation. */
 	uint8_t kind;			/* enum dofi_dto_kind */
 	bool at_fabric;
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
@@ -153,10 +148,7 @@ struct dofi_dto {
 
 /* In marks: an RMR's context names the memory. */
 #define DOFI_DTO_GRANTED 0x01
-/*
- * In marks: the LMR or RMR of a request was freed before the fabric got the request. It fails when
- * it is the next one in the queue.
- */
+/* In marks: the LMR or RMR of a pending request was freed. It fails when it is the next one. */
 #define DOFI_DTO_REVOKED 0x02
 /* In marks: a receive that was cancelled at the fabric; see ep_revoke.c. */
 #define DOFI_DTO_RECALLED 0x04
@@ -196,10 +188,7 @@ static inline struct dofi_dto *dofi_dto_of(const void *context)
 	return (struct dofi_dto *)((uintptr_t)context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
 }
 
-/*
- * In the tag: the operation takes the slow path. Clear in a plain operation, which has one segment
- * and no flags: obj/fast.h.
- */
+/* In the tag: the slow path. Clear in a plain operation, with one segment and no flags. */
 #define DOFI_DTO_SLOW 0x80
 
 static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
@@ -219,10 +208,7 @@ static inline void dofi_dto_renew(struct dofi_dto *dto)
 	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_SLOW;
 }
 
-/*
- * Initialises the slot of any operation, except its tag: operation @number of its queue, not at the
- * fabric.
- */
+/* Initialises the slot of operation @number, except its tag. */
 static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
 {
 	dto->number = number;

@@ -66,10 +66,7 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 /* Replaces @q by @next, from dofi_queue_renew(). */
 void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
-/*
- * Marks the receive @dto, which is not at the fabric: it may not use its memory. @pz_id as in
- * DOFI_DTO_BARRED, or 0.
- */
+/* Bars the receive @dto, not at the fabric, from its memory. @pz_id as in DOFI_DTO_BARRED. */
 void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id);
 /* The EP changes from the PZ of id @from to that of @to: bars and unbars its receives. */
 void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to);
@@ -102,10 +99,7 @@ static inline uint32_t dofi_queue_places(const struct dofi_queue *q)
 	return unread < q->limit ? q->limit - unread : 0;
 }
 
-/*
- * Sets depth: as many operations may be outstanding as events leave room for, and as there are
- * slots.
- */
+/* Sets depth: the room that events leave, and at most the slots. */
 static inline void dofi_queue_widen(struct dofi_queue *q)
 {
 	const uint32_t places = dofi_queue_places(q);
@@ -173,10 +167,7 @@ static inline bool dofi_queue_has_flight(const struct dofi_queue *q)
 	return q->head != q->next;
 }
 
-/*
- * The oldest operation if it has ended, or NULL: an operation that ended before an older one stays
- * behind it.
- */
+/* The oldest operation if it has ended, or NULL. Later ones that ended stay behind it. */
 static inline struct dofi_dto *dofi_queue_ended(const struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
@@ -226,10 +217,7 @@ static inline void dofi_queue_rewind(struct dofi_queue *q, uint32_t number)
 	q->next = number;
 }
 
-/*
- * All operations in flight are pending again: the fabric endpoint that had them is gone. Their late
- * completions match no operation.
- */
+/* All operations in flight are pending again; late completions match no operation. */
 void dofi_queue_recall(struct dofi_queue *q);
 /* Ends the operations that have not ended, with @status. None of them is at the fabric any more. */
 void dofi_queue_flush(struct dofi_queue *q, uint8_t status);
