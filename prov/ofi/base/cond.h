@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A condition variable whose waits end by signal handlers, a descriptor or a futex as well. */
+/* A condition variable: waits also end by signal handlers, a descriptor or a futex. */
 #ifndef DOFI_BASE_COND_H
 #define DOFI_BASE_COND_H
 

@@ -28,7 +28,7 @@
 #define DOFI_GUARD(x)
 #endif
 
-/* A type whose objects are locks. */
+/* A type of locks. */
 #define DOFI_LOCK DOFI_GUARD(capability("mutex"))
 /* The member is accessed with @lock held. */
 #define DOFI_GUARDED_BY(lock) DOFI_GUARD(guarded_by(lock))

@@ -168,7 +168,7 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
 	return true;
 }
 
-/* Prefers connected endpoints, whose end libfabric reports. Layers do not have them. */
+/* Prefers connected endpoints, because libfabric reports their end. Layers do not have them. */
 int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	const struct sockaddr *sa;

@@ -98,7 +98,7 @@ struct dofi_eq {
 
 /* What the event queues of a fabric need: fab/quirks.c. */
 struct dofi_eq_traits {
-	/* the descriptor reports data, and reading moves it: passive endpoints need another queue */
+	/* the descriptor reports data that a read consumes: passive endpoints need another queue */
 	bool data_in_eq;
 	bool fails_for_one;		/* an error of the queue may concern a single connection */
 };

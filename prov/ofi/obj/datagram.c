@@ -202,7 +202,7 @@ static void list_free(struct dofi_exchanges *list)
 	TAILQ_INIT(list);
 }
 
-/* Gives up the address handles whose events the program did not dequeue. Progress thread. */
+/* Gives up the address handles of undequeued events. Progress thread. */
 static void unseen_free(void *arg)
 {
 	struct dofi_ep *ep = arg;

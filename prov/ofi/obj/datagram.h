@@ -54,7 +54,7 @@ void dofi_exchange_begin(struct dofi_ep *ep, struct dofi_exchange *x) DOFI_NEEDS
  * those of the passive side, which have a request.
  */
 void dofi_exchanges_start(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
-/* Frees all exchanges of @ep, which is freed and closed, and whose events were purged. */
+/* Frees all exchanges of @ep, after its events were purged and it was closed. */
 void dofi_exchanges_drop(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
 /*

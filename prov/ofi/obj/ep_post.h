@@ -49,7 +49,7 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 /* Posts a request of @kind, checking all of @p. */
 DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
-/* Posts a request of the extension, whose segments, pointers and flags the caller has checked. */
+/* Posts a request of the extension. The caller has checked segments, pointers and flags. */
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 /* Like dofi_ep_post_ext(), with the EP lock held. */
 DAT_RETURN dofi_ep_post_locked(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)

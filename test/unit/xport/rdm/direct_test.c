@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Long messages through the direct endpoints of a connection, on the tcp provider. Skipped with
- * libfabric 1.17, whose tcp has no connectionless endpoints.
+ * libfabric 1.17: its tcp has no connectionless endpoints.
  */
 
 #include "xport/coupled.h"
