@@ -74,7 +74,6 @@ dofi_api_sources = \
 	prov/ofi/obj/evd_queue.c \
 	prov/ofi/obj/evd_wait.c \
 	prov/ofi/obj/fast.c \
-	prov/ofi/obj/handle.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
 	prov/ofi/obj/obj.c \
@@ -198,7 +197,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/evd.h \
 	prov/ofi/obj/exchange.h \
 	prov/ofi/obj/fast.h \
-	prov/ofi/obj/handle.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
 	prov/ofi/obj/mailbox.h \
@@ -209,7 +207,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/sp.h \
 	prov/ofi/obj/cq_data.h \
 	prov/ofi/obj/srq.h \
-	prov/ofi/obj/tally.h \
 	prov/ofi/wq/dto.h \
 	prov/ofi/wq/queue.h \
 	prov/ofi/wq/unread.h \

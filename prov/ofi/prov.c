@@ -17,7 +17,6 @@
 #include "obj/ep_post.h"
 #include "obj/evd.h"
 #include "obj/fast.h"
-#include "obj/handle.h"
 #include "obj/ia.h"
 #include "obj/lmr.h"
 #include "obj/rmr.h"

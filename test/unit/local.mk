@@ -180,7 +180,6 @@ obj_test_sources = \
 	test/unit/obj/evd_wait_test.c \
 	test/unit/obj/exchange_test.c \
 	test/unit/obj/fast_test.c \
-	test/unit/obj/handle_test.c \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_test.c \
 	test/unit/obj/obj_test.c \

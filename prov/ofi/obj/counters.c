@@ -5,7 +5,6 @@
 
 #include "base/mutex.h"
 #include "obj/ep.h"
-#include "obj/handle.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -6,11 +6,11 @@
 #include "base/cond.h"
 #include "base/pool.h"
 #include "obj/dat.h"
-#include "obj/tally.h"
 
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/queue.h>
 
@@ -19,6 +19,32 @@ struct dofi_ia;
 /* DAT_HANDLE_TYPE + 1: the tag of an object's memory in its pool, 0 unless it is a valid handle. */
 #define DOFI_KIND(type) ((int)(type) + 1)
 #define DOFI_KINDS 16
+
+/* Operations of one kind. counters.c has the meaning of this and the other counters. */
+struct dofi_tally {
+	uint64_t ops, bytes;
+};
+
+static inline void dofi_tally_add(struct dofi_tally *t, uint64_t bytes)
+{
+	t->ops++;
+	t->bytes += bytes;
+}
+
+/*
+ * Counts without a lock, from several threads. It may lose a count to another thread, and costs no
+ * more than an ordinary increment.
+ */
+static inline void dofi_count(uint64_t *counter)
+{
+	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+/* Like dofi_count(), for rare events that must be counted exactly. */
+static inline void dofi_count_exactly(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
 
 struct dofi_obj {
 	const DAT_PROVIDER *provider;	/* first: a registry finds our functions through it */
@@ -86,8 +112,8 @@ static inline struct dofi_obj *dofi_obj_live(struct dofi_obj *obj, DAT_HANDLE_TY
  * Returns @handle as an object of @pool, entered; NULL if it is not a valid handle of @type.
  */
 void *dofi_obj_enter(struct dofi_pool *pool, DAT_HANDLE_TYPE type, DAT_HANDLE handle);
-/* Like dofi_obj_enter(), for @obj, which lies in a pool and was of @kind before, 0 for none. */
-struct dofi_obj *dofi_obj_enter_as(struct dofi_obj *obj, int kind);
+/* Like dofi_obj_enter(), for an object of any type. */
+struct dofi_obj *dofi_obj_enter_any(DAT_HANDLE handle);
 void dofi_obj_leave(struct dofi_obj *obj);
 /* Leaves @obj but not its IA, which it returns: dofi_ia_leave() does that. */
 struct dofi_ia *dofi_obj_leave_to_ia(struct dofi_obj *obj);
@@ -170,5 +196,10 @@ static inline int dofi_obj_in_use(struct dofi_obj *obj)
 {
 	return atomic_load_explicit(&obj->users, memory_order_acquire) > 0;
 }
+
+/* The functions of the table that take a handle of any type. */
+DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);
+DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context);
+DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type);
 
 #endif

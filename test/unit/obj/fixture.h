@@ -15,7 +15,6 @@
 #include "obj/ep_post.h"
 #include "obj/evd.h"
 #include "obj/fast.h"
-#include "obj/handle.h"
 #include "obj/lmr.h"
 #include "obj/rmr.h"
 #include "obj/sp.h"

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "obj/ep_dto.h"
 #include "obj/segments.h"
-#include "obj/tally.h"
 #include "xport/rdm/send.h"
 #include "xport/ud/frame.h"
 
