@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Loads and unloads the shared libraries of providers. */
 
-#include "load.h"
+#include "entry.h"
 
 #include "log.h"
 #include "secure_env.h"

@@ -16,7 +16,6 @@ registry_sources = \
 	src/handle.h \
 	src/ia.c \
 	src/load.c \
-	src/load.h \
 	src/lock.h \
 	src/log.c \
 	src/log.h \

@@ -210,8 +210,7 @@ static void entry_put(struct dreg_entry *e, struct provider *p)
 }
 
 /* Returns a provider that needs no loading: linked to the program, or registered by it. */
-static struct provider *provider_present(const struct dreg_request *rq,
-					 DAT_RETURN_SUBTYPE *lacking)
+static struct provider *provider_present(const struct dreg_request *rq, DAT_RETURN_SUBTYPE *lacking)
 {
 	uint64_t rank, best_rank = DREG_NO_MATCH;
 	struct provider *p, *best = NULL;

@@ -4,7 +4,7 @@
  * registry_test.c tests how often each is loaded.
  */
 
-#include "load.h"
+#include "entry.h"
 
 #include "log.h"
 
