@@ -54,7 +54,6 @@ dofi_api_sources = \
 	prov/ofi/obj/cno.c \
 	prov/ofi/obj/counters.c \
 	prov/ofi/obj/cr.c \
-	prov/ofi/obj/csp.c \
 	prov/ofi/obj/dat.c \
 	prov/ofi/obj/datagram.c \
 	prov/ofi/obj/ep.c \
@@ -147,7 +146,6 @@ endif
 
 noinst_HEADERS += \
 	prov/ofi/check/check.h \
-	prov/ofi/check/parts.h \
 	prov/ofi/base/cond.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/layout.h \

@@ -3,7 +3,6 @@
 
 #include "check/check.h"
 
-#include "check/parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
 #ifndef DOFI_CHECK_CHECK_H
 #define DOFI_CHECK_CHECK_H
 
+#include "obj/ia.h"
+
 /*
  * Verifies what holds for each object while no thread of the program is in a call. Prints the
  * object, the condition and the values, and aborts if one does not hold. Each IA is verified on its
@@ -17,5 +19,37 @@ void dofi_check_invariants(void);
  * left out, because threads may use them.
  */
 void dofi_check_at_close(void *ia_handle);
+
+/* What each file of this directory verifies. */
+
+/* Aborts with the values of @fmt unless @condition holds for @object, which is a @kind. */
+#define CHECK(kind, object, condition, ...)                                  \
+	do {                                                                 \
+		if (!(condition))                                            \
+			check_failed(kind, object, #condition, __VA_ARGS__); \
+	} while (0)
+
+_Noreturn void check_failed(const char *kind, const void *object, const char *condition,
+			    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Each @obj of @ia that is of DAT_HANDLE_TYPE_@type. IA lock held. */
+#define CHECK_EACH(obj, ia, type) \
+	TAILQ_FOREACH(obj, &(ia)->children[DOFI_KIND(DAT_HANDLE_TYPE_##type)], sibling)
+
+/* Calls @fn for each open IA. */
+void check_each_ia(void (*fn)(struct dofi_ia *ia, void *arg), void *arg);
+
+/* The functions below run on the progress thread of @ia. */
+
+/* Lists and counts of objects, how often each is referred to, and grants. IA lock held. */
+void check_objects(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
+/* Endpoints with their queues, and SRQs. IA lock held. */
+void check_endpoints(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
+/* EVDs and CNOs. IA lock held. */
+void check_events(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
+/* The progress thread's work, timers and descriptors, and the CQs. No lock held. */
+void check_loop(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock);
+/* Connections of the transport xport/rdm/. No lock held. */
+void check_connections(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Verifies endpoints: their state and their queues; and the queues of SRQs. */
 
-#include "check/parts.h"
+#include "check/check.h"
 #include "fab/quirks.h"
 #include "obj/ep.h"
 

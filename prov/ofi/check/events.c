@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Verifies EVDs, with their queues and the CQs that feed them, and CNOs. */
 
-#include "check/parts.h"
+#include "check/check.h"
 #include "obj/ep.h"
 #include "obj/evd.h"
 

@@ -2,7 +2,7 @@
 /* Verifies a progress thread: its work, its timers, its epoll set, and the CQs that it serves. */
 
 #include "base/layout.h"
-#include "check/parts.h"
+#include "check/check.h"
 #include "obj/ep.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Verifies an IA's objects: their lists, the counts of their users, and the grants of RMRs. */
 
-#include "check/parts.h"
+#include "check/check.h"
 #include "obj/cr.h"
 #include "obj/rmr.h"
 #include "obj/sp.h"

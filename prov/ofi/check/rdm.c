@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Verifies connections of xport/rdm/, and the entries that its endpoints reserve for peers. */
 
-#include "check/parts.h"
+#include "check/check.h"
 #include "xport/rdm/endpoint.h"
 #include "xport/rdm/op.h"
 #include "xport/rdm/peer.h"

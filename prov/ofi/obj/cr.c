@@ -134,7 +134,7 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 	if (sp->spent)
 		return -EBUSY;
 	/* the EPs that come with requests have connections */
-	if (a->datagram && (sp->makes_eps || sp->kind->once))
+	if (a->datagram && (sp->makes_eps || sp->once))
 		return -ENOTSUP;
 	if (sp->makes_eps) {
 		made = dofi_ep_tentative(sp->obj.ia);
@@ -146,7 +146,7 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 	ret = cr ? announce(sp, cr) : -ENOMEM;
 	if (ret)
 		goto undo;
-	sp->spent = sp->kind->once;
+	sp->spent = sp->once;
 	if (a->datagram)
 		dofi_count_exactly(&sp->obj.ia->count.ah_request_arrived);
 	return 0;

@@ -138,13 +138,6 @@ void dofi_ep_connect_again(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 }
 
-void dofi_ep_graceful_begin(struct dofi_ep *ep)
-{
-	dofi_ep_assert_locked(ep);
-	ep->graceful = true;
-	dofi_cq_sleep_begin(ep->cq);
-}
-
 static void graceful_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	if (ep->graceful)

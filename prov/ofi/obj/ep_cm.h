@@ -35,9 +35,6 @@ void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const cha
  */
 void dofi_ep_last_receives(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
-/* Closes when the last request is done; the program need not poll until then. EP lock held. */
-void dofi_ep_graceful_begin(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
-
 /*
  * Progress thread: ends the connection at once, as the work of dofi_ep_end() does. On return the
  * fabric has no operation of @ep. No lock held.

@@ -205,8 +205,11 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags) DOFI_NEE
 		return DAT_SUCCESS;
 	case DAT_EP_STATE_CONNECTED:
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECT_PENDING);
-		if (flags == DAT_CLOSE_GRACEFUL_FLAG)
-			dofi_ep_graceful_begin(ep);
+		/* closes when the last request is done; the program need not poll until then */
+		if (flags == DAT_CLOSE_GRACEFUL_FLAG) {
+			ep->graceful = true;
+			dofi_cq_sleep_begin(ep->cq);
+		}
 		break;
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		break;

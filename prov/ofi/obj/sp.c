@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Service points: public ones and reserved ones, and what all kinds have in common. */
+/* Service points: public, reserved and common ones, and their requests to a transport. */
 
 #include "obj/sp.h"
 
@@ -12,6 +12,25 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+
+/* What distinguishes the kinds of service points. */
+struct dofi_sp_kind {
+	struct dofi_pool *pool;
+	DAT_HANDLE_TYPE type;
+	DAT_RETURN evd_taken;		/* of the call when the EVD may not take requests */
+	/* Fills in what the kind has in addition, before the object is published; or NULL. */
+	void (*describe)(struct dofi_sp *sp);
+};
+
+/* The checked arguments of a service point. */
+struct sp_plan {
+	const struct dofi_sp_kind *kind;
+	struct dofi_ia *ia;
+	DAT_CONN_QUAL conn_qual;	/* 0: the transport chooses */
+	struct dofi_evd *evd;
+	bool makes_eps, once;
+	struct dofi_ep *reserve;	/* the EP to reserve, or NULL */
+};
 
 struct listen_call {
 	struct dofi_sp *sp;
@@ -61,7 +80,8 @@ static void sp_free(struct dofi_sp *sp)
 	dofi_obj_free(sp->kind->pool, sp->kind->type, &sp->obj);
 }
 
-void dofi_sp_destroy(struct dofi_obj *obj)
+/* Requests stay answerable if their events were queued. */
+static void sp_destroy(struct dofi_obj *obj)
 {
 	struct dofi_sp *sp = (struct dofi_sp *)obj;
 
@@ -89,14 +109,15 @@ static DAT_RETURN start(struct dofi_sp *sp)
 	return dofi_ret(call.ret);
 }
 
-DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **out)
+/* Makes a service point, which listens on return. */
+static DAT_RETURN sp_new(const struct sp_plan *plan, struct dofi_sp **out)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	struct dofi_sp *sp;
 
 	if (!requests_move(NULL, plan->evd))
 		return plan->kind->evd_taken;
-	sp = dofi_obj_new(plan->kind->pool, plan->kind->type, plan->ia, dofi_sp_destroy);
+	sp = dofi_obj_new(plan->kind->pool, plan->kind->type, plan->ia, sp_destroy);
 	if (!sp) {
 		requests_move(plan->evd, NULL);
 		return DOFI_NO_RESOURCE(MEMORY);
@@ -106,6 +127,7 @@ DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **out)
 	sp->evd = plan->evd;
 	dofi_obj_get(&sp->evd->obj);
 	sp->makes_eps = plan->makes_eps;
+	sp->once = plan->once;
 	sp->reserved = NULL;
 	sp->listening = sp->spent = false;
 	sp->local_listener = NULL;
@@ -176,9 +198,9 @@ static const struct dofi_sp_kind psp_kind = {
 
 /* The arguments that both calls that create a PSP have in common. */
 static DAT_RETURN plan_make(struct dofi_ia *ia, struct dofi_evd *evd, DAT_PSP_FLAGS flags,
-			    const void *out, struct dofi_sp_plan *plan)
+			    const void *out, struct sp_plan *plan)
 {
-	*plan = (struct dofi_sp_plan){
+	*plan = (struct sp_plan){
 		.kind = &psp_kind,
 		.ia = ia,
 		.evd = evd,
@@ -199,7 +221,7 @@ DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 {
 	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
-	struct dofi_sp_plan plan;
+	struct sp_plan plan;
 	struct dofi_sp *psp;
 	DAT_RETURN ret = plan_make(ia, evd, flags, psp_handle, &plan);
 
@@ -208,7 +230,7 @@ DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	if (!conn_qual)
 		return DOFI_BAD_ARG(2);
 	plan.conn_qual = conn_qual;
-	ret = dofi_sp_new(&plan, &psp);
+	ret = sp_new(&plan, &psp);
 	if (!ret)
 		*psp_handle = psp;
 	return ret;
@@ -220,7 +242,7 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual
 {
 	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
-	struct dofi_sp_plan plan;
+	struct sp_plan plan;
 	struct dofi_sp *psp;
 	DAT_RETURN ret = plan_make(ia, evd, flags, psp_handle, &plan);
 
@@ -228,7 +250,7 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual
 		return ret;
 	if (!conn_qual)
 		return DOFI_BAD_ARG(2);
-	ret = dofi_sp_new(&plan, &psp);
+	ret = sp_new(&plan, &psp);
 	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
 		return DOFI_RET(DAT_CONN_QUAL_UNAVAILABLE, 0);
 	if (ret)
@@ -273,7 +295,6 @@ static const struct dofi_sp_kind rsp_kind = {
 	.pool = &dofi_rsp_pool,
 	.type = DAT_HANDLE_TYPE_RSP,
 	.evd_taken = DOFI_BAD_ARG(4),
-	.once = true,
 };
 
 DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
@@ -283,12 +304,13 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
 	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
-	const struct dofi_sp_plan plan = {
+	const struct sp_plan plan = {
 		.kind = &rsp_kind,
 		.ia = ia,
 		.conn_qual = conn_qual,
 		.evd = evd,
 		.makes_eps = ep_handle == DAT_HANDLE_NULL,
+		.once = true,
 		.reserve = ep,
 	};
 	struct dofi_sp *rsp;
@@ -304,7 +326,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 		return DOFI_BAD_ARG(2);
 	if (!rsp_handle)
 		return DOFI_BAD_ARG(5);
-	ret = dofi_sp_new(&plan, &rsp);
+	ret = sp_new(&plan, &rsp);
 	if (!ret)
 		*rsp_handle = rsp;
 	return ret;
@@ -337,3 +359,108 @@ DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp_handle)
 
 	return rsp && !dofi_obj_free_unused(&rsp->obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(RSP);
 }
+
+#if DAT_VERSION_MAJOR >= 2
+/* Common Service Points listen at a port of the IA's address. */
+
+struct dofi_pool dofi_csp_pool = DOFI_POOL_INIT("csp", struct dofi_csp, NULL);
+
+static void csp_describe(struct dofi_sp *sp)
+{
+	struct dofi_csp *csp = (struct dofi_csp *)sp;
+
+	csp->comm = dofi_ia_comm(sp->obj.ia);
+	csp->address = sp->obj.ia->address;
+	((struct sockaddr_in *)&csp->address)->sin_port = htons(sp->conn_qual);
+}
+
+static const struct dofi_sp_kind csp_kind = {
+	.pool = &dofi_csp_pool,
+	.type = DAT_HANDLE_TYPE_CSP,
+	.evd_taken = DOFI_BAD_ARG(4),
+	.describe = csp_describe,
+};
+
+/* Whether @address is the IA's, or any address of its family. */
+static bool is_local(const struct dofi_ia *ia, const struct sockaddr *address)
+{
+	if (address->sa_family != ia->address.ss_family)
+		return false;
+	if (address->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *a = (const void *)address,
+					  *own = (const void *)&ia->address;
+
+		return IN6_IS_ADDR_UNSPECIFIED(&a->sin6_addr) ||
+		       !memcmp(&a->sin6_addr, &own->sin6_addr, sizeof(a->sin6_addr));
+	} else {
+		const struct sockaddr_in *a = (const void *)address,
+					 *own = (const void *)&ia->address;
+
+		return a->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		       a->sin_addr.s_addr == own->sin_addr.s_addr;
+	}
+}
+
+DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
+			   DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle)
+{
+	const struct sockaddr *at = (const struct sockaddr *)address;
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
+	struct sp_plan plan = { .kind = &csp_kind, .ia = ia, .evd = evd };
+	struct dofi_sp *sp;
+	DAT_RETURN ret;
+	DAT_COMM ours;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!comm)
+		return DOFI_BAD_ARG(2);
+	ours = dofi_ia_comm(ia);
+	if (comm->domain != ours.domain || comm->type != ours.type ||
+	    (comm->protocol && comm->protocol != ours.protocol))
+		return DOFI_RET(DAT_COMM_NOT_SUPPORTED, 0);
+	if (!at || !is_local(ia, at))
+		return DOFI_BAD_ARG(3);
+	/* the port is at the same offset in the addresses of both families */
+	plan.conn_qual = ntohs(((const struct sockaddr_in *)at)->sin_port);
+	if (!plan.conn_qual)
+		return DOFI_BAD_ARG(3);
+	if (!evd || !(evd->flags & DAT_EVD_CR_FLAG))
+		return DOFI_BAD_HANDLE(EVD_CR);
+	if (!csp_handle)
+		return DOFI_BAD_ARG(5);
+	ret = sp_new(&plan, &sp);
+	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
+		return DOFI_RET(DAT_PORT_IN_USE, 0);
+	if (!ret)
+		*csp_handle = sp;
+	return ret;
+}
+
+DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
+{
+	struct dofi_csp *csp DOFI_CALL = dofi_csp_enter(csp_handle);
+
+	if (!csp)
+		return DOFI_BAD_HANDLE(CSP);
+	if (mask & ~DAT_CSP_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	*param = (DAT_CSP_PARAM){
+		.ia_handle = dofi_ia_export(csp->sp.obj.ia),
+		.comm = &csp->comm,
+		.address_ptr = (DAT_IA_ADDRESS_PTR)&csp->address,
+		.evd_handle = csp->sp.evd,
+	};
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_csp_free(DAT_CSP_HANDLE csp_handle)
+{
+	struct dofi_csp *csp = dofi_csp_enter(csp_handle);
+
+	return csp && !dofi_obj_free_unused(&csp->sp.obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(CSP);
+}
+#endif

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Service point: what all kinds have in common. They listen for connection requests. */
+/* Service points: they listen for connection requests. */
 #ifndef DOFI_OBJ_SP_H
 #define DOFI_OBJ_SP_H
 
 #include "obj/ep.h"
-#include "obj/xport.h"
-
-/* What distinguishes the kinds of service points. */
-struct dofi_sp_kind {
-	struct dofi_pool *pool;
-	DAT_HANDLE_TYPE type;
-	/* what the call returns when the EVD may not take requests */
-	DAT_RETURN evd_taken;
-	bool once;			/* takes one request */
-	/* Fills in what the kind has in addition, before the object is published; or NULL. */
-	void (*describe)(struct dofi_sp *sp);
-};
 
 struct dofi_sp {
 	struct dofi_obj obj;
@@ -23,11 +11,12 @@ struct dofi_sp {
 	DAT_CONN_QUAL conn_qual;
 	struct dofi_evd *evd;
 	bool makes_eps;			/* each request comes with an EP that the provider made */
+	bool once;			/* takes one request */
 	struct dofi_ep *reserved;	/* the consumer's EP for the request; under the IA's lock */
 
 	/* progress thread */
 	bool listening;
-	bool spent;			/* got the one request that its kind takes */
+	bool spent;			/* got the one request that it takes */
 
 	/* the transport's, on the progress thread */
 	void *listener;
@@ -35,21 +24,6 @@ struct dofi_sp {
 	void *local_listener;
 	TAILQ_ENTRY(dofi_sp) link;
 };
-
-/* The checked arguments of a service point. */
-struct dofi_sp_plan {
-	const struct dofi_sp_kind *kind;
-	struct dofi_ia *ia;
-	DAT_CONN_QUAL conn_qual;	/* 0: the transport chooses */
-	struct dofi_evd *evd;
-	bool makes_eps;
-	struct dofi_ep *reserve;	/* the EP to reserve, or NULL */
-};
-
-/* Makes a service point, which listens on return. */
-DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **sp);
-/* Requests stay answerable if their events were queued. */
-void dofi_sp_destroy(struct dofi_obj *obj);
 
 /* The service point of @ia for requests with @conn_qual, or NULL. Progress thread. */
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
@@ -79,7 +53,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
 DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp_handle);
 
-/* csp.c: a Common Service Point of DAT 2.0 listens at a port of the IA's address. */
+/* A Common Service Point of DAT 2.0 listens at a port of the IA's address. */
 
 #if DAT_VERSION_MAJOR >= 2
 
