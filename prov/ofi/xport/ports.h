@@ -18,10 +18,7 @@ struct dofi_port {
 };
 
 struct dofi_ports_ops {
-	/*
-	 * Listens at @number, or at any free port if that is 0, and sets ia and number. Returns
-	 * -EADDRINUSE or -EACCES if the port is not available.
-	 */
+	/* Listens at @number, or at any if 0; sets ia, number. -EADDRINUSE, -EACCES: taken. */
 	int (*open)(struct dofi_ia *ia, uint16_t number, struct dofi_port **port);
 	/* Closes the listener; the caller frees the memory. Requests may still arrive meanwhile. */
 	void (*close)(struct dofi_port *port);

@@ -55,10 +55,7 @@ struct dofi_wire {
 /* Packs @msg. Its data_size is at most DOFI_WIRE_MAX_DATA. Returns the number of bytes. */
 size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg);
 
-/*
- * Parses @len untrusted bytes. Returns 0, or -EPROTO if they are malformed or of another version.
- * @msg->data points into @buf.
- */
+/* Parses @len untrusted bytes, which @msg->data points into. 0 or -EPROTO. */
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
 
 /*
@@ -69,10 +66,7 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
 unsigned dofi_wire_ports(uint64_t conn_qual);	/* number of ports */
 uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt);
 
-/*
- * The ports at which addresses of datagram EPs are exchanged for a qualifier: a few outside the
- * ephemeral range, none of them one of dofi_wire_port(). Both ends try them in order.
- */
+/* The ports for exchanges of datagram addresses, none a dofi_wire_port(), tried in order. */
 #define DOFI_WIRE_DATAGRAM_PORTS 4
 uint16_t dofi_wire_datagram_port(uint64_t conn_qual, unsigned attempt);
 

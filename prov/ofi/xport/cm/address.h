@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Addresses of CM sockets. The name of a local socket that connects contains an address and a port,
- * too.
- */
+/* Addresses of CM sockets, which the names of connecting local sockets contain as well. */
 #ifndef DOFI_XPORT_CM_ADDRESS_H
 #define DOFI_XPORT_CM_ADDRESS_H
 
@@ -27,9 +24,8 @@ bool dofi_cm_same_ip(const struct sockaddr_storage *a, const struct sockaddr_sto
 bool dofi_cm_is_here(const struct sockaddr_storage *address);
 
 /*
- * Names the local socket @fd, which connects to a peer with the address @to, by the address and
- * port that a connection over TCP would have. If no name is free the socket stays without one, and
- * can connect as well.
+ * Names the local socket @fd, which connects to @to, by the address and port of a connection over
+ * TCP. If no name is free the socket stays without one, and can connect as well.
  */
 void dofi_cm_name_socket(int fd, const struct sockaddr_storage *to);
 /*

@@ -31,10 +31,7 @@ struct dofi_cm_listener;
  * them may close connections and listeners; a connection may also be closed after its end.
  */
 struct dofi_cm_ops {
-	/*
-	 * A stranger sent a request, of the kind @first. The connection is the owner's from now on,
-	 * to answer or to close at any time.
-	 */
+	/* A stranger sent a request. The owner answers or closes the connection at any time. */
 	void (*request)(struct dofi_cm_listener *listener, struct dofi_cm_conn *conn,
 			const struct dofi_cm_msg *msg);
 	/* A message of any other kind. Kinds may come in any order: the peer may be hostile. */
@@ -52,8 +49,8 @@ struct dofi_cm_ops {
 };
 
 /*
- * Connects to @addr, and sends @first once it is connected. Returns -ENOMEM or another error of the
- * system; ended() reports that the connection failed. There is no time-out but the kernel's.
+ * Connects to @addr, then sends @first. ended() reports the failure of the connection; other errors
+ * are the system's. There is no time-out but the kernel's.
  */
 int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
 		    const struct dofi_cm_ops *ops, void *owner,

@@ -49,10 +49,7 @@ union received {
 	char bytes[CMSG_SPACE(MOST_PASSED * sizeof(int))];
 };
 
-/*
- * Whether close() of @fd never blocks: memory, eventfds and pipes, which peers pass. Without /proc
- * any file of the system's own counts as an eventfd.
- */
+/* Whether close() never blocks: memory, pipes, eventfds (without /proc any anonymous file). */
 static bool closes_at_once(int fd)
 {
 	static const char name[] = "anon_inode:[eventfd]";

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Listeners for CM connections, on TCP or within the host, and strangers: connections without a
- * complete request.
- */
+/* Listeners for CM connections, and strangers: connections without a complete request. */
 
 #include "xport/cm/listen.h"
 

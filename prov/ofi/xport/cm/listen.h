@@ -13,16 +13,10 @@
 #define DOFI_CM_STRANGERS_LEAST 64
 #define DOFI_CM_STRANGERS_MOST 4096
 
-/*
- * Listens at @addr: IPv4, IPv6, or a local name. Port 0 is any free port. -EADDRINUSE and
- * -EACCES concern the port, other errors the system.
- */
+/* Listens at @addr: an IP or a local name; port 0 is any. -EADDRINUSE, -EACCES: of the port. */
 int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
 		   const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_listener **listener);
-/*
- * Closes the listener and its strangers, but no connection that was handed over by request(). See
- * dofi_cm_close() for when.
- */
+/* Closes the listener and its strangers, when dofi_cm_close() permits it; no other connection. */
 void dofi_cm_unlisten(struct dofi_cm_listener *listener);
 
 /* The listeners at a port of the two families; NULL where that family is not served. */
@@ -56,10 +50,7 @@ void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener);
 /* The service of a listener for its qualifier; each has names of its own. */
 enum dofi_local_service { DOFI_LOCAL_CONNECTIONS, DOFI_LOCAL_DATAGRAMS };
 
-/*
- * Like dofi_cm_listen(), for @conn_qual. -EADDRINUSE, which is logged, if a process on this host
- * has the name.
- */
+/* Like dofi_cm_listen(), for @conn_qual. Logs -EADDRINUSE: a process here has the name. */
 int dofi_local_listen(struct dofi_progress *progress, enum dofi_local_service service,
 		      uint64_t conn_qual, const struct dofi_cm_ops *ops, void *owner,
 		      struct dofi_cm_listener **listener);

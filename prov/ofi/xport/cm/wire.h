@@ -64,10 +64,7 @@ enum dofi_cm_reason {
 	DOFI_CM_NO_PATH = 3,		/* no fabric connects both ends */
 };
 
-/*
- * A message. Members that are not fields of the kind, and optional fields that are missing, are 0
- * or empty.
- */
+/* A message. Members that are no field of its kind, and missing fields, are 0 or empty. */
 struct dofi_cm_msg {
 	enum dofi_cm_kind kind;
 	/* enum dofi_cm_reason, or that of a newer peer; of a BYE, whether the connection broke */
@@ -92,11 +89,7 @@ struct dofi_cm_msg {
 	char bell[DOFI_CM_NAME];	/* of the sender: see xport/ud/bell.h */
 	uint16_t data_size;
 	const void *data;		/* private data of the consumer */
-	/*
-	 * Descriptors that are passed with the message, within a host. The sender keeps its own
-	 * open until the peer has answered; the receiver's are closed when the message has been
-	 * processed.
-	 */
+	/* passed within a host: the receiver's are closed when the message has been processed */
 	unsigned n_fds;
 	int fd[DOFI_CM_FDS];
 };

@@ -138,10 +138,7 @@ static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fi
 	return ret;
 }
 
-/*
- * If the requester has left, libfabric may report a connection nevertheless. The request is
- * accepted even then, as it would leak otherwise.
- */
+/* A request is accepted even if the requester has left, which libfabric may miss: it would leak. */
 void msg_accept(struct dofi_ep *ep)
 {
 	const struct dofi_quirk *quirk = ep->obj.ia->fabric.quirk;

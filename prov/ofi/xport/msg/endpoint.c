@@ -198,10 +198,7 @@ int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid
 
 #define READS_FOR_BYE 16
 
-/*
- * Progresses the CQ after a failed send: the peer's goodbye may be in this host's memory, and a
- * poll reads a part of that.
- */
+/* Progresses the CQ after a failed send: the goodbye may be queued, and a poll reads a part. */
 static void await_bye(struct dofi_ep *ep)
 {
 	bool may_arrive;
@@ -217,10 +214,7 @@ static void await_bye(struct dofi_ep *ep)
 	}
 }
 
-/*
- * Closes the endpoint of @ep, if it has one. If @ended is not NULL, the socket is in ep->lingering
- * until its callback.
- */
+/* Closes the endpoint of @ep, if any. If @ended is not NULL, ep->lingering has the socket. */
 static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 {
 	struct dofi_progress *p = &ep->obj.ia->progress;
@@ -293,10 +287,7 @@ static void has_room(struct dofi_source *source)
 	dofi_ep_unlock(ep);
 }
 
-/*
- * Sends the goodbye, and lets the fabric write the buffered bytes of completed operations, before
- * it closes an endpoint with a known socket.
- */
+/* Before an endpoint with a known socket closes, the fabric writes its buffered bytes. */
 bool msg_endpoint_finish(struct dofi_ep *ep)
 {
 	struct msg_conn *conn = ep->conn;

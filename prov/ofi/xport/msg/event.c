@@ -76,10 +76,7 @@ static void connected(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_ep_established(ep, NULL, 0);
 }
 
-/*
- * An EP of an SRQ posts one receive at a time, so it may still receive messages that the peer sent
- * before it left.
- */
+/* An EP of an SRQ posts one receive at a time, so it may still receive the peer's last messages. */
 static void peer_left(struct dofi_ep *ep)
 {
 	bool more = false;
@@ -118,9 +115,8 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
 }
 
 /*
- * A rejection differs from a refusal by our header in its data alone. Where libfabric reports a
- * time-out, the provider's errno may be more specific: an acceptor that left before its answer was
- * taken did answer.
+ * A rejection differs from a refusal by our header in its data alone. In place of a time-out, the
+ * provider's errno may show that an acceptor answered and left.
  */
 static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {

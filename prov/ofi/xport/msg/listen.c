@@ -17,10 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/*
- * Whether a socket at [::] accepts IPv4 connections as well. It does not if net.ipv6.bindv6only is
- * set, or if the host has no IPv6.
- */
+/* Whether a socket at [::] takes IPv4, too: not without IPv6, or with net.ipv6.bindv6only. */
 static bool ipv6_takes_ipv4(void)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), apart = 1;
@@ -82,10 +79,7 @@ free_info:
 	return ret;
 }
 
-/*
- * Listens to both families where one socket can. If another program listens at the port with IPv6,
- * IPv4 may still be free.
- */
+/* Listens to both families where one socket can, or to IPv4 if another program has IPv6. */
 static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
 {
 	const bool both = ia->fabric.wildcard && ia->address.ss_family == AF_INET &&
@@ -189,10 +183,7 @@ void msg_refuse(struct msg_request *r, enum dofi_reject why, const void *data, s
 	msg_request_free(r);
 }
 
-/*
- * Sets @peer to the address of the requester. A socket of both families reports an IPv4 peer as
- * ::ffff:a.b.c.d. Programs get the IPv4 address, as from a socket of IPv4.
- */
+/* Sets @peer to the requester's address. Sockets of both families report IPv4 as ::ffff:a.b.c.d. */
 static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)peer;

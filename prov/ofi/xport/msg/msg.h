@@ -32,15 +32,9 @@ void msg_show_port(struct dofi_ep *ep);
 
 /* Returns the EP of @fid; NULL if @fid was closed after the event was queued. */
 struct dofi_ep *msg_ep_of(struct dofi_ia *ia, const struct fid *fid);
-/*
- * Sets the sizes of queues and the traffic class in @info for the endpoint of @ep. Queues of fixed
- * size are as long as @ep needs them, so that a CQ has room for many.
- */
+/* Sets the traffic class in @info, and fixed queue sizes: as long as @ep needs them. */
 void msg_info_fit(const struct dofi_ep *ep, struct fi_info *info);
-/*
- * Takes over @fid, an endpoint that was opened with @info, and posts the pending receives. Sets
- * @own for the peer.
- */
+/* Takes over @fid, opened with @info, and posts pending receives. Sets @own for the peer. */
 int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid,
 		      struct dofi_mailbox *own);
 /* Closes the endpoint of @ep, if it has one, or cancels its opening. */
@@ -208,10 +202,7 @@ int msg_mail_open(struct dofi_ep *ep, struct msg_mail **mail, struct dofi_mailbo
 void msg_mail_close(struct msg_mail *mail);
 /* dofi_xport.submit of an atomic. */
 int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
-/*
- * Processes a write that arrived with remote CQ data @data: a goodbye, or mail. Any thread, no EP
- * lock held.
- */
+/* Processes a write with remote CQ data @data: a goodbye, or mail. Any thread, no EP lock held. */
 void msg_mail_arrived(uint64_t data, struct dofi_sink *sink);
 /* dofi_xport.resume: sends replies that the fabric did not take before. EP lock held. */
 void msg_mail_resume(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);

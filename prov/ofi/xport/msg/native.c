@@ -61,10 +61,7 @@ static int submit_atomic(struct dofi_ep *ep, struct dofi_dto *dto)
 				      0, dto->remote_addr, key, FI_UINT64, FI_CSWAP, context);
 }
 
-/*
- * Operations with more than memory, or with a fence, and a write of no bytes. A peer with an SRQ
- * gets all messages in frames.
- */
+/* Operations with data or a fence, and empty writes. A peer with an SRQ gets frames alone. */
 static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 	DOFI_NEEDS(ep->lock)
 {
@@ -102,10 +99,7 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	return ret;
 }
 
-/*
- * Of a write with immediate data the receive gets no bytes, and uDAPL 1.2 has no event that would
- * report more.
- */
+/* A write with immediate data fills no receive, and uDAPL 1.2 has no event that reports more. */
 static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,
 							  struct dofi_sink *sink)
 {

@@ -128,10 +128,7 @@ static inline int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
 	return send_message(ep, dto);
 }
 
-/*
- * Where a fabric hangs on a receive of no bytes, the status serves, which is written after the
- * completion.
- */
+/* Where fabrics hang on empty receives, the status serves: it is written after completion. */
 static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	void *context = dofi_dto_context(dto);

@@ -125,10 +125,7 @@ static bool is_received(const struct dofi_ep *ep, const struct msg_frame *frame)
 	return ep->rq.open || (ep->lost && frame->whole);
 }
 
-/*
- * Takes a buffer for an arrived message, and receives it; @sink may be NULL. The EP can take the
- * message, or no frame would have arrived.
- */
+/* Receives an arrived message in a buffer, for which the EP has space; @sink may be NULL. */
 static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	struct msg_inbox *in = inbox_of(ep);

@@ -71,10 +71,7 @@ put_conn:
 	return ret;
 }
 
-/*
- * Finds out whether the peer's memory can be read. A 32-bit process cannot name the addresses of a
- * 64-bit peer.
- */
+/* Tries to read the peer's memory. A 32-bit process cannot name 64-bit addresses. */
 static void read_memory(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;

@@ -6,17 +6,11 @@
 #include "obj/cr.h"
 #include "xport/rdm/rdm.h"
 
-/*
- * Makes a connection of @ep to the peer that @key identifies. The connection owns @peer if that
- * succeeds.
- */
+/* Makes a connection of @ep to the peer @key. The connection owns @peer if that succeeds. */
 int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len);
 /* Makes the peer, which has reported its address, reachable, and accepts its frames. */
 int rdm_conn_reach(struct rdm_conn *conn);
-/*
- * HELLO is sent. If HELLO_BACK does not arrive, the attempt ends after a limit that is independent
- * of the program's time-out.
- */
+/* HELLO is sent. Without a HELLO_BACK the attempt ends, whatever the program's time-out is. */
 void rdm_conn_expect_hello_back(struct rdm_conn *conn);
 /*
  * The peer has left, after frame @last, or after the last one that arrived if @last is NULL. When
@@ -24,10 +18,7 @@ void rdm_conn_expect_hello_back(struct rdm_conn *conn);
  * made.
  */
 void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event);
-/*
- * Closes the connection of @ep, if it has one, at the fabric and for the peer, which may not read
- * our memory from here on.
- */
+/* Closes the connection of @ep, if any. The peer may not read our memory from here on. */
 void rdm_conn_close(struct dofi_ep *ep);
 
 /* pz.c: returns the transport's part of @pz, made if there is none. 0 or a negative errno. */
@@ -38,10 +29,7 @@ void rdm_pz_close(struct dofi_pz *pz);
 int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn);
 /* Hides @conn from frames and completions. */
 void rdm_pz_remove(struct rdm_conn *conn);
-/*
- * Returns the address of the id of this process's connection @id, in memory that stays mapped; NULL
- * if there is none. Any thread.
- */
+/* The address of the id of this process's connection @id, never unmapped, or NULL. Any thread. */
 const _Atomic uint64_t *rdm_conn_here(uint64_t id);
 
 /* request.c: requests and their answers, active and passive side: members of dofi_xport. */

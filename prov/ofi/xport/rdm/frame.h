@@ -38,10 +38,7 @@
 #define RDM_FRAME_LEAST 256		/* a peer that takes no frame of this size is refused */
 
 enum rdm_frame_kind {
-	/*
-	 * The first frame of the active side. Value 0 is 1 if the sender can read the receiver's
-	 * memory.
-	 */
+	/* the first frame of the active side; value 0: it can read the receiver's memory */
 	RDM_FRAME_HELLO = 1,
 	RDM_FRAME_HELLO_BACK,		/* the answer to HELLO, with the values of a HELLO */
 	RDM_FRAME_CREDIT,		/* returns credits */
@@ -65,10 +62,7 @@ enum rdm_frame_kind {
 	 * of the operation follow in other frames: the operation is refused as a whole.
 	 */
 	RDM_FRAME_WRITE,
-	/*
-	 * Key, address, length. Value 0 is the number of bytes that earlier frames requested, value
-	 * 1 the number that follows.
-	 */
+	/* Key, address, length. Values: bytes that earlier frames requested, bytes that follow. */
 	RDM_FRAME_READ,
 	RDM_FRAME_FETCH_ADD,		/* key, address; value 0 is added */
 	RDM_FRAME_CMP_SWAP,		/* key, address; value 0 is stored if value 1 is there */

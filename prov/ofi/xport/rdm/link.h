@@ -30,10 +30,7 @@ void rdm_wake(struct rdm_conn *conn);
 /* Sends all of @dto in a frame that is too long to be injected, from the program's memory. */
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
 	DOFI_NEEDS(conn->ep->lock);
-/*
- * Sends a frame with @size bytes of @dto from @offset on, from a copy. @dto completes when the
- * fabric completes the copy.
- */
+/* Sends a copy of @size bytes of @dto from @offset on. Its completion completes @dto. */
 int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *frame,
 		      size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);
 /* Adds the memory of @dto to @frame, so that the peer can read it. */
@@ -42,10 +39,7 @@ void rdm_name_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
 void rdm_peer_error(struct rdm_conn *conn, const char *how) DOFI_NEEDS(conn->ep->lock);
 /* Sends an ACK with the result of @task. Returns false if that is to be repeated. */
 bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task) DOFI_NEEDS(conn->ep->lock);
-/*
- * Reads the peer's memory that @frame names, while the peer permits that. Returns 0 or a negative
- * errno.
- */
+/* Reads the memory that @frame names, while the peer permits that. 0 or a negative errno. */
 int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n,
 	     const struct rdm_frame *frame) DOFI_NEEDS(conn->ep->lock);
 

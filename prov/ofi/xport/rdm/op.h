@@ -5,10 +5,7 @@
 
 #include "xport/rdm/rdm.h"
 
-/*
- * An operation that the fabric carries out. It exists as long as the PZ, because its completion may
- * arrive after the connection has ended.
- */
+/* An operation at the fabric. Its completion may arrive after the connection has ended. */
 struct rdm_op {
 	struct dofi_rdm_context context;
 	struct rdm_pz *rpz;
@@ -45,10 +42,7 @@ struct rdm_pending {
 	unsigned char data[];
 };
 
-/*
- * Makes the operations, the memory for pending frames and the lists of @rpz, with its domain.
- * Progress thread, like rdm_ops_close().
- */
+/* Makes the operations, the memory for pending frames and the lists of @rpz. Progress thread. */
 int rdm_ops_open(struct rdm_pz *rpz);
 void rdm_ops_close(struct rdm_pz *rpz);
 
@@ -61,23 +55,14 @@ struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 void rdm_op_put(struct rdm_op *op);
 /* Processes a completion with an operation as its context. CQ lock held. */
 void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
-/*
- * Drops the operations of @conn and its stall. Their completions are ignored from now on. CQ lock
- * held.
- */
+/* Drops the operations and the stall of @conn, and ignores completions. CQ lock held. */
 void rdm_ops_abandon(struct rdm_conn *conn);
 
-/*
- * Returns memory for a pending frame with @size bytes of data, allocated only if many frames are
- * pending. NULL without memory.
- */
+/* Returns memory for a pending frame with @size bytes, allocated if many are pending, or NULL. */
 struct rdm_pending *rdm_pending_get(struct rdm_pz *rpz, size_t size);
 void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *pending);
 
-/*
- * Records that a frame or a long message of @conn was lost, which ends the connection, unless the
- * CM connection reports an end before.
- */
+/* Records a lost frame or message, which ends @conn unless the CM connection reports an end. */
 void rdm_lost(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 
 /* Records that the fabric did not take something: a sweep of the CQ repeats it. */

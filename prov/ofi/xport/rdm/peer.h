@@ -28,10 +28,7 @@ struct rdm_peer {
 	unsigned char data[DOFI_CM_MAX_DATA];
 };
 
-/*
- * Returns a peer: its request came over @cm, or a request will be sent to it if @cm is NULL.
- * Returns NULL if memory is short.
- */
+/* Returns a peer: its request came over @cm, or if NULL, ours goes to it. NULL without memory. */
 struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm);
 /* Frees @peer, and closes its CM connection. */
 void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer);
@@ -47,15 +44,9 @@ int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_
 /* Fills our request or answer, with pointers to the consumer's data. */
 void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
 
-/*
- * Sets the ring of @conn, which has no id yet, to *@ring. Makes *@ring if it is NULL, as this end
- * connects then.
- */
+/* Sets the ring of @conn, which has no id yet, to *@ring, made if NULL: this end connects. */
 int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **ring);
-/*
- * Takes the ring, unless there is one, and the peer's doorbell and grants from the request or
- * answer @msg. Returns 0 or a negative errno.
- */
+/* Takes the ring, if *@ring is NULL, and the peer's doorbell and grants from @msg. 0 or -errno. */
 int rdm_rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg);
 /* Adds our ring, doorbell and grants to @msg. */
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg);

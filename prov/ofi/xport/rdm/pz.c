@@ -131,10 +131,7 @@ static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
 	return 0;
 }
 
-/*
- * The high half of an id is random, with its low bits counted up: a late frame must not find the
- * next connection in the slot.
- */
+/* Part of an id is counted up: a late frame must not find the next connection in the slot. */
 int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 {
 	static _Atomic uint32_t count;

@@ -157,10 +157,7 @@ struct rdm_conn {
 	struct dofi_link *ring;
 	struct rdm_peer *peer;
 	struct dofi_work work;
-	/*
-	 * Runs while HELLO_BACK is awaited, and after a loss: the fabric does not carry what was
-	 * sent. Progress thread only.
-	 */
+	/* awaits HELLO_BACK, or the end behind a loss; progress thread */
 	struct dofi_timer lost;
 	fi_addr_t to;			/* the address of the peer's endpoint */
 	bool reached;			/* the peer is in the address vector */

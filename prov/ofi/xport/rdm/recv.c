@@ -228,10 +228,7 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 
 /* ACKs, CTSs and HELLOs */
 
-/*
- * The request with @number that the peer may answer, or NULL. Includes the next request, of which a
- * part may have been sent.
- */
+/* The request @number that the peer may answer, perhaps the next one, sent in part; or NULL. */
 static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 	DOFI_NEEDS(conn->ep->lock)
 {

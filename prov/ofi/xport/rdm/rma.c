@@ -14,10 +14,7 @@
 
 /* RDMA by the fabric */
 
-/*
- * A fabric that keeps no order between RDMA operations and messages, or goes on after it refused
- * one, gets nothing more until the operation has completed.
- */
+/* An unordered fabric, or one that goes on after a refusal, gets nothing until the completion. */
 static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);

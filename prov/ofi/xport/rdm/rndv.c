@@ -232,10 +232,7 @@ static void read_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 		dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
 }
 
-/*
- * The tag of @dto, at the direct endpoint or at the PZ's. Receives of one PZ have different tags
- * while they can be matched.
- */
+/* The tag of @dto. Receives of one PZ have different tags while they can be matched. */
 static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto, bool direct)
 {
 	return direct ? conn->direct->tags + dto->number :

@@ -6,10 +6,7 @@
 #include "fab/endpoint.h"
 #include "xport/rdm/op.h"
 
-/*
- * Sends @dto eagerly in several frames; returns what rdm_submit() returns. A message that is done
- * uses no memory of the program.
- */
+/* Sends @dto eagerly; returns what rdm_submit() returns. Once done, it uses no memory. */
 int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 	DOFI_NEEDS(conn->ep->lock);
 /* Starts to fill the receive @dto with the message that begins with the frame @f. It must fit. */
@@ -50,10 +47,7 @@ struct rdm_direct {
 void rdm_direct_want(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Opens the direct endpoint; else long messages go in frames. Progress thread, no lock held. */
 void rdm_direct_open(struct rdm_conn *conn);
-/*
- * Closes the direct endpoint. When this returns, the fabric uses no memory of the connection's long
- * messages. Progress thread, no lock held.
- */
+/* Closes the direct endpoint: the fabric uses no memory of long messages. Progress thread. */
 void rdm_direct_close(struct rdm_conn *conn);
 /* Sets the address of the peer's direct endpoint. Returns false if it cannot be reached. */
 bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)

@@ -14,10 +14,7 @@ static struct dofi_grants *grants_of(const struct rdm_conn *conn)
 	return &conn->rpz->pz->domain.grants;
 }
 
-/*
- * Includes the bytes that follow in other frames: nothing is carried out unless all of it is
- * permitted.
- */
+/* With the bytes that follow in other frames: all of the access is permitted, or none. */
 static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_frame *f,
 			      uint64_t access)
 {

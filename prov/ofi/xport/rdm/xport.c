@@ -114,10 +114,7 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 		rdm_op_completed(entry, err, sink);
 }
 
-/*
- * A ring belongs to one connection, so its frames must name that connection. After its end the ring
- * is ignored.
- */
+/* A ring's frames must name its one connection, with which the ring ends. */
 static void ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	struct rdm_conn *conn = ((const struct dofi_link *)entry->op_context)->owner;

@@ -27,10 +27,7 @@ struct ud_bell {
 int ud_bell_open(struct ud_bell *bell, struct dofi_progress *progress, const char *name);
 void ud_bell_close(struct ud_bell *bell);
 
-/*
- * Rings the doorbell @name of another IA, by the socket of @bell. Returns false if there is no such
- * doorbell. Never blocks. Any thread.
- */
+/* Rings @name by the socket of @bell; false if there is none. Never blocks. Any thread. */
 bool ud_bell_ring(const struct ud_bell *bell, const char *name);
 /* Returns whether there is a doorbell @name, without ringing it. Any thread. */
 bool ud_bell_exists(const char *name);

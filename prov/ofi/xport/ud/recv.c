@@ -85,10 +85,7 @@ ssize_t ud_fast_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint6
 
 static const unsigned char no_header[DOFI_DATAGRAM_HEADER];
 
-/*
- * The header that the program gets is the fabric's prefix, if that is InfiniBand's global route
- * header, and otherwise zeros.
- */
+/* The program gets the fabric's prefix, if that is a global route header, otherwise zeros. */
 void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
 		struct dofi_sink *sink)
 {

@@ -136,7 +136,7 @@ static bool is_given_up(const struct ud_peer *peer)
 
 /* Waiting */
 
-/* The CQ whose sweeps send the copies that wait for @peer. */
+/* The CQ with the sweeps that send the waiting copies of @peer. */
 static struct dofi_cq *cq_of(const struct ud_pz *upz, const struct ud_peer *peer)
 {
 	return &(peer->link ? &upz->near : &upz->net)->domain->cq;

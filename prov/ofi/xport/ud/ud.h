@@ -207,10 +207,7 @@ extern const struct dofi_datagrams dofi_ud_datagrams;
 
 /* pz.c: the ways of a PZ, and its EPs by number. Progress thread only. */
 
-/*
- * Sets *@upz to the datagram service's state of @pz, which the first call makes. Returns 0 or a
- * negative errno.
- */
+/* Sets *@upz to the datagram service's part of @pz, which the first call makes. 0 or -errno. */
 int ud_pz_open(struct dofi_pz *pz, struct ud_pz **upz);
 /* Opens the net of @upz, if that is not open. Its IA has one. 0 or a negative errno. */
 int ud_pz_open_net(struct ud_pz *upz);
@@ -291,19 +288,13 @@ void ud_introduce(const struct ud_ep *uep, const struct ud_inbox *inbox, struct 
 int ud_peer_get(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **peer);
 /* Whether @peer, of a link, has ended: its PZ, or its process. Call when it takes nothing. */
 bool ud_peer_has_ended(const struct ud_peer *peer);
-/*
- * Gives up a use. After the last one the handle is invalid, and the peer is removed once no copies
- * are on their way to it. Progress thread.
- */
+/* Releases a use. After the last one removes the peer, once it has no copies. Progress thread. */
 void ud_peer_put(struct ud_peer *peer) DOFI_NEEDS_NOT(peer->upz->lock);
 /* Removes peers that are not used any more: upz->reaping. */
 void ud_peers_reap(struct dofi_work *work);
 /* Removes all peers of @upz, which no thread uses. Progress thread. */
 void ud_peers_close(struct ud_pz *upz);
-/*
- * @ah as an address handle of @upz, or NULL; @ah may be any value. The handle stays valid while
- * the caller holds the lock.
- */
+/* Returns @ah, any value, if it is an address handle of @upz, valid under the lock; else NULL. */
 struct ud_peer *ud_peer_check(const struct ud_pz *upz, const void *ah) DOFI_NEEDS(upz->lock);
 /* Whether @ah is an address handle of @upz at this moment. Any thread. */
 bool ud_peer_is_valid(const struct ud_pz *upz, const void *ah);
