@@ -199,3 +199,17 @@ bool dofi_port_next(struct dofi_ep *ep, int err, const char *why)
 	dofi_port_failed(ep, err, why);
 	return false;
 }
+
+bool dofi_port_attempt_lost(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why)
+{
+	switch (dofi_ep_state_now(ep)) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_ep_no_connection(ep, event, why);
+		return true;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		return true;
+	default:
+		return false;
+	}
+}

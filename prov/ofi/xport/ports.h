@@ -60,6 +60,12 @@ bool dofi_port_next(struct dofi_ep *ep, int err, const char *why);
 /* As dofi_port_next(), where no other port may be tried. */
 void dofi_port_failed(struct dofi_ep *ep, int err, const char *why);
 
+/*
+ * The path to the peer of @ep is lost. An attempt of the active side ends with @event, because of
+ * @why. Returns false if @ep is connected, and goes on.
+ */
+bool dofi_port_attempt_lost(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why);
+
 /* Reasons for which an attempt fails. */
 #define DOFI_NO_LISTENER "the peer's provider refused: no service point takes the request"
 #define DOFI_NO_ANSWER "another program or fabric listens there: it does not answer"

@@ -45,22 +45,15 @@ static void peer_ended(struct dofi_source *source)
 /* The peer, or the path to it, is lost. */
 static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 {
-	switch (dofi_ep_state_now(ep)) {
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER);
-		break;
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-		break;
-	default:
-		if (when_connected == DAT_CONNECTION_EVENT_BROKEN) {
-			dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
-			break;
-		}
-		dofi_ep_lock(ep);
-		dofi_ep_lost(ep, false);
-		dofi_ep_unlock(ep);
+	if (dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER))
+		return;
+	if (when_connected == DAT_CONNECTION_EVENT_BROKEN) {
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+		return;
 	}
+	dofi_ep_lock(ep);
+	dofi_ep_lost(ep, false);
+	dofi_ep_unlock(ep);
 }
 
 static void connected(struct dofi_ep *ep, const void *data, size_t size)

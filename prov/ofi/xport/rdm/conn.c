@@ -11,6 +11,7 @@
 #include "obj/ep_attr.h"
 #include "obj/ep_cm.h"
 #include "obj/ep_dto.h"
+#include "xport/rdm/link.h"
 #include "xport/rdm/peer.h"
 #include "xport/rdm/rndv.h"
 #include "xport/rdm/send.h"
@@ -130,7 +131,7 @@ static int endpoint_find(struct rdm_conn *conn)
 	}
 	conn->near = rdm_fabric(conn)->shared_memory && dofi_host_shares_pids(host, &peer->host);
 	if (conn->near) {
-		conn->peer_here = is_in_process(conn) ? rdm_conn_here(peer->id) : NULL;
+		conn->peer_here = is_in_process(conn) ? rdm_here_find(peer->id) : NULL;
 		read_memory(conn);
 	}
 	return 0;
@@ -308,34 +309,21 @@ void rdm_conn_close(struct dofi_ep *ep)
  */
 #define LAST_FRAMES_NS (5 * SECOND_NS)
 
-static void acceptor_left(struct dofi_ep *ep)
-{
-	dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-			      "the acceptor ended the connection at once");
-}
+#define ACCEPTOR_LEFT "the acceptor ended the connection at once"
 
 static void lost_fire(struct dofi_timer *timer)
 {
 	struct rdm_conn *conn = DOFI_CONTAINER_OF(timer, struct rdm_conn, lost);
 	struct dofi_ep *ep = conn->ep;
+	const DAT_EVENT_NUMBER event = conn->left ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
+						    DAT_CONNECTION_EVENT_UNREACHABLE;
+	const char *why = conn->left ? ACCEPTOR_LEFT :
+			  "the fabric does not carry frames to the peer and back";
 
-	switch (dofi_ep_state_now(ep)) {
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		if (conn->left)
-			acceptor_left(ep);
-		else
-			dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE,
-				"the fabric does not carry frames to the peer and back");
-		break;
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-		break;
-	default:
-		if (conn->left)
-			break;
-		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the fabric lost data", (void *)ep);
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
-	}
+	if (dofi_port_attempt_lost(ep, event, why) || conn->left)
+		return;
+	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the fabric lost data", (void *)ep);
+	dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 }
 
 /* Ends the connection after @ns, or sooner if that was requested before. */
@@ -426,21 +414,11 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 	/* frames that are already there may establish the connection */
 	dofi_cq_drain(conn->ep->cq);
 	conn_work(&conn->work);
-	switch (dofi_ep_state_now(ep)) {
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_ep_lock(conn->ep);
-		more = last && *last != conn->seen;
-		dofi_ep_unlock(conn->ep);
-		/* a slower fabric may still carry the frame that establishes the connection */
-		if (more)
-			left(conn, last, event);
-		else
-			acceptor_left(ep);
-		break;
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-		break;
-	default:
+	/* a slower fabric may still carry the frame that establishes the connection */
+	dofi_ep_lock(conn->ep);
+	more = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && last && *last != conn->seen;
+	dofi_ep_unlock(conn->ep);
+	if (more || !dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+					    ACCEPTOR_LEFT))
 		left(conn, last, event);
-	}
 }

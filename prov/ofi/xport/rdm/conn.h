@@ -29,8 +29,6 @@ void rdm_pz_close(struct dofi_pz *pz);
 int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn);
 /* Hides @conn from frames and completions. */
 void rdm_pz_remove(struct rdm_conn *conn);
-/* The address of the id of this process's connection @id, never unmapped, or NULL. Any thread. */
-const _Atomic uint64_t *rdm_conn_here(uint64_t id);
 
 /* request.c: requests and their answers, active and passive side: members of dofi_xport. */
 extern const struct dofi_ports_ops rdm_ports_ops;

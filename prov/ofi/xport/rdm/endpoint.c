@@ -157,26 +157,11 @@ void rdm_endpoints_close(struct rdm_pz *rpz)
 #define PROBE_TICK_NS (100 * INT64_C(1000000))
 #define PROBE_TICKS 20
 
-/* Ends the connection at once, because its endpoint is unusable. */
-static void conn_break(struct rdm_conn *conn)
-{
-	switch (dofi_ep_state_now(conn->ep)) {
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_ep_no_connection(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-				      "the fabric's endpoint is damaged");
-		break;
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-		break;
-	default:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
-	}
-}
-
 /* Reads the table of connections without a lock, as only this thread writes it. */
 static void damaged(struct rdm_endpoint *e)
 {
 	const struct rdm_pz *rpz = e->rpz;
+	struct rdm_conn *conn;
 	uint32_t i;
 
 	e->damaged = true;
@@ -185,9 +170,13 @@ static void damaged(struct rdm_endpoint *e)
 		 "%u connections end, new ones use another endpoint",
 		 rdm_fabric_of(rpz->pz->obj.ia)->info->fabric_attr->prov_name, e->conns);
 	e->conns++;
-	for (i = 0; i < rpz->n_conns; i++)
-		if (rpz->conn[i] && rpz->conn[i]->endpoint == e)
-			conn_break(rpz->conn[i]);
+	for (i = 0; i < rpz->n_conns; i++) {
+		conn = rpz->conn[i];
+		if (conn && conn->endpoint == e &&
+		    !dofi_port_attempt_lost(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+					    "the fabric's endpoint is damaged"))
+			dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+	}
 	rdm_endpoint_put(e);
 }
 

@@ -9,6 +9,38 @@
 
 #include <rdma/fi_errno.h>
 
+static struct dofi_mutex here_lock;
+static LIST_HEAD(, rdm_here) all_here DOFI_GUARDED_BY(here_lock) =
+	LIST_HEAD_INITIALIZER(all_here);
+
+void rdm_here_add(struct rdm_here *here, const _Atomic uint64_t *word)
+{
+	here->word = word;
+	dofi_mutex_lock(&here_lock);
+	LIST_INSERT_HEAD(&all_here, here, link);
+	dofi_mutex_unlock(&here_lock);
+}
+
+void rdm_here_remove(struct rdm_here *here)
+{
+	dofi_mutex_lock(&here_lock);
+	LIST_REMOVE(here, link);
+	dofi_mutex_unlock(&here_lock);
+}
+
+const _Atomic uint64_t *rdm_here_find(uint64_t id)
+{
+	const _Atomic uint64_t *word = NULL;
+	const struct rdm_here *here;
+
+	dofi_mutex_lock(&here_lock);
+	LIST_FOREACH(here, &all_here, link)
+		if (atomic_load(here->word) == id)
+			word = here->word;
+	dofi_mutex_unlock(&here_lock);
+	return word;
+}
+
 void rdm_wake(struct rdm_conn *conn)
 {
 	if (!conn->left && conn->ring && dofi_link_notify(conn->ring))

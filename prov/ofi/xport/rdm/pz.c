@@ -3,7 +3,7 @@
 
 #include "xport/rdm/conn.h"
 
-#include "xport/rdm/op.h"
+#include "xport/rdm/link.h"
 #include "xport/rdm/peer.h"
 
 #include <errno.h>
@@ -93,23 +93,6 @@ void rdm_pz_close(struct dofi_pz *pz)
 	free(rpz);
 }
 
-/* All connections of the process, so that peers in it can be recognised. */
-static struct dofi_mutex here_lock;
-static LIST_HEAD(, rdm_conn) here DOFI_GUARDED_BY(here_lock) = LIST_HEAD_INITIALIZER(here);
-
-const _Atomic uint64_t *rdm_conn_here(uint64_t id)
-{
-	const _Atomic uint64_t *word = NULL;
-	struct rdm_conn *conn;
-
-	dofi_mutex_lock(&here_lock);
-	LIST_FOREACH(conn, &here, here)
-		if (atomic_load(&conn->id) == id)
-			word = &conn->id;
-	dofi_mutex_unlock(&here_lock);
-	return word;
-}
-
 /* Returns a free slot for a connection. CQ lock held. */
 static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
 {
@@ -153,12 +136,9 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 		rpz->conn[slot] = conn;
 	}
 	dofi_mutex_unlock(&cq->lock);
-	if (ret)
-		return ret;
-	dofi_mutex_lock(&here_lock);
-	LIST_INSERT_HEAD(&here, conn, here);
-	dofi_mutex_unlock(&here_lock);
-	return 0;
+	if (!ret)
+		rdm_here_add(&conn->here, &conn->id);
+	return ret;
 }
 
 void rdm_pz_remove(struct rdm_conn *conn)
@@ -166,9 +146,7 @@ void rdm_pz_remove(struct rdm_conn *conn)
 	struct rdm_pz *rpz = conn->rpz;
 	struct dofi_cq *cq = &rpz->domain->cq;
 
-	dofi_mutex_lock(&here_lock);
-	LIST_REMOVE(conn, here);
-	dofi_mutex_unlock(&here_lock);
+	rdm_here_remove(&conn->here);
 	dofi_mutex_lock(&cq->lock);
 	rpz->conn[(uint32_t)atomic_load(&conn->id)] = NULL;
 	if (conn->ring)

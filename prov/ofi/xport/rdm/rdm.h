@@ -97,6 +97,12 @@ struct rdm_ia {
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };
 
+/* A word of this process that has the id of a connection or a PZ (link.h). */
+struct rdm_here {
+	LIST_ENTRY(rdm_here) link;
+	const _Atomic uint64_t *word;
+};
+
 /* An EP with something that the fabric has not taken, in a list of a PZ. */
 struct rdm_stall {
 	TAILQ_ENTRY(rdm_stall) link;
@@ -161,7 +167,7 @@ struct rdm_conn {
 	struct dofi_timer lost;
 	fi_addr_t to;			/* the address of the peer's endpoint */
 	bool reached;			/* the peer is in the address vector */
-	LIST_ENTRY(rdm_conn) here;	/* in the list of this process's connections, see pz.c */
+	struct rdm_here here;
 	/* the peer's id if the peer is in this process, else NULL */
 	const _Atomic uint64_t *peer_here;
 

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/pool.h"
-#include "obj/pz.h"
+#include "xport/rdm/link.h"
 
 #include <errno.h>
 #include <string.h>
@@ -73,27 +73,6 @@ void ud_introduce(const struct ud_ep *uep, const struct ud_inbox *inbox, struct 
 	}
 }
 
-/* Peers in this process */
-
-static struct dofi_mutex here_lock;
-static LIST_HEAD(, ud_pz) here DOFI_GUARDED_BY(here_lock) = LIST_HEAD_INITIALIZER(here);
-
-void ud_peers_here_enter(struct ud_pz *upz)
-{
-	atomic_store(&upz->pz->datagram_key, upz->key);
-	dofi_mutex_lock(&here_lock);
-	LIST_INSERT_HEAD(&here, upz, here);
-	dofi_mutex_unlock(&here_lock);
-}
-
-void ud_peers_here_leave(struct ud_pz *upz)
-{
-	dofi_mutex_lock(&here_lock);
-	LIST_REMOVE(upz, here);
-	dofi_mutex_unlock(&here_lock);
-	atomic_store(&upz->pz->datagram_key, 0);
-}
-
 /* The table */
 
 static struct ud_peer *peer_of(struct dofi_table_link *link)
@@ -110,7 +89,6 @@ static uint32_t hash_of(uint64_t key)
 /* Claims the peer's inbox, or adds the peer to the address vector. */
 static int reach(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer *peer)
 {
-	const struct ud_pz *other;
 	int ret;
 
 	if (!ud_intro_suits(upz->uia, intro))
@@ -123,13 +101,8 @@ static int reach(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer *peer
 		memcpy(peer->bell, intro->bell, sizeof(peer->bell));
 		return 0;
 	}
-	if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid()) {
-		dofi_mutex_lock(&here_lock);
-		LIST_FOREACH(other, &here, here)
-			if (other->key == intro->key)
-				peer->here = &other->pz->datagram_key;
-		dofi_mutex_unlock(&here_lock);
-	}
+	if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid())
+		peer->here = rdm_here_find(intro->key);
 	dofi_mutex_lock(&upz->lock);
 	ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
 	dofi_mutex_unlock(&upz->lock);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "obj/ep_attr.h"
 #include "xport/rdm/conn.h"
+#include "xport/rdm/link.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -158,7 +159,8 @@ static int upz_init(struct ud_pz *upz, struct dofi_pz *pz)
 		ud_sends_close(upz);
 		return ret;
 	}
-	ud_peers_here_enter(upz);
+	atomic_store(&pz->datagram_key, upz->key);
+	rdm_here_add(&upz->here, &pz->datagram_key);
 	LIST_INSERT_HEAD(&upz->uia->pzs, upz, link);
 	return 0;
 }
@@ -219,7 +221,8 @@ void ud_pz_close(struct dofi_pz *pz)
 		return;
 	settle(upz);
 	LIST_REMOVE(upz, link);
-	ud_peers_here_leave(upz);
+	rdm_here_remove(&upz->here);
+	atomic_store(&pz->datagram_key, 0);
 	net_shut(upz);
 	dofi_progress_withdraw(&upz->uia->ia->progress, &upz->reaping);
 	ud_peers_close(upz);

@@ -163,7 +163,7 @@ struct ud_pz {
 	struct rdm_ring_guest ring_guest; /* with rings */
 	struct dofi_work reaping;	/* removes peers that are not used any more */
 
-	LIST_ENTRY(ud_pz) here;		/* in the list of this process, see peer.c */
+	struct rdm_here here;		/* of pz->datagram_key */
 
 	/* progress thread only */
 	LIST_ENTRY(ud_pz) link;		/* in uia->pzs */
@@ -298,9 +298,6 @@ void ud_peers_close(struct ud_pz *upz);
 struct ud_peer *ud_peer_check(const struct ud_pz *upz, const void *ah) DOFI_NEEDS(upz->lock);
 /* Whether @ah is an address handle of @upz at this moment. Any thread. */
 bool ud_peer_is_valid(const struct ud_pz *upz, const void *ah);
-/* @upz can be recognised by peers in this process, or not any more. */
-void ud_peers_here_enter(struct ud_pz *upz);
-void ud_peers_here_leave(struct ud_pz *upz);
 
 /* send.c: sends, and the copies that wait. */
 

@@ -77,15 +77,15 @@ Test(rdm_pz_state, a_connection_of_this_process_is_found_by_its_id_until_it_ends
 
 	pair_connect(ep, other);
 	id = id_of(ep);
-	word = rdm_conn_here(id);
-	cr_assert(word && word != rdm_conn_here(id_of(other)));
+	word = rdm_here_find(id);
+	cr_assert(word && word != rdm_here_find(id_of(other)));
 	cr_expect_eq(atomic_load(word), id);
-	cr_expect(!rdm_conn_here(id ^ 1ULL << 40));
-	cr_expect(!rdm_conn_here(0));
+	cr_expect(!rdm_here_find(id ^ 1ULL << 40));
+	cr_expect(!rdm_here_find(0));
 	succeed(dofi_ep_free(ep));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	settle();
-	cr_expect(!rdm_conn_here(id));
+	cr_expect(!rdm_here_find(id));
 }
 
 /* A late frame for an earlier connection of the entry must not find the next one. */
