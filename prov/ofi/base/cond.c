@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A condition variable over the system calls for futexes, which report signals; sleeping on a
- * descriptor; and counts of calls in progress.
- */
+/* Sleeping by futexes, which report signals, and on descriptors; counts of calls in progress. */
 
 #include "base/cond.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A condition variable: waits also end by signal handlers, a descriptor or a futex. */
+/* A condition variable: signal handlers, a descriptor or a futex also end its waits. */
 #ifndef DOFI_BASE_COND_H
 #define DOFI_BASE_COND_H
 
@@ -38,10 +38,7 @@ int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t dead
 int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd,
 		      int wakeup_fd, int signals) DOFI_NEEDS(*lock);
 
-/*
- * Like dofi_cond_wait(); also returns 0 when @word, a futex in shared memory, is woken or is not
- * @value. Returns -EBUSY if the kernel cannot wait for two futexes.
- */
+/* As dofi_cond_wait(), or until @word, a futex, is woken or not @value. -EBUSY: no futex_waitv. */
 int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline,
 			_Atomic uint32_t *word, uint32_t value) DOFI_NEEDS(*lock);
 

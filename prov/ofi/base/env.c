@@ -197,10 +197,7 @@ const struct dofi_foreign dofi_foreign_table[] = {
 #define TIMEOUT "the timeout of dat_ep_connect limits an attempt"
 #define COPROCESSOR "coprocessors are not supported"
 
-/*
- * With less than 20 bytes verbs would have no SRQs: the header of a message has to fit. A timer is
- * a code of the InfiniBand specification in both variables.
- */
+/* With less than 20 bytes verbs has no SRQs: a header has to fit. Timers are InfiniBand codes. */
 const struct dofi_ofed dofi_ofed_table[] = {
 	{ "DAPL_DBG_TYPE", "bits", "DAT_OFI_LOG", NULL, 0, 0 },
 	{ "DAPL_DBG_DEST", "bits", "DAT_OFI_LOG_DEST", NULL, 0, 0 },

@@ -70,10 +70,7 @@ bool dofi_number(const char *text, int64_t *v);
  */
 void dofi_settings_read(void);
 
-/*
- * Sets the foreign variables that have a value in the table, for version @libfabric. Has an effect
- * once in a process. Call it before the first fi_getinfo(), which reads them.
- */
+/* Sets the foreign variables for version @libfabric, once. Call before the first fi_getinfo(). */
 void dofi_settings_give(uint32_t libfabric);
 
 /* A row of either table with its value in force, to be listed. */

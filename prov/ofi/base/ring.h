@@ -181,10 +181,7 @@ static inline bool dofi_ring_fits(uint64_t word, uint64_t at)
 	       dofi_ring_lines(word - 1) <= DOFI_RING_LINES - at % DOFI_RING_LINES;
 }
 
-/*
- * Takes the next record; it stays in the ring until dofi_ring_release(). Returns false if there is
- * none. Sets in->broken if the producer has broken the ring.
- */
+/* Takes the next record, until dofi_ring_release(). False if there is none; may set in->broken. */
 static inline bool dofi_ring_take(struct dofi_ring_in *in, struct dofi_ring_record *record)
 {
 	uint64_t at = in->next;
@@ -207,10 +204,7 @@ static inline bool dofi_ring_take(struct dofi_ring_in *in, struct dofi_ring_reco
 	return true;
 }
 
-/*
- * Returns whether the next record is there, and not behind a SKIP, and describes it without taking
- * it. If not, dofi_ring_take() finds out what is there.
- */
+/* Describes the next record without taking it. False if there is none, or it is behind a SKIP. */
 static inline bool dofi_ring_peek(const struct dofi_ring_in *in, struct dofi_ring_record *record)
 {
 	const uint64_t at = in->next;

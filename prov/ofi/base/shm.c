@@ -137,10 +137,7 @@ int dofi_shared_find(const void *addr, size_t len, struct dofi_shared *shared)
 
 _Static_assert(sizeof(pthread_mutex_t) <= DOFI_ALIVE_WORDS * sizeof(uint32_t), "a mutex fits");
 
-/*
- * The mutex serves only one thread, so that trylock never fails. ThreadSanitizer follows 64 locks
- * of a thread, and a thread may hold more of these: it sees each as unlocked.
- */
+/* TSan follows 64 locks of a thread, which may hold more of these: it sees each as unlocked. */
 static int robust_hold(pthread_mutex_t *mutex)
 {
 	pthread_mutexattr_t attr;

@@ -67,10 +67,7 @@ struct dofi_alive {
 	};
 };
 
-/*
- * The calling thread lives until it ends or calls dofi_alive_end(). Returns 0, or -ENOTSUP if this
- * system has no robust mutexes.
- */
+/* The calling thread lives until dofi_alive_end(). -ENOTSUP: a system without robust mutexes. */
 int dofi_alive_begin(struct dofi_alive *alive);
 void dofi_alive_end(struct dofi_alive *alive);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A completion queue and its shards, and how the progress thread serves it: when it reads the CQ,
- * arms it, or leaves it to the program.
- */
+/* A completion queue and its shards, and its service by the progress thread. */
 
 #include "fab/cq.h"
 
@@ -243,10 +240,7 @@ static bool reads_memory(struct dofi_cq *cq, const struct use *use, bool *found)
 
 #define ARM_TRIES 8
 
-/*
- * Empties the CQ and arms it: epoll, or a peer, reports the next completion. Set @found if the CQ
- * is ARMED, and was drained just now and had completions.
- */
+/* Empties the CQ and arms it. Set @found if it is ARMED and was drained with completions. */
 static void drain_and_arm(struct dofi_cq *cq, bool found, int64_t now)
 {
 	int i;

@@ -403,10 +403,7 @@ static inline void dofi_cq_remove_sweeper(struct dofi_cq *cq, struct dofi_sweepe
 	LIST_REMOVE(sweeper, link);
 }
 
-/*
- * Call around the sleep of a thread that waits for an event, and while a CNO waits for one: the
- * progress thread serves the CQ in between.
- */
+/* Call around a thread's sleep for an event, and while a CNO waits: the CQ is served meanwhile. */
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);
 
@@ -416,10 +413,7 @@ void dofi_cq_sleep_end(struct dofi_cq *cq);
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
 /* Returns when dofi_cq_serve() is due; DOFI_NEVER if only an event makes it due. */
 int64_t dofi_cq_due(const struct dofi_cq *cq);
-/*
- * If the CQ is left to the program, checks whether the program still polls after the short time
- * that a polling program takes between two polls, not after the pause.
- */
+/* Checks soon, not after the pause, whether the program to which the CQ is left still polls. */
 void dofi_cq_probe(struct dofi_cq *cq, int64_t now);
 
 /* Call when the CQ is opened, and before it is closed: the latter waits for the leader to leave. */

@@ -115,10 +115,7 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(cq
 	return true;
 }
 
-/*
- * Delivers @n completions, or handles the error @n of the read. Returns how many were delivered, or
- * DOFI_CQ_BATCH if more may follow a failed completion.
- */
+/* Returns how many were delivered, or DOFI_CQ_BATCH if more may follow a failed completion. */
 static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_NEEDS(cq->lock)
 {
 	ssize_t i;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The RDMA device of a fabric, by the kernel's files: its name and its port. And the device or
- * network interface that ia_params name in OFED's form.
- */
+/* The RDMA device of a fabric; and the device or interface that ia_params name in OFED's form. */
 
 #include "fab/device.h"
 

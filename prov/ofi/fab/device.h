@@ -22,10 +22,7 @@ struct dofi_device {
 /* Where the kernel lists the devices; tests use another directory. */
 #define DOFI_DEVICE_SYSFS "/sys/class/infiniband"
 
-/*
- * Finds the device of @info, and its port that has @address. The name and the MTU are from
- * libfabric, the rest from the files in @sysfs.
- */
+/* Finds the device of @info, by libfabric, and its port that has @address, by @sysfs. */
 void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage *address,
 		      const char *sysfs, struct dofi_device *device);
 

@@ -38,10 +38,7 @@ void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n);
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice);
 
-/*
- * Like dofi_domain_open(), on another @fabric than the thread's own; the CQs deliver to @ops, which
- * has the member completed at least.
- */
+/* Like dofi_domain_open(), on another @fabric than the thread's; the CQs deliver to @ops. */
 int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progress,
 			struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
 			const struct dofi_fabric_choice *choice);
@@ -78,10 +75,7 @@ int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *reque
  */
 int dofi_mr_close(struct dofi_mr *mr);
 
-/*
- * Registers memory of the provider itself for @access, FI_SEND or FI_RECV, if the fabric needs that
- * (FI_MR_LOCAL); otherwise *@mr is NULL. Returns 0 or a negative errno. Any thread.
- */
+/* Registers the provider's memory for @access if the fabric has FI_MR_LOCAL; else *@mr is NULL. */
 int dofi_local_mr_open(const struct dofi_domain *domain, const void *memory, size_t size,
 		       uint64_t access, struct fid_mr **mr);
 /* Closes the registration. NULL is ignored. Any thread. */

@@ -179,10 +179,7 @@ static inline void dofi_rdm_completed(const struct fi_cq_data_entry *entry, int 
 	buffer->rdm->arrived(buffer, entry, err, sink);
 }
 
-/*
- * Posts a completed buffer again, together with DOFI_RDM_TOGETHER - 1 others. If the fabric
- * refuses, dofi_rdm_sweep() tries again; call that from swept(). Both with the CQ's lock held.
- */
+/* Posts a completed buffer again, or lets dofi_rdm_sweep() do so: call it from swept(). CQ lock. */
 void dofi_rdm_repost(struct dofi_rdm_buffer *buffer);
 void dofi_rdm_sweep(struct dofi_rdm *rdm);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Grants: what peers may do with memory of this process, and the keys for it. A table of them,
- * where the fabric does not check keys.
- */
+/* Grants: what peers may do with memory of this process, and the keys for it. */
 #ifndef DOFI_FAB_GRANT_H
 #define DOFI_FAB_GRANT_H
 
@@ -70,10 +67,7 @@ int dofi_grant_open(struct dofi_grants *grants, const struct dofi_mr_request *re
 /* Like dofi_grant_open(), with @key, which is not 0; -EEXIST if a grant of the table has it. */
 int dofi_grant_open_as(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		       uint32_t key, struct dofi_grant **grant) DOFI_NEEDS_NOT(grants->lock);
-/*
- * Waits for threads between dofi_grant_enter() and dofi_grant_leave(), and for peers that write to
- * the memory, and changes the word. Any thread.
- */
+/* Waits for dofi_grant_leave() and for peers that write; changes the word. Any thread. */
 void dofi_grant_close(struct dofi_grant *grant);
 
 /* An access that a peer requests. All but the secret comes from the peer. */
@@ -124,10 +118,7 @@ void dofi_grants_add_writer(struct dofi_grants *grants, struct dofi_writer *writ
 void dofi_grants_remove_writer(struct dofi_grants *grants, struct dofi_writer *writer)
 	DOFI_NEEDS_NOT(grants->lock);
 
-/*
- * A word by which a peer that reads this process's memory itself checks that the grant still stood:
- * it did if the word, read after the bytes, has the value.
- */
+/* For peers that read memory: the grant stood if the word, read after the bytes, has the value. */
 struct dofi_grant_word {
 	const uint64_t *at;	/* never unmapped */
 	uint64_t value;		/* while the grant is in force; never used again */

@@ -219,10 +219,7 @@ int64_t dofi_writer_patience_ns = 5 * INT64_C(1000000000);
 
 #define SPINS 1000
 
-/*
- * Waits while the mark is @busy and the writer's process lives. Without a descriptor of the process
- * (before Linux 5.3) only the limit ends the wait.
- */
+/* Waits while the mark is @busy and the writer lives; before Linux 5.3, up to the limit. */
 static void await(struct dofi_writer *writer, uint64_t busy)
 {
 	const int64_t until = dofi_now() + dofi_writer_patience_ns;

@@ -30,10 +30,7 @@ int dofi_grant_book_fd(const struct dofi_grant_book *book);
 
 /* Call these two under the lock of the grants. Returns the grant's page, or 0 if none is free. */
 uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_terms *terms);
-/*
- * Voids @page: a peer that has not yet found it valid does not use the memory. Returns false, and
- * does nothing, in a forked child: the book is the parent's.
- */
+/* Voids @page, before a peer that checks it later writes. Returns false in a forked child. */
 bool dofi_grant_book_remove(struct dofi_grant_book *book, uint32_t page);
 
 /* Peers */
@@ -55,10 +52,7 @@ bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct do
 			   struct dofi_permit *permit);
 /* Returns whether the target lives, and the grant of @permit has not ended. */
 bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_permit *permit);
-/*
- * Like dofi_grant_pages_hold(), after the memory of the grant was read: the word is loaded after
- * the bytes, which may be another program's after the end of the grant.
- */
+/* As dofi_grant_pages_hold(), after the bytes were read: loads the word last. */
 bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_permit *permit);
 
 /*

@@ -54,10 +54,7 @@ static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 		choice->scoped_keys = info->domain_attr->mr_key_size >= sizeof(uint64_t);
 	}
 	choice->write_ordered = q.order & FI_ORDER_SAW && !(choice->rdm && quirk->goes_on);
-	/*
-	 * Software fabrics complete a write when it is in a socket, unless it has this flag. For
-	 * hardware, which lacks the flag, an acknowledgement means delivery.
-	 */
+	/* without it software completes a write in a socket; hardware lacks it, but delivers */
 	q.op_flags = FI_DELIVERY_COMPLETE;
 	if (quirk->delivers || dofi_query_also(info, &q))
 		choice->write_flags = FI_DELIVERY_COMPLETE;
@@ -134,10 +131,7 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	choice->located = dofi_topo_locate(info, &choice->locality);
 	choose_rdma(choice, q);
 	choose_native(choice, q);
-	/*
-	 * A connectionless fabric's connections end with a message of the CM socket. Others send a
-	 * goodbye, if remote CQ data has room for the number and the secret of a connection.
-	 */
+	/* by a message of the CM socket, or by CQ data with room for number and secret */
 	choice->sends_bye = choice->rdm || (choice->quirk->ends_silently && choice->cq_data &&
 					    choice->scoped_keys);
 	ret = choice->rdm ? choose_rdm(choice) : 0;

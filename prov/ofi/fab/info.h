@@ -83,10 +83,7 @@ int dofi_datagram_choose(const struct dofi_fabric_choice *main,
 /* Opens the fabric of @choice, for dofi_domain_open_on(); the caller closes it. */
 int dofi_datagram_start(const struct dofi_fabric_choice *choice, struct fid_fabric **fabric);
 
-/*
- * Writes the names of the libfabric providers that dofi_fabric_choose() could choose, separated by
- * blanks, for connected or for connectionless endpoints.
- */
+/* Writes the names of the providers that dofi_fabric_choose() could choose, with blanks between. */
 void dofi_fabric_list(bool rdm, char *names, size_t size);
 
 /*

@@ -28,10 +28,7 @@ struct dofi_query {
 extern const struct dofi_query dofi_query_msg; /* for connected endpoints */
 extern const struct dofi_query dofi_query_rdm; /* for connectionless endpoints of any fabric */
 
-/*
- * Lists the fabrics that answer @q, with the provider and at the address of @params. The caller
- * frees @list. Returns 0 or a negative errno of fi_getinfo().
- */
+/* Lists the fabrics that answer @q, as @params select. The caller frees @list. */
 int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *q,
 		     struct fi_info **list);
 

@@ -29,10 +29,7 @@ static bool names_a_layer(const struct dofi_params *params)
 	return strchr(params->provider, ';') || (filter && filter[0] != '^' && strchr(filter, ';'));
 }
 
-/*
- * Lower is better; 0 means unusable. The interface of a device does not count: libfabric lists fast
- * devices first, and DAT programs name the device.
- */
+/* Lower is better, 0 unusable. The interface of a device does not count: programs name devices. */
 static int info_rank(const struct fi_info *info, const struct dofi_params *params,
 		     const struct dofi_routes *routes)
 {
@@ -168,7 +165,7 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
 	return true;
 }
 
-/* Prefers connected endpoints, because libfabric reports their end. Layers do not have them. */
+/* Prefers connected endpoints: libfabric reports their end. Layers do not have them. */
 int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	const struct sockaddr *sa;

@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Room for 64 KiB and a header: the cost of a frame is then small compared with that of its bytes,
- * and they are still in the cache when they are copied.
- */
+/* Room for 64 KiB and a header, which are still in the cache when they are copied. */
 #define LONG_FRAME (65536 + 64)
 
 #define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true,         \

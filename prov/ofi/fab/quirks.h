@@ -24,10 +24,7 @@ struct dofi_quirk {
 	bool shutdown_overtakes;
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
 	bool trywait_reads;	/* fi_trywait of a CQ moves what has arrived, as a read does */
-	/*
-	 * an EQ's descriptor reports data of its endpoints, and reading the EQ moves data; an EQ
-	 * that has only passive endpoints is not affected
-	 */
+	/* an EQ's descriptor reports data of its endpoints, and reading the EQ moves the data */
 	bool data_in_eq;
 	bool goes_on;		/* what was sent after a refused RDMA write still arrives */
 	/* the completion of a message that waited for its receive lacks FI_REMOTE_CQ_DATA */
@@ -82,10 +79,7 @@ const struct dofi_quirk *dofi_quirk_of(const char *provider);
 /* Like dofi_quirk_of(), for endpoints of type FI_EP_DGRAM. */
 const struct dofi_quirk *dofi_quirk_of_datagrams(const char *provider);
 
-/*
- * Returns whether the target carries out RDMA operations itself, because the fabric does not check
- * keys, or a refused operation ends the connection.
- */
+/* Returns whether the target carries out RDMA: without keys, or if a refusal ends all. */
 static inline bool dofi_quirk_target_rdma(const struct dofi_quirk *quirk)
 {
 	return quirk->no_keys || quirk->refusal_ends_all;

@@ -38,10 +38,7 @@ int dofi_reach_rank(const struct dofi_routes *routes, const char *interface,
 
 bool dofi_reach_is_loopback(const struct sockaddr *sa);
 
-/*
- * Writes the address of this host with the lowest rank to @address, where a fabric has addresses of
- * its own. Returns false if no interface is up.
- */
+/* Writes the address of this host with the lowest rank. Returns false if no interface is up. */
 bool dofi_reach_host(struct sockaddr_storage *address);
 
 #endif

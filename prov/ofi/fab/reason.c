@@ -31,10 +31,7 @@ static const char *text_or(const char *text, const char *otherwise)
 	return text && text[0] ? text : otherwise;
 }
 
-/*
- * Lists the providers of libfabric, whether FI_PROVIDER excludes them or not; without @layers only
- * those that move data by themselves.
- */
+/* Lists libfabric's providers, excluded or not; without @layers, only those that move data. */
 static void providers_list(char names[NAMES_TEXT], bool layers)
 {
 	struct fi_info *list, *i;
@@ -103,10 +100,7 @@ struct reason {
 	int err;
 };
 
-/*
- * An address that no interface of this host has. Software fabrics accept any source address, and
- * then every listen and connect fails.
- */
+/* Software fabrics accept any source address, and then every listen and connect fails. */
 static bool no_such_address(const struct dofi_params *params, char *text, size_t size)
 {
 	struct in6_addr a;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/* The most endpoints of a shard, whose read then costs about 2 us. */
+/* The most endpoints of a shard: a read then costs about 2 us. */
 #define DOFI_SHARD_ENDPOINTS 64
 
 /* The most shards: 65,536 endpoints. */
@@ -45,10 +45,7 @@ struct dofi_shards {
 	struct dofi_shard *shard[DOFI_SHARDS];
 };
 
-/*
- * Starts to read @first, and each shard that is added later, as one CQ. @shards is all zero, or was
- * closed. Returns 0 or a negative errno. Progress thread, CQ lock held.
- */
+/* Starts to read @first, and shards added later, as one CQ. Progress thread, CQ lock held. */
 int dofi_shards_open(struct dofi_shards *shards, struct dofi_shard *first);
 /* Adds a shard: @fid with @fd. Returns 0 or a negative errno. Progress thread, CQ lock held. */
 int dofi_shards_add(struct dofi_shards *shards, struct fid_cq *fid, int fd);

@@ -123,10 +123,7 @@ static bool pci_of(const struct fi_info *info, struct fi_pci_attr *pci)
 	return device_path(info->domain_attr->name, path) && pci_of_path(path, pci);
 }
 
-/*
- * Returns the object that the device of @info is attached to, which has nodes and processors. NULL
- * if that is the whole machine, as for a device without a node in the firmware.
- */
+/* Returns the object with nodes that the device is attached to; NULL for the whole machine. */
 static hwloc_obj_t near_obj(const struct fi_info *info)
 {
 	struct fi_pci_attr pci;

@@ -22,10 +22,7 @@ struct dofi_locality {
  */
 bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
 
-/*
- * Binds @thread to the processors near the device of @info where the calling thread may run. Does
- * nothing if there are none, or DAT_OFI_NUMA disables it.
- */
+/* Binds @thread to the processors near the device of @info, unless DAT_OFI_NUMA disables it. */
 void dofi_topo_bind(pthread_t thread, const struct fi_info *info);
 
 #endif

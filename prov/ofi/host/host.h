@@ -19,10 +19,7 @@ struct dofi_host {
 /* Reads those of the calling process. Returns 0 or a negative errno. Any thread. */
 int dofi_host_read(struct dofi_host *host);
 
-/*
- * Returns whether the two processes are in one PID namespace of one host: they can read each
- * other's memory by process number, if the system permits it.
- */
+/* Returns whether both are in one PID namespace of one host: PIDs are valid for each other. */
 bool dofi_host_shares_pids(const struct dofi_host *a, const struct dofi_host *b);
 
 /*

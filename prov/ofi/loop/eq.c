@@ -106,10 +106,7 @@ static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
 	return fi_trywait(p->fabric, &fid, 1) == FI_SUCCESS;
 }
 
-/*
- * Reads a queue after a wakeup, or by the clock while it is not watched: then the polling thread
- * moves the endpoints' data, and writes their events.
- */
+/* Reads a queue after a wakeup, or by the clock while a polling thread moves its data. */
 static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
 	const bool listens = p->listeners.n && eq == dofi_progress_listen_eq(p);

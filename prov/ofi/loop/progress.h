@@ -98,7 +98,7 @@ struct dofi_eq {
 
 /* What the event queues of a fabric need: fab/quirks.c. */
 struct dofi_eq_traits {
-	/* the descriptor reports data that a read consumes: passive endpoints need another queue */
+	/* the descriptor reports data, and reading moves it: passive endpoints get another */
 	bool data_in_eq;
 	bool fails_for_one;		/* an error of the queue may concern a single connection */
 };
@@ -223,22 +223,13 @@ void dofi_progress_stop(struct dofi_progress *p);
 /* Queues @work unless it is queued already; once it runs it can be queued again. Any thread. */
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 
-/*
- * Removes @work from the queue, and waits for it if it runs, unless it calls this itself. Any
- * thread, no lock. In a forked child nothing happens.
- */
+/* Removes @work from the queue, and waits for it if it runs elsewhere. Any thread, no lock. */
 void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work);
 
-/*
- * Runs @fn(@arg) on the progress thread and waits for it; directly if called there. A forked child
- * has no such thread: nothing runs.
- */
+/* Runs @fn(@arg) on the progress thread, and waits; nothing runs in a forked child. */
 void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
 
-/*
- * Call when a queue of the fabric cannot be read: the program might wait forever. Reports the first
- * such @err, a negative errno, to ops->failed(). Any thread.
- */
+/* Reports the first failure of a queue, a negative errno, to ops->failed(). Any thread. */
 void dofi_progress_fail(struct dofi_progress *p, int err);
 
 /* Wakes the progress thread. Any thread. */

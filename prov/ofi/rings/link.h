@@ -80,10 +80,7 @@ void dofi_link_learn_grants(struct dofi_link *link, int fd);
 /* The link must be in no set. Does nothing for NULL. */
 void dofi_link_free(struct dofi_link *link);
 
-/*
- * Takes no more records, and reports no broken ring: what a faulty peer has left in the ring may
- * have no end. Call with the lock of the set held.
- */
+/* Takes no more records: a faulty peer's may have no end. Call with the lock of the set held. */
 static inline void dofi_link_ignore(struct dofi_link *link)
 {
 	link->in.broken = link->reported = true;
@@ -110,10 +107,7 @@ bool dofi_link_has_ended(const struct dofi_link *link);
 /* For the sender: returns whether the maker has shut the link. */
 bool dofi_link_is_shut(const struct dofi_link *link);
 
-/*
- * Reserves a frame of up to @len bytes, at most DOFI_LINK_FRAME, in the ring to the peer, like
- * dofi_ring_reserve(). dofi_link_send() publishes it.
- */
+/* As dofi_ring_reserve(), in the ring to the peer. dofi_link_send() publishes the frame. */
 static inline int dofi_link_reserve(struct dofi_link *link, size_t len, unsigned char **frame)
 {
 	return dofi_ring_reserve(&link->out, len, frame);

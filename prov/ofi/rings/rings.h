@@ -22,10 +22,7 @@
 /* The fabric: info->fabric_attr->fabric. Its domain ignores the fi_info. */
 extern struct fid_fabric dofi_rings_fabric;
 
-/*
- * Whether @params or FI_PROVIDER request shared memory, and no other fabric: provider=shm without
- * endpoint=rdm, which means libfabric's shm.
- */
+/* Returns whether only shared memory is requested: provider=shm without endpoint=rdm. */
 bool dofi_rings_are_named(const struct dofi_params *params);
 
 /*
@@ -75,10 +72,7 @@ struct dofi_link *dofi_rings_find(const struct dofi_cq *cq);
 /* Returns whether a peer has ended a link since the last call, see dofi_link_end(). Any thread. */
 bool dofi_rings_took_end(struct dofi_rings *rings);
 
-/*
- * The progress thread is about to sleep: from now on a peer that sends wakes it. Call this, read
- * the CQ until it is empty, and then sleep: the next reads cover all rings. Any thread.
- */
+/* From now on peers that send wake the thread. Call, read until the CQ is empty, then sleep. */
 void dofi_rings_sleep_begin(struct dofi_rings *rings);
 void dofi_rings_sleep_end(struct dofi_rings *rings);
 

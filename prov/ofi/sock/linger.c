@@ -119,8 +119,8 @@ struct dofi_linger {
 	int fd;				/* a duplicate; the fabric closes its own */
 	bool heard;			/* the source is in the epoll set */
 	/*
-	 * All that the peer sent has been discarded. A local socket is never reset, and nothing is
-	 * read from it: descriptors in the data would be closed on this thread.
+	 * all that the peer sent was discarded; a local socket, which may pass descriptors, is not
+	 * read
 	 */
 	bool peer_ended;
 	bool local;

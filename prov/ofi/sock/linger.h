@@ -40,19 +40,13 @@ bool dofi_linger_is_acked(int fd);
 /* Ends @linger like a connection without a callback, which is not called any more. */
 void dofi_linger_leave(struct dofi_linger *linger);
 
-/*
- * Takes over socket @fd, sends the @size bytes at @rest, which are copied, and then ends the
- * connection like dofi_linger_begin(). Without memory the connection ends at once.
- */
+/* Takes over @fd: sends a copy of @rest, and lingers. Without memory the connection ends. */
 void dofi_linger_adopt(struct dofi_progress *progress, int fd, const void *rest, size_t size);
 
 /* Resets the connection, also if a forked child has its socket open. */
 void dofi_linger_cut(int fd);
 
-/*
- * Closes @fd on a thread that does nothing else: the close of a file on a network, or of a socket
- * with SO_LINGER, blocks for as long as its owner likes. Any thread.
- */
+/* Closes @fd on its own thread: closing may block, as with SO_LINGER. Any thread. */
 void dofi_close_apart(int fd);
 
 /* Returns whether @fd is a socket that descriptors can be passed over. */

@@ -285,10 +285,7 @@ static void sockets_add(struct sockets *s, int fd)
 	s->fd[s->n++] = fd;
 }
 
-/*
- * Collects the sockets in the epoll set @set, and in the sets that it contains. Closes the spare
- * descriptor to read the set if no other is free.
- */
+/* Collects the sockets in the epoll set @set. May close the spare descriptor to read the set. */
 static void collect(struct dofi_listeners *listeners, struct sockets *sockets, int set, int depth)
 {
 	struct sockets sets = { .fd = NULL };
