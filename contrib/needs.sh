@@ -67,7 +67,7 @@ missing()
 	done
 }
 
-# available PACKAGE... - prints those that this Debian has
+# available PACKAGE... - prints the ones that this Debian has
 available()
 {
 	local name
@@ -104,7 +104,7 @@ can_install()
 	((EUID == 0)) && command -v apt-get >/dev/null
 }
 
-# need_packages ROW... [-- ROW...] - installs missing packages; those after -- are optional
+# need_packages ROW... [-- ROW...] - installs missing packages; the ROWs after -- are optional
 need_packages()
 {
 	local need more=() have_more=

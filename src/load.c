@@ -72,7 +72,7 @@ static int error_of(const char *text)
 }
 
 /*
- * What to add to the dynamic linker's @text, which begins with the name of a missing file: @name
+ * An addition to the dynamic linker's @text, which begins with the name of a missing file: @name
  * may be a provider of OFED, by the names of its releases.
  */
 static const char *advice(const char *name, const char *text)

@@ -17,7 +17,7 @@
 
 #define DREG_GUARDED_BY(lock) DREG_LOCK_ATTRIBUTE(guarded_by(lock))
 #define DREG_NEEDS(lock) DREG_LOCK_ATTRIBUTE(requires_capability(lock))
-/* The caller is the only thread: in a destructor, or on what no other thread knows yet. */
+/* The caller is the only thread: in a destructor, or before it publishes the object. */
 #define DREG_UNCHECKED_LOCKS DREG_LOCK_ATTRIBUTE(no_thread_safety_analysis)
 
 struct DREG_LOCK_ATTRIBUTE(capability("mutex")) dreg_lock {

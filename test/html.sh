@@ -18,7 +18,7 @@ fail()
 	bad=1
 }
 
-# links FILE - what it links to
+# links FILE - its links
 links()
 {
 	grep -o 'href="[^"]*"' "$1" | sed 's/^href="//; s/"$//' | sort -u

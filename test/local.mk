@@ -42,14 +42,14 @@ test/dat.conf: contrib/dat.conf.in Makefile
 		-e 's|@provdir2@|$(abs_top_builddir)/prov/ofi/v2/.libs|' \
 		$(top_srcdir)/contrib/dat.conf.in >$@.tmp && mv $@.tmp $@
 
-# What every test finds in its environment. TEST_RUNNER is a command, such as valgrind, under
+# The environment of every test. TEST_RUNNER is a command, such as valgrind, under
 # which programs run: test/run puts it before test programs, and scripts put it before the
 # programs that they start.
 #
 # libfabric is built without ThreadSanitizer. The memory that a peer's RDMA reaches is written in
-# there while the program polls it, as DAT allows; so what it calls is no part of a race.
+# there while the program polls it, as DAT allows; so its callees are no part of a race.
 #
-# AddressSanitizer guesses the extent of a loaded library's thread-local memory from what lies before
+# AddressSanitizer guesses the extent of a loaded library's thread-local memory from the data before
 # it; LeakSanitizer crashed on a guess (GCC 12). That memory owns nothing here, so it is left out.
 TEST_RUNNER =
 TEST_TIMEOUT = 900
@@ -134,7 +134,7 @@ distcheck-hook:
 				echo "$$name is not in the release; it belongs in EXTRA_DIST"; }; \
 		done; exit $$missing)
 
-# With an older C library and compiler, and a libfabric that is too old for all IAs but those of rings.
+# With an older C library and compiler, and a libfabric that is too old for all IAs except rings.
 CHECK_OLD_TESTS = test/pair/shm.sh $(REGISTRY_TESTS) test/unit/base_test test/unit/wq_test test/unit/cm_test \
 	test/unit/obj1_test test/unit/obj2_test test/unit/prov1_test test/unit/prov2_test
 

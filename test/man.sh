@@ -144,7 +144,7 @@ enumerators()
 }
 
 # rows VERSION PAGE... - NUMBER NAME of each row in the tables of numbers; a row with two numbers
-# has that of DAT 2.0 first
+# has DAT 2.0's first
 rows()
 {
 	version=$1
@@ -169,7 +169,7 @@ checks()
 	done
 }
 
-# The pages have one number for DAT_NOT_IMPLEMENTED, which is that of DAT 2.0.
+# The pages have one number for DAT_NOT_IMPLEMENTED, which is DAT 2.0's.
 enums='dat_event_number dat_return_type dat_return_subtype dat_dto_completion_status'
 for version in 1 2; do
 	enumerators $version $enums dat_ib_event_number |

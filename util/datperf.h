@@ -120,7 +120,7 @@ bool perf_opts_both(const struct perf_opts *opts);
 double perf_ratio(double dat, double raw);
 /* Whether @test is measured with messages of @size bytes. */
 bool perf_opts_measure(const struct perf_opts *opts, enum perf_test test, size_t size);
-/* Prints what is measured, as a line that the caller ends. */
+/* Prints the measurement, as a line that the caller ends. */
 void perf_out_fabric(FILE *out, const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_row(const struct perf_opts *opts, const struct perf_fabric *fabric,
@@ -139,7 +139,7 @@ void perf_progress_tick(void);
 void perf_progress_clear(void);
 
 /* perf_out_data.c */
-/* Begins the JSON with members that describe what is measured, where and when. */
+/* Begins the JSON with members that describe the measurement, the machine and the time. */
 void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
 			 const struct perf_fabric *fabric);
 void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,

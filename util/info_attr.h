@@ -53,7 +53,7 @@ const char *attr_text(const struct attr *attr, const void *base, char *buf, size
  */
 void attr_json(const struct attr *attr, const char *name, const void *base, struct json *j);
 
-/* Returns what the provider reports about @attr under this prefix ("OFI_SOURCE"), or NULL. */
+/* Returns the provider's report about @attr under this prefix ("OFI_SOURCE"), or NULL. */
 const char *attr_note(const struct attr *attr, const char *prefix, const DAT_PROVIDER_ATTR *pa);
 
 #endif

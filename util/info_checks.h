@@ -15,7 +15,7 @@ enum check_state {
 
 struct check {
 	const char *what;
-	/* Writes what was found, and what to do about it, to @text. */
+	/* Writes the finding and its remedy to @text. */
 	enum check_state (*run)(char *text, size_t len);
 	/* the names of fabrics that it matters to; none: to all */
 	const char *fabrics[4];

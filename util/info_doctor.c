@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tries every IA in a process of its own, checks the machine, and explains what does not work. */
+/* Tries every IA in a process of its own, checks the machine, and explains failures. */
 #include "info_doctor.h"
 
 #include "dat_text.h"
@@ -22,7 +22,7 @@
 /* A step of a working fabric takes at most a second. */
 #define STEP_SECONDS 20
 
-/* What the child process finds out about an IA. */
+/* The child process's findings about an IA. */
 struct trial {
 	DAT_PROVIDER_INFO info;
 	char fabric[64], domain[64], address[64], fabrics[256], local[64], settings[256];
@@ -113,7 +113,7 @@ static bool trial_run(struct child *c, void *shared)
 	return works;
 }
 
-/* Completes t->why by how the child ended and what it logged. */
+/* Completes t->why by the child's end and log. */
 static void trial_judge(struct trial *t, const struct child_result *r)
 {
 	char why[REASON_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tries every IA, checks the machine, and explains what does not work. */
+/* Tries every IA, checks the machine, and explains failures. */
 #ifndef INFO_DOCTOR_H
 #define INFO_DOCTOR_H
 

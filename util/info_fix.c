@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What to do about the reason for which an IA does not work. */
+/* The remedy for the reason of an IA's failure. */
 #include "info_fix.h"
 
 #include "info_checks.h"

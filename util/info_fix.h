@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What to do about the reason for which an IA does not work. */
+/* The remedy for the reason of an IA's failure. */
 #ifndef INFO_FIX_H
 #define INFO_FIX_H
 

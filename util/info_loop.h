@@ -13,7 +13,7 @@
 
 /*
  * Connects two EPs of @ia over its own address at @address, and sends LOOP_MESSAGES of 8 bytes in
- * turns. Returns true, with the time per message in *@us; or false, with what failed in @why.
+ * turns. Returns true, with the time per message in *@us; or false, with the failure in @why.
  * Reports each step to @c, which limits the time of all waits. Frees nothing: the process ends.
  */
 bool loop_run(struct child *c, DAT_IA_HANDLE ia, DAT_IA_ADDRESS_PTR address, double *us, char *why,

@@ -30,10 +30,10 @@
 #define ROUNDS 200
 #define WINDOW 8			/* messages in flight */
 
-/* What is tried, in this order. */
+/* The attempts, in this order. */
 enum step { OPEN, CONNECT, MESSAGES, LONG_MESSAGES, RDMA, DATAGRAMS, STEPS };
 
-/* What the child process finds out. */
+/* The child process's findings. */
 struct path {
 	DAT_PROVIDER_INFO info;
 	struct sockaddr_storage peer;

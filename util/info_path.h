@@ -11,7 +11,7 @@
 /*
  * Connects the IA of @info to the datperf server at @host, a name or a numeric address, and
  * exchanges messages, RDMA writes and datagrams with it. Prints one row for each, and for the first
- * that fails its cause and what to do about it. Returns whether everything works.
+ * that fails its cause and remedy. Returns whether everything works.
  */
 bool path_check(FILE *out, const DAT_PROVIDER_INFO *info, const char *host, unsigned port);
 

@@ -15,7 +15,7 @@
  * @width is 0, or without memory.
  */
 FILE *wrap_open(FILE *out, size_t width);
-/* Closes what wrap_open() returned for @out, which stays open. */
+/* Closes the result of wrap_open() for @out, which stays open. */
 void wrap_close(FILE *f, FILE *out);
 
 /* The width of the terminal @out, or COLUMNS of the environment; 0 if @out is no terminal. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes JSON to a stream: just what datinfo and datperf need. */
+/* Writes JSON to a stream: only for datinfo and datperf. */
 #include "json.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static void put_text(FILE *out, const char *text)
 	putc('"', out);
 }
 
-/* Writes what precedes a value: comma, newline, indentation, name. */
+/* Writes the text before a value: comma, newline, indentation, name. */
 static void begin_value(struct json *j, const char *name)
 {
 	if (j->depth) {

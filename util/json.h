@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes JSON to a stream: just what datinfo and datperf need. */
+/* Writes JSON to a stream: only for datinfo and datperf. */
 #ifndef UTIL_JSON_H
 #define UTIL_JSON_H
 

@@ -21,7 +21,7 @@ bool log_raise(void);
 
 /* Redirects stderr to a file in memory. Returns false, without effect, if that fails. */
 bool log_capture_begin(struct log_capture *c);
-/* Ends the redirection; @text gets what was written. */
+/* Ends the redirection; @text gets the output. */
 void log_capture_end(struct log_capture *c, char text[LOG_TEXT_MAX]);
 
 /* Reads the beginning of @file to @text. */

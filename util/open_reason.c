@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opens an IA and finds out why that failed, from what the provider and the registry log. */
+/* Opens an IA and finds out why that failed, from the log of the provider and the registry. */
 #include "open_reason.h"
 
 #include "dat_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opens an IA and finds out why that failed, from what the provider and the registry log. */
+/* Opens an IA and finds out why that failed, from the log of the provider and the registry. */
 #ifndef OPEN_REASON_H
 #define OPEN_REASON_H
 
@@ -18,14 +18,14 @@
 DAT_RETURN reason_open_info(const DAT_PROVIDER_INFO *info, DAT_COUNT qlen,
 			    DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia, char *reason, size_t len);
 
-/* As reason_open_info(), for a name and what dat_ia_open() requests. */
+/* As reason_open_info(), for a name and the request of dat_ia_open(). */
 DAT_RETURN reason_open(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 		       DAT_IA_HANDLE *ia, char *reason, size_t len);
 
 /* Leaves the log at the level of the user's settings from now on. */
 void reason_keep_level(void);
 
-/* Returns what was logged, without the return code; all of @reason if nothing was logged. */
+/* Returns the log without the return code; all of @reason if nothing was logged. */
 const char *reason_text(const char *reason);
 
 #endif

@@ -98,7 +98,7 @@ struct perf_ud_ops {
 			 uint64_t cookie);
 	/* As poll of struct perf_ops, but sleeps at most PERF_UD_WAIT_MS; len is the data's. */
 	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
-	/* Releases what open opened; close of struct perf_ops calls it. */
+	/* Undoes open; close of struct perf_ops calls it. */
 	void (*close)(struct perf_xport *x);
 };
 
@@ -106,7 +106,7 @@ struct perf_ud_ops {
 
 /*
  * Operations of DAT's InfiniBand extension. @off is an offset into x->mem, where atomics store the
- * previous value, @roff into the peer's memory. Functions return as those of struct perf_ops.
+ * previous value, @roff into the peer's memory. Functions return as in struct perf_ops.
  */
 struct perf_ext_ops {
 	/* Fails if the device lacks the operation of @test. */
@@ -184,7 +184,7 @@ struct perf_xport {
 	int wait_client_ms;	 /* limit of accept; -1: none */
 	uint32_t size_max;	 /* client: largest message */
 	unsigned int lanes;	 /* connections that messages alternate between; 0 is 1 */
-	unsigned int first_lane; /* number of its first connection among those of all threads */
+	unsigned int first_lane; /* number of its first connection among all threads */
 	unsigned int threads;	 /* threads of the client; 0 is 1 */
 	uint16_t session;	 /* 0: none yet */
 	bool refused;		 /* the last request was not from a datperf of this version */

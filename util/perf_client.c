@@ -24,7 +24,7 @@ struct client {
 	struct perf_opts own; /* the caller's options, with sizes that datagrams can have */
 	const struct perf_opts *opts;
 	struct perf_xport *x[PERF_NSIDES];
-	/* connections of each thread; those of the first are of the side that is measured */
+	/* connections of each thread; the first thread's are of the measured side */
 	struct perf_xport *thread[PERF_THREADS_MAX];
 	enum perf_side current; /* side that the server listens to */
 	struct perf_fabric fabric;
@@ -97,7 +97,7 @@ static int resolve(struct client *c, struct perf_xport *x)
 	return 0;
 }
 
-/* Distinguishes the connections of this process from those of other clients. */
+/* Distinguishes the connections of this process from other clients'. */
 static uint16_t session_new(void)
 {
 	uint16_t session;
@@ -425,7 +425,7 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 		collect_error(&c, err, errlen);
 	else if (opts->plot && opts->nsizes)
 		rc = perf_plot_rows(opts, &c.fabric, c.rows, err, errlen);
-	/* those that share an IA are closed before its owner */
+	/* sides that share an IA are closed before its owner */
 	for (i = 1; i < opts->threads; i++)
 		if (c.thread[i])
 			c.thread[i]->ops->close(c.thread[i]);

@@ -13,7 +13,7 @@
 #define ASYNC_QLEN 16
 #define CONN_QLEN 8
 
-/* What differs between the two API versions. */
+/* Differences between the two API versions. */
 #if DAT_VERSION_MAJOR >= 2
 #include <dat2/dat_ib_extensions.h>
 #define ATOMICS(attr) \

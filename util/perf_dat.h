@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf's DAT side, and what the connections of --peers share with it.
+ * datperf's DAT side, and the part that connections of --peers share.
  *
  *	perf_dat.c		opening and closing
  *	perf_dat_cm.c		connections
@@ -38,7 +38,7 @@ struct perf_dat {
 	unsigned int neps;
 	bool connected;
 	struct perf_dat *owner; /* transport that the IA belongs to; NULL: this one */
-	/* listener: requests that came while those of another client were expected */
+	/* listener: requests that came while another client's were expected */
 	struct perf_dat_request held[PERF_DAT_HELD];
 	unsigned int nheld;
 	DAT_LMR_TRIPLET local;	/* template: context of the local memory */

@@ -156,7 +156,7 @@ static bool take_held(struct perf_dat *from, uint16_t session, unsigned int inde
 	return false;
 }
 
-/* Takes the request for connection @index, and keeps those of other clients for later. */
+/* Takes the request for connection @index, and keeps other clients' for later. */
 static int take_request(struct perf_dat *from, int timeout_ms, uint16_t session, unsigned int index,
 			struct perf_dat_request *request)
 {

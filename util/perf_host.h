@@ -11,7 +11,7 @@ struct perf_host {
 	int cpus;      /* processors that this process may use */
 };
 
-/* What is not known stays empty or 0. */
+/* Unknown members stay empty or 0. */
 void perf_host_get(struct perf_host *host);
 
 #endif

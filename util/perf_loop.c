@@ -272,7 +272,7 @@ static int send_verify_client(struct perf_run *r)
 
 /*
  * Messages of one connection arrive in order, so the latest one is the one that is checked, and
- * rx_len is its length. Those of several are checked when all in flight have arrived.
+ * rx_len is its length. Several are checked when all in flight have arrived.
  */
 static int send_verify_server(struct perf_run *r)
 {

@@ -47,7 +47,7 @@ struct perf_run {
 	uint64_t cpu_ns[PERF_NENDS];
 };
 
-/* A kind of phase: what each side does in it. */
+/* A kind of phase, with the part of each side. */
 struct perf_kind {
 	const char *name;
 	int (*client)(struct perf_run *r);

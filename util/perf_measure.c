@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Round trips of one phase, and those kept of a measurement. */
+/* Round trips of one phase, and the kept ones of a measurement. */
 #define MAX_SAMPLES 100000
 #define KEPT_SAMPLES 1000000
 #define MAX_MESSAGES 1000000
@@ -176,7 +176,7 @@ static int run_phases(struct perf_measure *m, const struct perf_point *point, ui
 	return 0;
 }
 
-/* Unmeasured messages; those of the first call also show how fast the fabric is. */
+/* Unmeasured messages; in the first call they also show how fast the fabric is. */
 static int warm_up(struct perf_measure *m, const struct perf_point *point, struct perf_series *s)
 {
 	const struct perf_opts *opts = m->opts;

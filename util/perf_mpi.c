@@ -74,7 +74,7 @@ static inline bool has_arrived(const struct perf_run *r, uint64_t i)
 	return __atomic_load_n(mark_of(r, r->x->lay.rx, i), __ATOMIC_ACQUIRE) == mark(r, i);
 }
 
-/* Waits for message @i, and lets the peer reuse the buffers of those that were taken. */
+/* Waits for message @i, and lets the peer reuse the buffers of taken messages. */
 static inline int take(struct perf_run *r, uint64_t i)
 {
 	RUN_UNTIL(r, has_arrived(r, i));
@@ -134,7 +134,7 @@ static inline int source(struct perf_run *r, bool verify)
 	return 0;
 }
 
-/* Takes all messages. With @verify it counts those without the pattern. */
+/* Takes all messages. With @verify it counts messages without the pattern. */
 static inline int sink(struct perf_run *r, bool verify)
 {
 	uint64_t i;
@@ -171,7 +171,7 @@ int perf_mpi_verify_sink(struct perf_run *r)
 	return sink(r, true);
 }
 
-/* Each side is as many messages ahead of those that it takes as one credit stands for. */
+/* Each side is as many messages ahead of its receives as one credit stands for. */
 int perf_mpi_both_ways(struct perf_run *r)
 {
 	const uint64_t ahead = r->slots - r->credit;

@@ -20,7 +20,7 @@ void perf_oob_close(struct perf_oob *oob);
 
 /* Listens on *port of every address; for port 0 chooses a port and stores it. */
 int perf_oob_listen(struct perf_oob *oob, struct perf_xport *x, unsigned int *port);
-/* x->wait_client_ms limits the wait of accept, x->timeout_ms that of the other calls. */
+/* x->wait_client_ms limits the wait of accept, x->timeout_ms the other calls' wait. */
 int perf_oob_accept(struct perf_oob *oob, struct perf_xport *x);
 int perf_oob_connect(struct perf_oob *oob, struct perf_xport *x, const struct sockaddr *addr,
 		     unsigned int port);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf --peers: what many connections between two processes cost. perf_peers.c runs both ends,
+ * datperf --peers: the cost of many connections between two processes. perf_peers.c runs both ends,
  * perf_peers_dat.c creates the connections, perf_peers_out.c prints.
  */
 #ifndef PERF_PEERS_H

@@ -7,7 +7,7 @@
 
 /*
  * The figures in column order: the heading, in two lines, the JSON name, and the number of
- * decimals. A narrow terminal leaves out those that are extra.
+ * decimals. A narrow terminal leaves out the extra ones.
  */
 static const struct {
 	const char *what, *unit, *json;

@@ -24,7 +24,7 @@ struct perf_plot {
 	char title[512];
 	char run[PERF_FILES_MAX][256]; /* names of the runs; not drawn if there is only one */
 	int nruns;
-	bool bidir; /* bandwidths are those of both directions */
+	bool bidir; /* bandwidths are sums of both directions */
 	struct perf_curve curve[PERF_FILES_MAX * PERF_NTESTS * PERF_NSIDES];
 	int ncurves;
 };

@@ -62,7 +62,7 @@ static void add_point(struct perf_plot *plot, struct json_object *result)
 	}
 }
 
-/* The run's name: what is measured, and the file instead if two runs are alike. */
+/* The run's name: the measurement, and the file instead if two runs are alike. */
 static void name_run(struct perf_plot *plot, struct json_object *run, const char *path)
 {
 	const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;

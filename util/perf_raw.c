@@ -77,7 +77,7 @@ static struct fi_info *raw_hints(const struct perf_fabric *fabric, bool domain, 
 	return hints;
 }
 
-/* What there is none of if fi_getinfo() fails. */
+/* The missing thing if fi_getinfo() fails. */
 static const char *raw_kind(const struct perf_fabric *fabric)
 {
 	if (fabric->dgram)

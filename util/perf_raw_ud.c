@@ -71,7 +71,7 @@ static struct perf_raw *ud_new(const struct perf_raw *raw)
 	return to_raw(x);
 }
 
-/* The reason of a failure is that of the endpoint. */
+/* The reason of a failure is the endpoint's. */
 static int passed_on(struct perf_raw *raw, int rc)
 {
 	if (rc < 0 && rc != -EAGAIN && raw->ud->x.err[0])

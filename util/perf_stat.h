@@ -87,7 +87,7 @@ bool perf_repeats_scatter(const double *values, int n);
 bool perf_stands_out(double value, double smaller, double larger);
 
 void perf_hist_add(struct perf_hist *hist, double ns);
-/* Lower bound of a bin in microseconds; that of the first is 0. */
+/* Lower bound of a bin in microseconds; the first bin's is 0. */
 double perf_hist_bound(int bin);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf's phases with datagrams. A datagram may be lost, so a phase counts those that arrive, and
+ * datperf's phases with datagrams. A datagram may be lost, so a phase counts arrivals, and
  * ends by time and by control messages, which a connection carries.
  */
 #ifndef PERF_UD_H
@@ -8,7 +8,7 @@
 
 #include "perf.h"
 
-/* What a receive needs in addition to the largest message, for any header. */
+/* The space for any header, in addition to the largest message. */
 #define PERF_UD_EXTRA 64
 
 /* These return 0, or -1 with an error text in x->err. */

@@ -7,7 +7,7 @@
  * flight. Datagrams without a report for a while leave the window; which of them are lost is known
  * only at the end, from the receiver's count.
  *
- * The first byte of a datagram is a tag, which distinguishes it from those of earlier phases. A
+ * The first byte of a datagram is a tag, which distinguishes it from earlier phases' datagrams. A
  * report has another length than the data, and the count in bytes 4 to 7. Without --rotate all
  * receives use one buffer, so a later datagram may replace a report before it is read; with traffic
  * in both directions longer data therefore carry the count as well.

@@ -18,8 +18,8 @@ struct perf_ud_run {
 	size_t echo;	/* length of the answer to be sent; 0: none */
 	uint64_t window;
 	uint64_t sent;
-	uint64_t arrived;  /* of those sent, by the peer's latest report */
-	uint64_t given_up; /* of those sent, not in the window any more without a report */
+	uint64_t arrived;  /* sent ones, by the peer's latest report */
+	uint64_t given_up; /* sent ones, not in the window any more without a report */
 	uint64_t unreported;
 	bool reporting;	   /* a report is being sent */
 	uint64_t now_ns;   /* the latest look at the clock */
@@ -38,11 +38,11 @@ int perf_ud_post_recv(struct perf_xport *x, unsigned int slot);
 int perf_ud_turn(struct perf_ud_run *u);
 /* Takes the completions of all sends: the next phase counts its own. */
 int perf_ud_drain(struct perf_ud_run *u);
-/* Client: makes r.iters pings. r.iters becomes the number of those that were answered. */
+/* Client: makes r.iters pings. r.iters becomes the number of answers. */
 int perf_ud_pings(struct perf_ud_run *u);
 /* Sends r.iters datagrams, until all have left the window. */
 int perf_ud_stream(struct perf_ud_run *u);
-/* Sends what the window has room for; perf_ud_turn() must follow. */
+/* Sends as much as the window has room for; perf_ud_turn() must follow. */
 int perf_ud_stream_some(struct perf_ud_run *u);
 bool perf_ud_stream_is_over(const struct perf_ud_run *u);
 

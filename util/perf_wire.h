@@ -50,7 +50,7 @@ enum perf_ctl_type {
 	PERF_CTL_QUIT,	    /* client: no more phases */
 	PERF_CTL_ERROR,	    /* server: the request failed */
 	PERF_CTL_PEERS,	    /* client: prepare for "value" connections */
-	PERF_CTL_OPEN_UD,   /* client: open datagram endpoints; the addresses are those of both */
+	PERF_CTL_OPEN_UD,   /* client: open datagram endpoints; the addresses are of both */
 };
 
 struct perf_ctl {

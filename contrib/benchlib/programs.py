@@ -72,7 +72,7 @@ def library_directory(prefix):
 def libfabrics(prefixes):
     """Returns the libfabrics at prefixes, where "system" is the loader's.
 
-    The default is the loader's and those in LD_LIBRARY_PATH.
+    The default is the loader's, and all in LD_LIBRARY_PATH.
     """
     if prefixes:
         directories = ["" if p == "system" else library_directory(p) for p in prefixes]

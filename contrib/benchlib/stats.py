@@ -96,7 +96,7 @@ def medians_by(samples, name):
 def ratio(ours, other):
     """Returns the median of the ratios of each run; if no run has both sides, of each round.
 
-    What the machine does in a run or round affects both sides.
+    Other load in a run or round affects both sides.
     """
     for name in ("run", "round"):
         a, b = medians_by(ours, name), medians_by(other, name)

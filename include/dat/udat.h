@@ -56,8 +56,8 @@ extern "C" {
 typedef DAT_HANDLE DAT_CNO_HANDLE;	/* consumer notification object */
 
 /*
- * State of an EVD: one flag of the first pair, one of the second, and one that selects what
- * wakes a waiter.
+ * State of an EVD: one flag of the first pair, one of the second, and one for the events that
+ * wake a waiter.
  */
 typedef enum dat_evd_state {
 	DAT_EVD_STATE_ENABLED		= 0x01,	/* events trigger the CNO */

@@ -78,7 +78,7 @@ typedef DAT_HANDLE DAT_CR_HANDLE;	/* connection request */
  */
 /* an IPv4 or IPv6 address, by its family */
 typedef DAT_SOCK_ADDR *DAT_IA_ADDRESS_PTR;
-typedef DAT_UINT64 DAT_CONN_QUAL;	/* what a service point listens on; 64 significant bits */
+typedef DAT_UINT64 DAT_CONN_QUAL;	/* the number of a listener; 64 significant bits */
 typedef DAT_UINT64 DAT_PORT_QUAL;	/* the port at one end of a connection */
 
 /*
@@ -107,7 +107,7 @@ typedef struct dat_rmr_triplet {
 	DAT_RMR_CONTEXT	rmr_context;		/* as granted by the peer */
 } DAT_RMR_TRIPLET;
 
-/* What may be done with registered memory, and from where. */
+/* Permitted accesses to registered memory, local and remote. */
 typedef enum dat_mem_priv_flags {
 	DAT_MEM_PRIV_NONE_FLAG		= 0x00,	/* no access */
 	DAT_MEM_PRIV_LOCAL_READ_FLAG	= 0x01,	/* source of sends and RDMA writes here */
@@ -382,7 +382,7 @@ typedef enum dat_ep_state {
 
 /*
  * Requested capabilities of an endpoint. Counts are minimums: the provider may grant more,
- * and dat_ep_query() reports what it granted. max_message_size is enforced. A size or a
+ * and dat_ep_query() reports the values granted. max_message_size is enforced. A size or a
  * segment count of 0 selects the provider's default.
  */
 typedef struct dat_ep_attr {
@@ -432,7 +432,7 @@ typedef struct dat_ep_param {
 	DAT_EVD_HANDLE		request_evd_handle;	/* where requests complete */
 	DAT_EVD_HANDLE		connect_evd_handle;	/* where connection events go */
 	DAT_SRQ_HANDLE		srq_handle;		/* its SRQ, or DAT_HANDLE_NULL */
-	DAT_EP_ATTR		ep_attr;		/* what it can do */
+	DAT_EP_ATTR		ep_attr;		/* its attributes */
 } DAT_EP_PARAM;
 
 typedef DAT_UINT64 DAT_EP_PARAM_MASK;	/* selects members of DAT_EP_PARAM to query or modify */
@@ -512,7 +512,7 @@ typedef struct dat_srq_param {
 	DAT_COUNT	low_watermark;	/* an event is raised below this number of free receives */
 	/* receives an EP can still take, or DAT_VALUE_UNKNOWN */
 	DAT_COUNT	available_dto_count;
-	/* available receives plus those taken and not yet dequeued, or DAT_VALUE_UNKNOWN */
+	/* available receives plus receives taken and not yet dequeued, or DAT_VALUE_UNKNOWN */
 	DAT_COUNT	outstanding_dto_count;
 } DAT_SRQ_PARAM;
 
@@ -567,7 +567,7 @@ typedef enum dat_ep_creator_for_psp {
 /* Output of dat_psp_query(). */
 typedef struct dat_psp_param {
 	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
-	DAT_CONN_QUAL	conn_qual;	/* what it listens on */
+	DAT_CONN_QUAL	conn_qual;	/* its qualifier */
 	DAT_EVD_HANDLE	evd_handle;	/* where requests arrive */
 	DAT_PSP_FLAGS	psp_flags;	/* whether the provider creates endpoints */
 } DAT_PSP_PARAM;
@@ -584,7 +584,7 @@ typedef enum dat_psp_param_mask {
 /* Output of dat_rsp_query(). */
 typedef struct dat_rsp_param {
 	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
-	DAT_CONN_QUAL	conn_qual;	/* what it listens on */
+	DAT_CONN_QUAL	conn_qual;	/* its qualifier */
 	DAT_EVD_HANDLE	evd_handle;	/* where its one request arrives */
 	DAT_EP_HANDLE	ep_handle;	/* endpoint reserved for it */
 } DAT_RSP_PARAM;
@@ -764,13 +764,13 @@ typedef struct dat_connection_event_data {
 	DAT_PVOID	private_data;
 } DAT_CONNECTION_EVENT_DATA;
 
-/* Reasons when the handle is that of an IA. */
+/* Reasons with the handle of an IA. */
 typedef enum ia_async_error_reason {
 	DAT_IA_CATASTROPHIC_ERROR	= 0,
 	DAT_IA_OTHER_ERROR		= 1
 } DAT_IA_ASYNC_ERROR_REASON;
 
-/* Reasons when the handle is that of an EP. */
+/* Reasons with the handle of an EP. */
 typedef enum ep_async_error_reason {
 	DAT_EP_TRANSFER_TO_ERROR		= 0,	/* the EP can transfer no more */
 	DAT_EP_OTHER_ERROR			= 1,
@@ -778,30 +778,30 @@ typedef enum ep_async_error_reason {
 	DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT	= 2
 } DAT_EP_ASYNC_ERROR_REASON;
 
-/* Reasons when the handle is that of an EVD. */
+/* Reasons with the handle of an EVD. */
 typedef enum evd_async_error_reason {
 	DAT_EVD_OVERFLOW_ERROR	= 0,	/* it was full when an event came */
 	DAT_EVD_OTHER_ERROR	= 1
 } DAT_EVD_ASYNC_ERROR_REASON;
 
-/* Reasons when the handle is that of an SRQ. */
+/* Reasons with the handle of an SRQ. */
 typedef enum srq_async_error_reason {
 	DAT_SRQ_TRANSFER_TO_ERROR	= 0,	/* the SRQ can deliver no more */
 	DAT_SRQ_OTHER_ERROR		= 1,
 	DAT_SRQ_LOW_WATERMARK_EVENT	= 2	/* fewer receives left than the low watermark */
 } DAT_SRQ_ASYNC_ERROR_REASON;
 
-/* Reasons when the handle is that of an LMR. */
+/* Reasons with the handle of an LMR. */
 typedef enum lmr_async_error_reason {
 	DAT_LMR_OTHER_ERROR	= 0
 } DAT_LMR_ASYNC_ERROR_REASON;
 
-/* Reasons when the handle is that of an RMR. */
+/* Reasons with the handle of an RMR. */
 typedef enum rmr_async_error_reason {
 	DAT_RMR_OTHER_ERROR	= 0
 } DAT_RMR_ASYNC_ERROR_REASON;
 
-/* Reasons when the handle is that of a PZ. */
+/* Reasons with the handle of a PZ. */
 typedef enum pz_async_error_reason {
 	DAT_PZ_OTHER_ERROR	= 0
 } DAT_PZ_ASYNC_ERROR_REASON;

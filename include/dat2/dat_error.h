@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
-/* What a DAT call returns: class, type and subtype in one 32-bit code. */
+/* The return code of a DAT call: class, type and subtype in one 32-bit code. */
 
 #ifndef _DAT_ERROR_H_
 #define _DAT_ERROR_H_
@@ -15,7 +15,7 @@
  * providers return DAT_QUEUE_EMPTY and DAT_NOT_IMPLEMENTED that way. Compare types
  * with DAT_GET_TYPE().
  */
-typedef DAT_UINT32 DAT_RETURN;	/* what every call returns: class | type | subtype */
+typedef DAT_UINT32 DAT_RETURN;	/* of every call: class | type | subtype */
 
 #define DAT_CLASS_ERROR		0x80000000U	/* the call failed */
 #define DAT_CLASS_WARNING	0x40000000	/* the call succeeded with a warning */
@@ -91,7 +91,7 @@ typedef enum dat_return_subtype {
 	/* DAT_INTERRUPTED_CALL */
 	DAT_SUB_INTERRUPTED			= 1,
 
-	/* DAT_INSUFFICIENT_RESOURCES: what ran out */
+	/* DAT_INSUFFICIENT_RESOURCES: the exhausted resource */
 	DAT_RESOURCE_MEMORY			= 2,
 	/* also descriptors, threads: they have no subtype */
 	DAT_RESOURCE_DEVICE			= 3,
@@ -206,7 +206,7 @@ typedef enum dat_return_subtype {
 	DAT_INVALID_ADDRESS_UNREACHABLE		= 98,	/* no route to it */
 	DAT_INVALID_ADDRESS_MALFORMED		= 99,	/* not a valid address */
 
-	/* DAT_PROVIDER_NOT_FOUND: what was not matched */
+	/* DAT_PROVIDER_NOT_FOUND: the mismatch */
 	DAT_NAME_NOT_REGISTERED			= 100,
 	DAT_MAJOR_NOT_FOUND			= 101,
 	DAT_MINOR_NOT_FOUND			= 102,

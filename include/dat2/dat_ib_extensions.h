@@ -106,7 +106,7 @@ typedef enum dat_ib_event_number {
 	DAT_IB_COLLECTIVE_EVENT			= 0x40005	/* a collective is done */
 } DAT_IB_EVENT_NUMBER;
 
-/* What the extension data of an event reports. */
+/* The kind of an event's extension data. */
 typedef enum dat_ib_ext_type {
 	/* atomic done; the old value is in the local buffer */
 	DAT_IB_FETCH_AND_ADD			= 0,
@@ -196,7 +196,7 @@ typedef enum dat_ib_service_type {
  */
 
 /*
- * Counters of an IA. The provider defines what they count; those of InfiniBand's connection
+ * Counters of an IA. Their meaning is the provider's; counters of InfiniBand's connection
  * manager, links and diagnostics are 0 on other fabrics.
  */
 typedef enum dat_ia_counters {
@@ -443,9 +443,9 @@ typedef struct dat_ib_collective_event_data {
 	DAT_CONTEXT	context;	/* of the call */
 } DAT_IB_COLLECTIVE_EVENT_DATA;
 
-/* What event_extension_data of DAT_EVENT holds. */
+/* The contents of event_extension_data of DAT_EVENT. */
 typedef struct dat_ib_extension_event_data {
-	DAT_IB_EXT_TYPE		type;		/* what the event reports */
+	DAT_IB_EXT_TYPE		type;		/* the kind of the event */
 	DAT_IB_STATUS		status;		/* how it ended */
 	union {
 		DAT_IB_IMMED_DATA	immed;	/* *_IMMED_DATA types: the immediate value */
@@ -523,7 +523,7 @@ typedef struct dat_ib_extension_event_data {
 
 /*
  * Reads counter cntr of an IA, EP or EVD, or all counters into an array; a non-zero reset
- * clears what was read.
+ * clears them.
  */
 #define dat_ib_query_counters(dat_handle, cntr, p_cntrs_out, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_QUERY_COUNTERS_OP, (int)(cntr), \
@@ -531,7 +531,7 @@ typedef struct dat_ib_extension_event_data {
 
 /*
  * Prints counter cntr of an IA, EP or EVD, or all counters, to stdout; a non-zero reset
- * clears what was printed.
+ * clears them.
  */
 #define dat_ib_print_counters(dat_handle, cntr, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_PRINT_COUNTERS_OP, (int)(cntr), \
@@ -558,7 +558,7 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_PROVIDER_ATTR_MASK)(prov_mask), \
 			 (DAT_PROVIDER_ATTR *)(prov_attr))
 
-/* Closes what dat_ib_open_query() opened. */
+/* Closes an IA of dat_ib_open_query(). */
 #define dat_ib_close_query(ia_handle) \
 	dat_extension_op((DAT_HANDLE)(ia_handle), DAT_IB_CLOSE_QUERY_OP)
 
@@ -608,7 +608,7 @@ typedef struct dat_ib_extension_event_data {
 
 /*
  * Collectives on a group. All of its members make the same call; an event with user_context
- * on the group's EVD reports completion. The names are those of MPI.
+ * on the group's EVD reports completion. The names are MPI's.
  */
 #define dat_ib_collective_scatter( \
 		coll_handle, sendbuf, sendsize, recvbuf, recvsize, root, user_context, \

@@ -48,7 +48,7 @@ typedef int DAT_FD;		/* a file descriptor */
 /*
  * Addresses
  */
-typedef struct sockaddr DAT_SOCK_ADDR;		/* what a DAT_IA_ADDRESS_PTR points to */
+typedef struct sockaddr DAT_SOCK_ADDR;		/* the target of a DAT_IA_ADDRESS_PTR */
 typedef struct sockaddr_in6 DAT_SOCK_ADDR6;	/* an IPv6 address */
 
 #define DAT_AF_INET	AF_INET	/* address families of the above */

@@ -74,8 +74,8 @@ extern "C" {
 typedef DAT_HANDLE DAT_CNO_HANDLE;	/* consumer notification object */
 
 /*
- * State of an EVD: one flag of the first pair, one of the second, and one that selects what
- * wakes a waiter.
+ * State of an EVD: one flag of the first pair, one of the second, and one for the events that
+ * wake a waiter.
  */
 typedef enum dat_evd_state {
 	DAT_EVD_STATE_ENABLED		= 0x01,	/* events trigger the CNO */
@@ -122,7 +122,7 @@ typedef struct dat_os_wait_proxy_agent {
 #define DAT_OS_WAIT_PROXY_AGENT_NULL	((DAT_OS_WAIT_PROXY_AGENT){ 0, 0 })
 #endif
 
-/* What a CNO triggers, besides dat_cno_wait(). */
+/* The target of a CNO's triggers, besides dat_cno_wait(). */
 typedef enum dat_proxy_type {
 	DAT_PROXY_TYPE_NONE	= 0,	/* nothing */
 	DAT_PROXY_TYPE_AGENT	= 1,	/* an agent */

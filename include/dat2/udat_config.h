@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
 /*
- * The API version these headers describe, and what a program may choose before it
+ * The API version these headers describe, and the choices of a program before it
  * includes them.
  */
 

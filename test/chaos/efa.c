@@ -3,7 +3,7 @@
  * A preload library that makes libfabric's sockets look like EFA, as there is no device to test
  * with: the attributes, limits and manners of connectionless endpoints in prov/efa of libfabric
  * 2.6. A call that EFA would not accept aborts the process, with the reason. DAT_TEST_SEED (1)
- * decides what is delayed and refused.
+ * decides which calls are delayed and refused.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -115,7 +115,7 @@ static void *real(const char *name)
 	return symbol;
 }
 
-/* --- what is offered -------------------------------------------------------- */
+/* --- the offered fabric----------------------------------------------------- */
 
 #define DEVICES 16
 
@@ -334,7 +334,7 @@ static void iov_check(const char *call, const struct iovec *iov, void *const *de
 
 /* --- endpoints --------------------------------------------------------------- */
 
-/* An RMA write that is overtaken by what is posted after it. */
+/* An RMA write that later operations overtake. */
 struct write {
 	STAILQ_ENTRY(write) link;
 	struct ep *ep;
@@ -611,7 +611,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return n;
 }
 
-/* EFA reports what the peer refused as EINVAL: efa_errno.h, to_fi_errno(). */
+/* EFA reports a refusal of the peer as EINVAL: efa_errno.h, to_fi_errno(). */
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
 {
 	struct cq *cq = state_of(fid);
@@ -660,7 +660,7 @@ static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 
 	if (ret)
 		return ret;
-	d = calloc(1, sizeof(*d));	/* never freed, as those of a CQ */
+	d = calloc(1, sizeof(*d));	/* never freed, as a CQ's */
 	state_set(*fid, d);
 	STAILQ_INIT(&d->writes);
 	d->base_ops = (*fid)->ops;

@@ -4,12 +4,12 @@
  *
  *	again	a data call returns -FI_EAGAIN, alone or in a burst. All providers: full queues.
  *	stall	the data calls of an endpoint return -FI_EAGAIN for a second. All: a peer that takes
- *		nothing. Only if DAT_CHAOS has a rate: an end waits 100 ms for what the peer needs.
+ *		nothing. Only if DAT_CHAOS has a rate: an end waits 100 ms for the peer.
  *	batch	a read of a completion queue returns fewer completions than there are. sockets reads
  *		one ring entry at a time, tcp stops at an error entry.
  *	hold	completions appear after some reads that return none. verbs, EFA: the device's time.
  *	late	completions appear after 50 ms. The same, and the network's time.
- *	order	completions of two connections are exchanged. All: fi_cq(3) orders those of one.
+ *	order	completions of two connections are exchanged. All: fi_cq(3) orders one connection.
  *	error	an operation that was executed fails, with the codes of a provider. Half of the
  *		endpoints are then shut down, as by tcp (xnet_ep_disable); verbs leaves that to the
  *		program. Only if DAT_CHAOS has a rate, as programs notice it.

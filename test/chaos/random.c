@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Many connections at once between two processes, with random operations, sizes, waits and ends.
- * Both roles draw the same plan from CHAOS_SEED, so each knows what the other will do. Checked for
+ * Both roles draw the same plan from CHAOS_SEED, so each knows the other's operations. Checked for
  * every connection:
  *
  *	Each DTO completes exactly once, in the order of its queue, with the length and the bytes of
@@ -62,7 +62,7 @@ struct op {
 	bool suppressed;
 };
 
-/* What a role does on a connection, and has done. */
+/* The plan and the progress of a role on a connection. */
 struct part {
 	struct op ops[MOST_OPS];
 	unsigned n;	/* operations */
@@ -261,7 +261,7 @@ static unsigned send_of(const struct conn *c, unsigned nth)
 	return i;
 }
 
-/* What the peer has written is here when its last send is. */
+/* The peer's writes are here when its last send is. */
 static void writes_verify(const struct conn *c)
 {
 	unsigned i;

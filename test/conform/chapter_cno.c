@@ -232,7 +232,7 @@ CLAUSE("dat_cno_wait/SUCCESS/no EVD after all EVDs were freed")
 	CHECK(!w.evd, "EVD %p", w.evd);
 }
 
-/* What triggers */
+/* Triggers */
 
 CLAUSE("dat_evd_disable/SUCCESS/no trigger")
 {

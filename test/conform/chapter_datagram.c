@@ -392,7 +392,7 @@ CLAUSE("dat_ib_post_send_ud/SUCCESS/a receive that is too short")
 	receives(&s, 3, 8);
 }
 
-/* The number may be that of any EP of the PZ. */
+/* The number may be any EP's of the PZ. */
 CLAUSE("dat_ib_post_send_ud/SUCCESS/another EP of the peer")
 {
 	DAT_IB_EXTENSION_EVENT_DATA to;

@@ -191,7 +191,7 @@ CALL(cr_accept_ep, dat_cr_accept(LIVE(CR), h, 0, NULL))
 CALL(cr_reject_cr, cr_reject(h, 0, NULL))
 CALL(cr_handoff, dat_cr_handoff(h, QUAL))
 
-/* What 2.0 adds */
+/* Additions of 2.0 */
 
 #if DAT_VERSION_MAJOR >= 2
 static const DAT_LMR_TRIPLET part = { .segment_length = 1 };

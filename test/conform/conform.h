@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The conformance suite: what the DAT text requires of each call, clause by clause.
+ * The conformance suite: the requirements of the DAT text on each call, clause by clause.
  *
  * A clause is a call, the DAT_RETURN or effect that the text names, and the case it applies to:
  * "dat_evd_resize/INVALID_PARAMETER/zero". CLAUSE() names the clause and is followed by the body

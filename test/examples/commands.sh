@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The commands and dat.conf lines in the EXAMPLES of the manual pages of sections 1, 5 and 7, and
-# README.md's commands for the build tree: each is run and must do what its page says.
+# README.md's commands for the build tree: each is run and must do as its page says.
 #
 # They run in a directory of their own, with the programs and libraries of the build. Placeholders
 # for the reader's names, node1, eth0 and 192.0.2.1, are replaced by this machine's. Measurements

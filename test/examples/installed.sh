@@ -46,7 +46,7 @@ fails()
 	grep -q "$pattern" "$tmp/err" || fail "no \"$pattern\": $*"
 }
 
-# await LINE - reads what the server and its clients print, up to LINE; ends the test at an error
+# await LINE - reads the output of the server and its clients, up to LINE; ends the test at an error
 await()
 {
 	while read -r line <&3; do

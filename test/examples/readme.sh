@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The program in README.md, which make extracts and compiles, prints what README.md says.
+# The program in README.md, which make extracts and compiles, prints the lines in README.md.
 set -u
 unset FI_PROVIDER
 

@@ -177,7 +177,7 @@ static void byte_change(struct link *l, unsigned char *p)
 
 static void field_change(struct proxy *p, struct link *l, struct message *m)
 {
-	/* an address more often, since what a fabric does with it is least known */
+	/* an address more often, since a fabric's use of it is least known */
 	const size_t at = below(l, 4) ? field_any(l, m) : field_find(m, ADDR);
 	const size_t len = at ? number_at(m->bytes + at + 1) : 0;
 	unsigned char *value = m->bytes + at + FIELD_HEADER;
@@ -287,7 +287,7 @@ static void link_close(struct link *l)
 	l->open = false;
 }
 
-/* Sends the message with its descriptors; those after the first @n are lost. */
+/* Sends the message with its descriptors; all after the first @n are lost. */
 static bool message_send(struct link *l, int from, const struct message *m, unsigned n)
 {
 	char control[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))] = { 0 };

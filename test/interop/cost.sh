@@ -25,7 +25,7 @@ run_counted()
 		"$operation" "$size" 1 >"$tmp/client" 2>&1
 }
 
-# instructions FILE - all except those of polls of the EVD, the number of which varies
+# instructions FILE - all except in polls of the EVD, as their number varies
 instructions()
 {
 	local sum

@@ -110,7 +110,7 @@ need()
 }
 
 # Locks the fixed ports, so that each has one user on a machine and tests with other ports run in
-# parallel. The lock of the first port is taken before that of the second. Programs under test do
+# parallel. The lock of the first port is taken before the second's. Programs under test do
 # not inherit the descriptors.
 lock()
 {

@@ -636,7 +636,7 @@ static void agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 	(void)evd;
 }
 
-/* What a call returns besides. */
+/* Further results of a call. */
 struct result {
 	DAT_HANDLE handle;
 	DAT_EVENT event;
@@ -1097,7 +1097,7 @@ static void full_settle(struct object *evd)
 	event_take(evd, &event);
 }
 
-/* Waits until the states and the number of events are those of the model. */
+/* Waits until the states and the number of events are the model's. */
 static void settle(void)
 {
 	const int64_t deadline = pair_deadline(LIMIT);

@@ -270,7 +270,7 @@ static int or_default(int64_t value, int standard, int limit)
 	return wanted < limit ? wanted : limit;
 }
 
-/* What is in force for an EP that asks for @attr, or NULL. */
+/* The attributes of an EP that asks for @attr, or NULL. */
 static DAT_EP_ATTR attr_effective(const DAT_EP_ATTR *attr)
 {
 	static const DAT_EP_ATTR none = { .max_recv_dtos = 64, .max_request_dtos = 64 };
@@ -804,7 +804,7 @@ static void post_send(struct object *ep, const struct call *c, struct outcome *o
 	for (i = 0, rest = length; i < r.segs; rest -= r.seg[i++].length)
 		if (!seg_is_usable(&r.seg[i], peer->pz)) {
 			usable = false;
-			o->untimely |= rest <= 0 && length;	/* DAT does not say what it needs */
+			o->untimely |= rest <= 0 && length;	/* DAT does not say */
 		}
 	if (fits && (usable || !length)) {
 		segs_copy(r.seg, c->seg, length, o);

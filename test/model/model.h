@@ -144,7 +144,7 @@ struct call {
 	bool no_more;		/* EVD_WAIT: one for n_more_events; RMR_BIND: for the triplet */
 	bool no_address, no_remote;
 	bool no_function;	/* an agent with data alone */
-	struct ref object;	/* what the call is a method of */
+	struct ref object;	/* of which the call is a method */
 	struct ref pz, cno, evds[EP_EVDS], lmr, ep;
 	int64_t flags, number, mask, type, qlen, threshold, qual, timeout, qos, privileges;
 	int64_t at, length;	/* of an LMR, in the memory of the program */
@@ -165,7 +165,7 @@ struct outcome {
 	bool untimely;		/* the result depends on time: the driver makes no such call */
 	struct object *made;
 	bool takes;		/* an event, which the driver compares */
-	bool data_lost;		/* what memory holds is not determined */
+	bool data_lost;		/* the contents of memory are not determined */
 };
 
 struct limits {

@@ -5,7 +5,7 @@
 #
 # Without sockets: on a busy machine it loses a connection now and then (CAVEATS of dat_ofi(7)).
 #
-# Environment: MODEL_IAS        the IAs (those below)
+# Environment: MODEL_IAS        the IAs (the ones below)
 #              MODEL_SEED, MODEL_SEQUENCES, MODEL_CALLS: see drive.c
 
 . "${top_srcdir:-.}/test/robust/tap.sh"

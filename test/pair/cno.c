@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Consumer notification objects: what triggers them, and which waiter or agent is notified. */
+/* Consumer notification objects: their triggers, and which waiter or agent is notified. */
 
 #include "pair.h"
 

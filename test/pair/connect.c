@@ -529,7 +529,7 @@ static void attributes(struct pair *p)
 	TOO_MUCH(max_rdma_read_out);
 	TOO_MUCH(max_rdma_read_iov);
 	TOO_MUCH(max_rdma_write_iov);
-	/* the next number after DAT_SERVICE_TYPE_RC is that of datagram endpoints */
+	/* the next number after DAT_SERVICE_TYPE_RC is for datagram endpoints */
 	attr.service_type = (DAT_SERVICE_TYPE)1;
 	TOO_MUCH(service_type);
 	node_close(&n);

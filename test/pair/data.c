@@ -14,7 +14,7 @@
 
 /* Sends and receives */
 
-/* Some sizes equal what a fabric sends in one piece, or exceed it by a byte. */
+/* Some sizes equal the most that a fabric sends in one piece, or exceed it by a byte. */
 static const uint32_t sizes[] = { 0, 1, 127, 128, 129, 4 * KIB, 8 * KIB, 8 * KIB + 1, 64 * KIB + 40,
 				  64 * KIB + 41, MIB, 16 * MIB };
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))

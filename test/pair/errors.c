@@ -590,7 +590,7 @@ static void remote_client(struct pair *p)
 		pair_granted(p, &good);
 		pair_sync(p);
 		remote = bad_segment(&g, (enum fault)fault);
-		/* the requests before the bad one succeed, those behind it need not */
+		/* the requests before the bad one succeed, later ones need not */
 		post_write(ep, &m, 0, 64, 0, &good, 0);
 		expect_dto(n.req, 0, DAT_DTO_SUCCESS, 64);
 		post_bad(ep, read, &m, &remote);

@@ -439,7 +439,7 @@ static void overflow_client(struct pair *p)
 
 /* Streams together */
 
-/* One EVD takes the events of all streams; those of one connection come in order. */
+/* One EVD takes the events of all streams; events of one connection come in order. */
 static void merged(struct pair *p)
 {
 	DAT_EVD_HANDLE all;

@@ -356,7 +356,7 @@ static void target_client(struct pair *p)
 /*
  * Both peers add to both counters as fast as their queues allow, more than mailboxes hold. Each
  * sees its counter grow, and no addition is lost. On hardware the atomics of a device are atomic
- * among themselves, not with those of a processor.
+ * among themselves, not with a processor's.
  */
 static void crossing(struct pair *p)
 {
@@ -386,7 +386,7 @@ static void crossing(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Requests posted after an atomic take effect after it, those posted before it earlier. */
+/* Requests posted after an atomic take effect after it, earlier requests before it. */
 static void order_server(struct pair *p)
 {
 	struct link l;

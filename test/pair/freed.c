@@ -2,7 +2,7 @@
 /*
  * An LMR is freed while operations on it are outstanding between two processes. Its memory is
  * unmapped or overwritten at once, and no operation may use it any more: that would crash the
- * process, or bring the peer other bytes than those of before.
+ * process, or bring the peer other bytes than before.
  */
 
 #include "pair.h"
@@ -149,7 +149,7 @@ static void unused_sender(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Gives receives of @ep as many segments as the IA allows: those that are posted move. */
+/* Gives receives of @ep as many segments as the IA allows: posted receives move. */
 static void widen(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EP_PARAM param;

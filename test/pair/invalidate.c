@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What DAT 2.0 adds for RMRs, between two processes: sends that invalidate an RMR, reads into an
+ * Additions of DAT 2.0 for RMRs, between two processes: sends that invalidate an RMR, reads into an
  * RMR.
  */
 

@@ -567,6 +567,6 @@ int main(int argc, char **argv)
 	setenv("DAT_TEST_IA", "ofi", 1);
 	/* the cases look for TCP connections, which RDMA hardware does not make */
 	setenv("FI_PROVIDER", "^verbs", 0);
-	unsetenv("DAT_TEST_WARM");	/* the roles differ in what libfabric finds */
+	unsetenv("DAT_TEST_WARM");	/* the roles find different fabrics */
 	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

@@ -313,7 +313,7 @@ static void host_rmr(struct pair *p, struct node *n, DAT_EP_HANDLE ep, const str
 
 	OK(dat_rmr_create(n->pz, &rmr));
 	seen.rmr_context = bound(n, ep, rmr, m, offset, 4 * PART, type);
-	/* RDMA uses the RMR's addresses, the send those of the LMR */
+	/* RDMA uses the RMR's addresses, the send the LMR's */
 	seen.base = type == DAT_VA_TYPE_ZB ? NULL : at + offset;
 	pair_grant(p, &seen);
 	fill(at + offset + 2 * PART, PART, seed + 1);

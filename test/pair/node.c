@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What most roles of two-process tests do with DAT: open, connect, register, post, wait for
+ * The common DAT calls of two-process tests: open, connect, register, post, wait for
  * events.
  */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The harness of the two-process tests: cases, roles, and what most roles need.
+ * The harness of the two-process tests: cases, roles, and common helpers.
  *
  * Two processes run a case, the server and the client, forked before any DAT call. A socket
  * between them carries whatever the roles must exchange outside DAT. A role that fails a check,
@@ -234,10 +234,10 @@ void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned see
 /* Checks a connection request event and its CR, with private data of @size. */
 void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CONN_QUAL qual,
 	      DAT_COUNT size, unsigned seed);
-/* Checks what dat_ep_query() reports of a connected EP's peer. */
+/* Checks the result of dat_ep_query() about a connected EP's peer. */
 void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener);
 
-/* Events. Each checks what it gets and fails the case otherwise. */
+/* Events. Each checks its event and fails the case otherwise. */
 const char *event_name(DAT_EVENT_NUMBER number);
 #define expect_event(evd, number, event) \
 	pair_event(__FILE__, __LINE__, (evd), (number), PAIR_LIMIT, (event))
@@ -286,7 +286,7 @@ DAT_RETURN lmr_create(DAT_IA_HANDLE ia, void *base, DAT_VLEN length, DAT_PZ_HAND
 
 /* Writes a pattern that depends on @seed and on each byte's offset. */
 void fill(void *at, size_t size, unsigned seed);
-/* Fails the case if the bytes are not what fill() wrote. */
+/* Fails the case if the bytes are not fill()'s. */
 void verify(const void *from, size_t size, unsigned seed);
 
 /* Memory granted to the peer, as the roles exchange it. */

@@ -271,7 +271,7 @@ static void any_server(struct pair *p)
 		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 		check_cr(&n, &event, psp[i], qual[i], 0, 0);
 		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
-		/* closing the listener of sockets drops what it has not sent yet */
+		/* closing the listener of sockets drops its unsent data */
 		pair_sync(p);
 		OK(dat_psp_free(psp[i]));
 	}
@@ -419,7 +419,7 @@ static void foreign_behave(int fd, enum foreign how)
 		shutdown(fd, SHUT_RDWR);
 }
 
-/* Foreign programs; foreign.c has those of other fabrics */
+/* Foreign programs; foreign.c has the ones of other fabrics */
 
 /* A TCP server without DAT. */
 static void foreign_listener_server(struct pair *p)

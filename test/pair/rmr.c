@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * RMRs between two processes: what a bind grants, from when on, and that the end of a grant is
+ * RMRs between two processes: the grant of a bind, its start, and that the end of a grant is
  * enforced.
  */
 
@@ -13,7 +13,7 @@
 #define START (4 * KIB)		/* of the granted part */
 #define LENGTH (32 * KIB)
 
-/* Binds, waits for the completion, and returns what the peer may use now. */
+/* Binds, waits for the completion, and returns the peer's new grant. */
 static struct grant granted(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
 			    const struct mem *m, DAT_MEM_PRIV_FLAGS priv)
 {
@@ -172,7 +172,7 @@ static const char *const fault_names[N_FAULTS] = {
 	"unbound", "freed", "rebound to other memory",
 };
 
-/* Binds as the fault requires, and returns what the peer is to use. */
+/* Binds as the fault requires, and returns the grant for the peer. */
 static struct grant grant_for(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
 			      const struct mem *m, const struct mem *other, enum fault fault,
 			      bool read)

@@ -489,7 +489,7 @@ static void ends_client(struct pair *p)
 }
 
 /*
- * What an EP has learned of one peer does not apply to the next: the client's EP connects to an EP
+ * Knowledge about one peer does not apply to the next: the client's EP connects to an EP
  * of an SRQ, then to one without.
  */
 static void next_peer(struct pair *p)

@@ -235,7 +235,7 @@ static void crowd_client(struct pair *p)
 	pair_note("%u foreign clients are closed after %u ms", crowd_size() - open,
 		  (unsigned)((pair_now() - begin) / 1000));
 	pair_sync(p);
-	pair_sync(p);	/* the server has closed what it accepted */
+	pair_sync(p);	/* the server has closed its connections */
 	foreign_clients_send(fds, crowd_size());
 	open = foreign_clients_wait(fds, crowd_size(), BACK_LIMIT);
 	CHECK(!open, "%u foreign clients stay connected", open);

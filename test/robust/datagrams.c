@@ -22,7 +22,7 @@
 #define GROWTH (4 * 1024 * 1024)	/* for memory that allocators keep */
 #define SHARED_GROWTH (12 * 1024 * 1024)	/* see death.c */
 
-/* Datagrams that carry what they are for */
+/* Datagrams that carry their purpose */
 
 #define SENDERS 3
 #define EPS 4				/* of the receiver */
@@ -74,7 +74,7 @@ static struct head parse(const unsigned char *at, uint64_t length)
 	return h;
 }
 
-/* What a sender and the receiver exchange. */
+/* The messages between a sender and the receiver. */
 struct hello {
 	uint32_t sender, life;
 };
@@ -482,7 +482,7 @@ static void early_client(struct pair *p)
 	unsigned i;
 
 	ud_open(p, &u);
-	/* those of ud_open() keep the peer */
+	/* the ones of ud_open() keep the peer */
 	OK(dat_ib_ud_ah_free(u.ep, &u.to));
 	OK(dat_ib_ud_ah_free(u.ep, &u.to_door));
 	for (i = 0; i < EXCHANGES; i++) {

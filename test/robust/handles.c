@@ -16,7 +16,7 @@
 
 enum kind { IA, PZ, LMR, RMR, SRQ, EVD, CNO, EP, PSP, RSP, CSP, CR, KINDS };
 
-#define SIDES 2			/* IAs at a time; objects of one seldom meet those of the other */
+#define SIDES 2			/* IAs at a time; objects of different IAs seldom meet */
 #define SLOTS 6			/* objects of each kind in the table */
 #define PIECE 64		/* bytes of a segment */
 #define PIECES (1u << 18)
@@ -34,7 +34,7 @@ static int64_t end_at;
 static atomic_uint seeds, pieces;
 static _Atomic uint64_t calls, made;
 
-/* What a thread calls next. */
+/* A thread's next call. */
 struct caller {
 	uint64_t state;
 	struct side *side;

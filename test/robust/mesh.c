@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What it costs when each of N processes is connected to each other one: the time until all
+ * The cost of connections between all pairs of N processes: the time until all
  * connections of a process are there, and until the first message of each has arrived, the memory
  * of a connection at one end, and the time of the close. Prints a line with the longest time of
  * any process, and the mean of the memory.
@@ -26,7 +26,7 @@
 #define SPARE 32		/* events in addition to one for each process */
 #define SLOT 64			/* a buffer: the number of a process */
 
-/* In shared memory: what a process tells the others, and the first one in the end. */
+/* In shared memory: the messages of a process to the others, and the first one in the end. */
 struct member {
 	struct listener listener;
 	int64_t connections_us, messages_us, close_us;
@@ -101,7 +101,7 @@ static void accept_one(struct self *s)
 	OK(dat_cr_accept(cr, s->ep[from], 0, NULL));
 }
 
-/* Requests connections to the processes with higher numbers, and accepts those of lower ones. */
+/* Requests connections to the processes with higher numbers, and accepts requests of lower ones. */
 static void connect_all(struct self *s)
 {
 	DAT_EVENT event;

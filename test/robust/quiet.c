@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the steady state must not do: allocate, use a processor while waiting, wake late, or wake
- * the progress thread for events that the program polls for.
+ * The steady state must not allocate, use a processor while waiting, wake late, or wake the
+ * progress thread for events that the program polls for.
  *
  * syscalls.sh traces a case of this program for system calls of the steady state, and
  * instructions.sh counts the instructions of operations in others.

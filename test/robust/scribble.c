@@ -7,7 +7,7 @@
  * Three processes: the server role is the victim, the client role the other peer, and a child of
  * the client is hostile. Whatever happens to the hostile process is its own affair.
  *
- * DAT_TEST_SECONDS: how long (default 2). DAT_TEST_SEED: of what is written.
+ * DAT_TEST_SECONDS: how long (default 2). DAT_TEST_SEED: of the written bytes.
  */
 
 #include "robust.h"

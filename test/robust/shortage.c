@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What calls return while descriptors or threads are exhausted: INSUFFICIENT_RESOURCES with its
+ * The results of calls while descriptors or threads are exhausted: INSUFFICIENT_RESOURCES with its
  * subtype, and success once there are enough. DAT_TEST_IA names the IA (default ofi-tcp).
  *
  * usage: shortage descriptors | threads | open

@@ -28,7 +28,7 @@ static void restore(void)
 		dup2(saved[fd], fd);
 }
 
-/* Whether @fd can be written, and what is written goes to something that was opened. */
+/* Whether @fd can be written, and leads to a file that was opened. */
 static bool is_taken(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);

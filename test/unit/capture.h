@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Captures what a test writes to stderr. */
+/* Captures stderr of a test. */
 #ifndef UNIT_CAPTURE_H
 #define UNIT_CAPTURE_H
 
@@ -18,7 +18,7 @@ static inline void capture_begin(struct capture *c)
 	dup2(c->file, STDERR_FILENO);
 }
 
-/* Ends the capture. Returns what was written, as a string. */
+/* Ends the capture. Returns the captured text. */
 static inline const char *capture_end(struct capture *c)
 {
 	ssize_t n = pread(c->file, c->text, sizeof(c->text) - 1, 0);

@@ -48,7 +48,7 @@ static void forget_all(void)
 		unsetenv(f->name);
 }
 
-/* Reads the settings and returns what was logged about them. */
+/* Reads the settings and returns the log about them. */
 static const char *read_settings(void)
 {
 	capture_begin(&capture);

@@ -248,7 +248,7 @@ Test(log, lines_of_threads_do_not_mix)
 	int saved = dup(STDERR_FILENO), file = memfd_create("log", 0);
 	long i;
 
-	/* writers of a memfd share a position without a lock, unlike those of a file */
+	/* writers of a memfd share a position without a lock, unlike a file's */
 	fcntl(file, F_SETFL, O_APPEND);
 	dup2(file, STDERR_FILENO);
 	for (i = 0; i < THREADS; i++)

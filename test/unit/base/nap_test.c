@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sleeping on a descriptor: what ends the sleep, and which signals do. */
+/* Sleeping on a descriptor: the events and signals that end the sleep. */
 
 #include "base/cond.h"
 

@@ -29,7 +29,7 @@ static void forget_all(void)
 
 TestSuite(ofed, .init = forget_all);
 
-/* Reads the settings with @name=@value and returns what was logged. */
+/* Reads the settings with @name=@value and returns the log. */
 static const char *with(const char *name, const char *value)
 {
 	setenv(name, value, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the calling thread requests of the scheduler. */
+/* The calling thread's requests to the scheduler. */
 
 #include "base/runner.h"
 

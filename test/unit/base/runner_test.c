@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an observer learns of a thread that notes itself. */
+/* An observer's results about a thread that notes itself. */
 
 #include "base/runner.h"
 

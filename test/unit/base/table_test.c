@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a table finds, compared with what was put into it. */
+/* Lookups of a table, compared with the entries put into it. */
 
 #include "base/table.h"
 
@@ -136,7 +136,7 @@ Test(table, spreads_similar_bytes)
 	cr_expect(most <= 200, "%u of 6400 in one of 64", most);
 }
 
-/* What a heap returns, compared with a search through all its nodes. */
+/* The results of a heap, compared with a search through all its nodes. */
 
 #define NODES 500
 

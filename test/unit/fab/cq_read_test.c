@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading a completion queue: what a read delivers and leaves, errors, sweeps, and guards. */
+/* Reading a completion queue: delivered and remaining completions, errors, sweeps, and guards. */
 
 #include "fab/cq_one.h"
 
@@ -582,7 +582,7 @@ Test(cq_read_shards, polls_find_what_came_in_order)
 	cr_expect_eq(out_of_order, 0);
 }
 
-/* Completions that a poll read and did not deliver come before those in the shards. */
+/* Completions that a poll read and did not deliver come before completions in the shards. */
 Test(cq_read_shards, what_was_left_comes_first)
 {
 	make_owned();

@@ -327,7 +327,7 @@ Test(cq_serve, when_it_polls_in_a_loop_again_it_gets_it_back)
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
 }
 
-/* Otherwise no wakeup would show that what arrives is a write. */
+/* Otherwise no wakeup would show the arrival of a write. */
 Test(cq_serve, after_it_stopped_polling_the_first_wakeups_are_served)
 {
 	int i;
@@ -356,7 +356,7 @@ Test(cq_serve, a_few_polls_do_not_keep_it)
 	cr_expect_eq(fake_unread(), 0);
 }
 
-/* The leader reads what arrives next, so the CQ is not armed at once. */
+/* The leader reads the next arrivals, so the CQ is not armed at once. */
 Test(cq_serve, a_cq_that_had_a_leader_is_left_for_a_tick)
 {
 	serve();

@@ -138,7 +138,7 @@ Test(datagram, a_device_has_its_own)
 	cr_expect_eq(find(), -ENODATA);
 }
 
-/* Its datagrams do not move by themselves: the CQ is read as often as that of software. */
+/* Its datagrams do not move by themselves: the CQ is read as often as one of software. */
 Test(datagram, a_device_is_not_offloaded_here)
 {
 	const struct dofi_quirk *q = dofi_quirk_of_datagrams("verbs");

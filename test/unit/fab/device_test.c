@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is reported of an RDMA device, read from a copy of the kernel's directory that the test
+ * The report on an RDMA device, read from a copy of the kernel's directory that the test
  * makes.
  */
 

@@ -216,7 +216,7 @@ Test(domain, zero_is_drawn_again)
 }
 
 /*
- * 64 keys: all bits but that of the scope occur in both values, and no two neighbours are alike or
+ * 64 keys: all bits but the scope's occur in both values, and no two neighbours are alike or
  * in sequence.
  */
 Test(domain, keys_cannot_be_guessed)
@@ -321,7 +321,7 @@ Test(domain, a_registration_is_closed_once)
 	cr_expect_eq(fake.open, before);
 }
 
-/* What is left of a registration after a child has closed it. */
+/* The remains of a registration after a child has closed it. */
 struct left {
 	int ret;
 	bool open, live;

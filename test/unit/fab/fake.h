@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A fabric that behaves as a test sets it: any call can be made to fail, and its event and
- * completion queues hold what the test adds. It counts open fids, so that a test finds one that was
+ * completion queues hold the test's entries. It counts open fids, so that a test finds one that was
  * not closed.
  */
 #ifndef UNIT_FAB_FAKE_H
@@ -72,7 +72,7 @@ struct fake {
 	/* libfabric's entry points, if a test replaces them */
 	int (*getinfo)(const char *node, uint64_t flags, const struct fi_info *hints,
 		       struct fi_info **info);
-	uint32_t version;		/* what fi_version() returns; 0: the real version */
+	uint32_t version;		/* the result of fi_version(); 0: the real version */
 	bool replace_fabric;		/* fi_fabric() opens the fake */
 
 	/* endpoints, if a test has some: see fake_ep.h */

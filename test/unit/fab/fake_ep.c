@@ -10,7 +10,7 @@
 
 struct fake_eps fake_eps;
 
-/* guards what is noted of the last endpoint, because several may be opened at once */
+/* guards the notes on the last endpoint, because several may be opened at once */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint16_t port_of(const void *address)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The grants as peers read them: what they find, what they do not find, and until when. */
+/* The grants as peers read them: which they find, and until when. */
 
 #include "fab/grant_book.h"
 
@@ -152,7 +152,7 @@ Test(grant_book, the_next_grant_has_another_word)
 	cr_expect(!dofi_grant_pages_hold(pages, &former));
 }
 
-/* What was granted before the first connection. */
+/* Grants from before the first connection. */
 Test(grant_book, earlier_grants_are_published)
 {
 	const struct dofi_grant_pages *theirs = pages;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What peers may do with our memory: which uses are admitted, until when, and that no other is. */
+/* Peers' uses of our memory: which uses are admitted, until when, and that no other is. */
 
 #include "fab/grant.h"
 
@@ -252,7 +252,7 @@ Test(grants, end_when_they_are_closed)
 
 /* Keys */
 
-/* All bits but that of the scope occur in both values. */
+/* All bits but the scope's occur in both values. */
 Test(grants, keys_cannot_be_guessed)
 {
 	uint32_t all_or = 0, all_and = UINT32_MAX, last = 0;

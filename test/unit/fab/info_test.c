@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is read from the fi_info of the chosen fabric. */
+/* The use of the fi_info of the chosen fabric. */
 
 #include "fab/offer.h"
 
@@ -290,7 +290,7 @@ Test(info, the_quirk_of_the_chosen_comes_along)
 /* With the real libfabric. */
 
 /*
- * What is expected of each connectionless fabric of libfabric. A fabric that this libfabric lacks
+ * The expectations for each connectionless fabric of libfabric. A fabric that this libfabric lacks
  * is only logged.
  */
 static const struct {

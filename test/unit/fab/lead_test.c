@@ -392,7 +392,7 @@ Test(lead, nobody_polls_a_queue_that_its_leader_left_as_it_closed)
 	dofi_cq_poll_next(&cq);
 }
 
-/* From the second shard on, the CQ's descriptor is that of the epoll set. */
+/* From the second shard on, the CQ's descriptor is the epoll set's. */
 Test(lead, another_shard_waits_until_it_has_left)
 {
 	struct leader l;

@@ -20,7 +20,7 @@ enum {
 	ENDS_UNSEEN = 32,		/* the owner does not read the mark */
 };
 
-/* The writer's and the owner's next step, and what they know. */
+/* The writer's and the owner's next step, and their knowledge. */
 struct state {
 	uint8_t writer, owner;
 	bool mark, valid;		/* in memory */

@@ -237,7 +237,7 @@ Test(resolve, unknown_name)
 	cr_expect_eq(dofi_resolve("node2", 10000 * MS, &list), -ENOENT);
 }
 
-/* The thread frees what the lookup has when the resolver answers at last. */
+/* The thread frees the lookup's memory when the resolver answers at last. */
 Test(resolve, resolver_that_does_not_answer_in_time)
 {
 	const int64_t begun = dofi_now();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What libfabric is asked for, which of the offered fabrics is chosen, and the list of all. */
+/* The query to libfabric, which of the offered fabrics is chosen, and the list of all. */
 
 #include "fab/offer.h"
 

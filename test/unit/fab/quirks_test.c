@@ -121,7 +121,7 @@ Test(quirks, event_queues_have_data_since_1_18)
 	}
 }
 
-/* Since 1.18 fi_trywait() of tcp reads nothing, so the caller must read what arrived before. */
+/* Since 1.18 fi_trywait() of tcp reads nothing, so the caller must read earlier arrivals. */
 Test(quirks, waiting_for_a_queue_may_be_a_read)
 {
 	fake.version = FI_VERSION(1, 17);

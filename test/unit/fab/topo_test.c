@@ -26,7 +26,7 @@ static bool replaced;
 static const char *has_cpu;		/* the kernel's list of nodes with processors */
 static const char *allowed;		/* processors of the calling thread, as "0-3,7" */
 static const char *sys_link[4][2];	/* names below /sys/class, and their link targets */
-static hwloc_cpuset_t bound;		/* what a thread was bound to */
+static hwloc_cpuset_t bound;		/* the processors of a thread */
 static pthread_t bound_thread;
 static int loads;
 static bool load_fails, binding_fails;

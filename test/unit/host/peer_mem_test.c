@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reading a peer's memory: what is read, what is refused, and what happens when the peer's word has
+ * Reading a peer's memory: reads, refusals, and the effect of a peer's word that has
  * changed. Writing to it: which bytes, and in which order.
  */
 

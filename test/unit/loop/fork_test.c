@@ -14,7 +14,7 @@
 /* A thread that works in rounds and holds a lock during each. */
 struct worker {
 	struct dofi_fork_guard guard;
-	pthread_mutex_t lock;		/* what a child would need */
+	pthread_mutex_t lock;		/* which a child would need */
 	struct dofi_fork_fd fd;		/* opened and closed while the thread works */
 	pthread_t thread;
 	_Atomic unsigned rounds;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One progress thread over the fake fabric, with a trace of what ran on it. */
+/* One progress thread over the fake fabric, with a trace of the work on it. */
 #ifndef TEST_LOOP_ONE_H
 #define TEST_LOOP_ONE_H
 
@@ -19,7 +19,7 @@
 
 static struct dofi_progress progress;
 
-/* What ran, in order. The progress thread appends to it. */
+/* The work, in order. The progress thread appends to it. */
 static char trace[4096];
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER;
 static sem_t traced;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the capability table yields on an IA: its attributes, and what an endpoint may request. */
+/* The capability table on an IA: its attributes, and the permitted requests of an endpoint. */
 
 #include "obj/fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counters: what is counted, read, reset and printed. */
+/* Counters: counting, reading, resetting and printing. */
 
 #include "obj/counters.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Common service points: what they listen on, and what arrives there. */
+/* Common service points: their qualifiers, and the requests that arrive there. */
 
 #include "obj/fixture.h"
 

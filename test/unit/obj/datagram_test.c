@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Datagram endpoints: their creation, their operations, what they refuse, and their end. */
+/* Datagram endpoints: their creation, their operations, their refusals, and their end. */
 
 #include "obj/datagram.h"
 

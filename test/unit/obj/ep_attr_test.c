@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An endpoint's attributes: what dat_ep_modify refuses, and which values are in force after it. */
+/* An endpoint's attributes: refusals of dat_ep_modify, and which values are in force after it. */
 
 #include "obj/fixture.h"
 #include "obj/reason.h"
@@ -7,7 +7,7 @@
 #include <rdma/fi_errno.h>
 
 static DAT_EP_HANDLE ep;
-static DAT_EP_PARAM param;		/* what is requested */
+static DAT_EP_PARAM param;		/* the request */
 
 static void init(void)
 {

@@ -51,7 +51,7 @@ static void establish_counted(void *arg)
 	*(unsigned *)arg = fake.cq_reads - before;
 }
 
-/* No signal follows for what the fabric completed before. */
+/* No signal follows for earlier completions of the fabric. */
 Test(ep_cm, what_completed_before_establishment_is_read_with_it)
 {
 	unsigned reads = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which operations may be posted, and what the fabric gets. */
+/* Which operations may be posted, and the operations that the fabric gets. */
 
 #include "obj/ops.h"
 

@@ -302,7 +302,7 @@ Test(ep_revoke, a_read_into_an_rmr_fails_when_that_is_freed)
 	succeed(dofi_lmr_free(gone));
 }
 
-/* Whether no request waits in the queue. Events of those behind the oldest come later. */
+/* Whether no request waits in the queue. Events behind the oldest come later. */
 static bool all_begun(void)
 {
 	const struct dofi_queue *q = &((struct dofi_ep *)ep)->sq;

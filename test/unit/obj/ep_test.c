@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An endpoint's lock, what opens and closes its queues, and how its end begins. */
+/* An endpoint's lock, the opening and closing of its queues, and how its end begins. */
 
 #include "obj/ops.h"
 

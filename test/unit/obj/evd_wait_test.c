@@ -448,7 +448,7 @@ Test(evd_wait, an_event_that_comes_with_a_signal_is_taken)
 	struct waiter w;
 	struct dofi_evd *e = waiter_stopped(&w);
 
-	/* what dofi_evd_push() does, which takes the lock itself */
+	/* like dofi_evd_push(), which takes the lock itself */
 	e->ring[0].number = DAT_SOFTWARE_EVENT;
 	e->ring[0].data.software_event_data.pointer = memory;
 	atomic_store(&e->count, 1);

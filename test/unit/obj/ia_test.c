@@ -179,7 +179,7 @@ Test(ia_open, opens_and_closes_often)
 /* Querying */
 
 /*
- * What an IA reports of its location and of the settings. The location comes from the linker's
+ * An IA's report of its location and of the settings. The location comes from the linker's
  * --wrap.
  */
 

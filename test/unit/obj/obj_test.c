@@ -122,7 +122,7 @@ Test(obj, an_object_that_is_being_freed_gets_no_user)
 	obj->destroy(obj);
 }
 
-/* What @call on @h returns if the handle ends while the call waits for @lock. */
+/* The result of @call on @h if the handle ends while the call waits for @lock. */
 static DAT_RETURN ended_under(struct dofi_mutex *lock, DAT_HANDLE h,
 			      DAT_RETURN (*call)(DAT_HANDLE handle))
 {

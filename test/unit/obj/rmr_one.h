@@ -112,7 +112,7 @@ static inline void take_dto(uint64_t n, DAT_DTO_COMPLETION_STATUS status)
 	cr_expect_eq(d->status, status, "%d", d->status);
 }
 
-/* Binds rmr, for tests of what follows. */
+/* Binds rmr, for further tests. */
 static inline void bind_first(void)
 {
 	succeed(bind_n(0, &old));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RMRs: what a bind grants, and how every grant ends. */
+/* RMRs: the grants of binds, and their ends. */
 
 #include "obj/rmr_one.h"
 
@@ -285,7 +285,7 @@ Test(rmr, an_lmr_is_in_use_while_something_is_bound_to_it)
 	succeed(dofi_lmr_free(lmr));
 }
 
-/* ia_fini() finds what is left. */
+/* ia_fini() finds leftovers. */
 Test(rmr, an_abrupt_close_ends_grants_and_pending_binds)
 {
 	bind_first();

@@ -13,7 +13,7 @@
 #define SERVICE_AHS 8
 #define SERVICE_OPS 128
 
-/* What the fake address handles point to. */
+/* The targets of the fake address handles. */
 struct service_ah {
 	int references;
 	struct dofi_pz *pz;

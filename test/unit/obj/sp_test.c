@@ -711,7 +711,7 @@ Test(rsp, an_endpoint_that_was_made_goes_with_its_request)
 	cr_expect_eq(arrive_at(rsp, NULL, 0), -EBUSY);
 }
 
-/* What an endpoint may do while it waits for a request or has one */
+/* Permitted calls on an endpoint while it waits for a request or has one */
 
 static void refuses_all_but_receives(DAT_RETURN_SUBTYPE why)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * SRQs: what they accept, their limits, the queue of waiting endpoints, and the error of each bad
+ * SRQs: their arguments, their limits, the queue of waiting endpoints, and the error of each bad
  * call.
  */
 

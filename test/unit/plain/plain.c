@@ -45,7 +45,7 @@ void plain_check(bool ok, bool fatal, const char *file, int line, const char *co
 	}
 }
 
-/* The options of @test. Those that it does not set come from its suite. */
+/* The options of @test. Unset ones come from its suite. */
 static struct plain_options options_of(const struct plain_test *test)
 {
 	struct plain_options o = test->options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rings fabric: what its fi_info reports, and how parameters and FI_PROVIDER choose it. */
+/* The rings fabric: its fi_info, and how parameters and FI_PROVIDER choose it. */
 
 #include "rings/rings.h"
 

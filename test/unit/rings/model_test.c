@@ -2,9 +2,9 @@
 /*
  * A model of the doorbell: all interleavings of a producer and a consumer, each step one access to
  * shared memory, all of them sequentially consistent. No wakeup and no frame is lost. The model
- * finds what is lost with each of some wrong orders.
+ * finds the losses with each of some wrong orders.
  *
- * The steps are those of dofi_link_send() and dofi_link_notify() (rings/link.[ch]) against
+ * The steps are from dofi_link_send() and dofi_link_notify() (rings/link.[ch]) against
  * dofi_rings_sleep_begin() and a read of the set (rings/rings.c). A change there belongs here too.
  */
 
@@ -20,9 +20,9 @@
 /* One access is out of order. */
 enum wrong {
 	RIGHT,
-	/* the producer loads what the peer wants before it publishes the frame */
+	/* the producer loads the peer's wish before it publishes the frame */
 	WANTS_BEFORE_FRAME,
-	/* the consumer searches the rings before it stores what it wants */
+	/* the consumer searches the rings before it stores its wish */
 	SEARCH_BEFORE_WANTS,
 	/* the producer sets the bit of the mark's word before the mark */
 	WORD_BEFORE_MARK,
@@ -107,7 +107,7 @@ static void next_frame(struct model *m)
 	m->producer = m->frames < FRAMES ? PUBLISH : SENT;
 }
 
-/* After the frame, and the load of what the peer wants. */
+/* After the frame, and the load of the peer's wish. */
 static void act_on_wants(struct model *m)
 {
 	if (m->seen & DOFI_DOORBELL_MARK)
@@ -327,7 +327,7 @@ Test(rings_model, no_marked_frame_is_lost_to_polls)
 
 Test(rings_model, wrong_orders_lose_wakeups)
 {
-	/* with marks, the second load of what the peer wants hides this error */
+	/* with marks, the second load of the peer's wish hides this error */
 	cr_expect(losses(WANTS_BEFORE_FRAME, false, true));
 	cr_expect(losses(SEARCH_BEFORE_WANTS, false, true));
 	cr_expect(losses(SEARCH_BEFORE_WANTS, true, true));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A completion queue over many rings: what it returns, in which order, and what a peer can spoil.
+ * A completion queue over many rings: its results, their order, and the damage that a peer can do.
  */
 
 #include "rings/rings.h"
@@ -282,7 +282,7 @@ Test(rings, a_search_finds_each_marked_ring_in_turn)
 	expect_found(200, 4);
 }
 
-/* A search, too, finds what came before the peers were asked for marks. */
+/* A search, too, finds frames from before the peers were asked for marks. */
 Test(rings, a_search_covers_all_rings_once_marks_begin)
 {
 	int i;

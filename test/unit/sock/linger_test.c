@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets of ended connections: how long they are kept, and what their peers receive. */
+/* Sockets of ended connections: their lifetime, and the data that their peers receive. */
 
 #include "sock/linger.h"
 
@@ -206,7 +206,7 @@ static int error_of(int fd)
 	return err;
 }
 
-/* A reset would discard what the peer has not read yet. */
+/* A reset would discard data that the peer has not read. */
 Test(linger, a_peer_that_still_sends_is_not_reset)
 {
 	static char data[1000];

@@ -30,7 +30,7 @@ static struct dofi_watch watch = { .fd = -1 };
 static int mine, its;			/* the two ends of a connection */
 static int ended_times;
 
-static struct sockaddr_storage name, peer;	/* what the endpoint reports of itself */
+static struct sockaddr_storage name, peer;	/* the endpoint's own report */
 static int name_error, peer_error;
 
 static int get_name(fid_t fid, void *address, size_t *len)
@@ -269,7 +269,7 @@ Test(watch, or_is_not_asked)
 }
 
 /*
- * Drops what is sent to @fd before its kernel sees it. Returns false if only root may attach the
+ * Drops data sent to @fd before its kernel sees it. Returns false if only root may attach the
  * filter.
  */
 static bool host_die(int fd)

@@ -3,7 +3,7 @@
  * Every public call that goes to a provider, once, as CALL(KIND, slot, call, arguments...).
  *
  * KIND is the kind of the first argument, h. slot is the member of the provider's table without
- * "_func". The arguments are those that the function gets after h, as far as they are passed in
+ * "_func". The arguments are the function's after h, as far as they are passed in
  * registers. No guard: included with different definitions of CALL.
  */
 CALL(IA, ia_query, dat_ia_query(h, p(2), 3, p(4), 5, p(6)), 2, 3, 4, 5, 6)

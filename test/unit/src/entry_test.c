@@ -470,7 +470,7 @@ static DAT_PROVIDER_INFO info_of(const char *name, DAT_UINT32 major, DAT_UINT32 
 	return info;
 }
 
-/* What a provider lacks for a request, or DAT_NO_SUBTYPE if it matches. */
+/* The mismatch of a provider with a request, or DAT_NO_SUBTYPE if it matches. */
 static DAT_RETURN_SUBTYPE lacks(DAT_PROVIDER_INFO info, const struct dreg_request *rq)
 {
 	DAT_RETURN_SUBTYPE lacking = DAT_NO_SUBTYPE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Connection requests that arrive, are accepted and are rejected: which handles are live
- * afterwards. dispatch_test.c tests what all calls have in common.
+ * afterwards. dispatch_test.c tests the common part of all calls.
  */
 
 #include "handles.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Opening and closing IAs, with a registry that is part of this program: what is requested of it,
- * that each use is released exactly once, and what is live after a failure.
+ * Opening and closing IAs, with a registry that is part of this program: the requests to it,
+ * that each use is released exactly once, and the live objects after a failure.
  */
 
 #include "handles.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Loading libraries that are missing, broken or no providers, and what is found in a valid one.
+ * Loading libraries that are missing, broken or no providers, and the contents of a valid one.
  * registry_test.c tests how often each is loaded.
  */
 

@@ -52,7 +52,7 @@ static void environment(const char *type, const char *dest)
 		setenv("DAT_DBG_DEST", dest, 1);
 }
 
-/* Writes a line of this kind. Returns what reaches stderr. */
+/* Writes a line of this kind. Returns the text on stderr. */
 static const char *line(enum dreg_log_type type)
 {
 	static struct capture c;

@@ -112,7 +112,7 @@ static DAT_RETURN ia_close_busy(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* A name is related to those that begin with the same letter. */
+/* A name is related to names that begin with the same letter. */
 static DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *answer)
 {
 	const struct object *o = ia;

@@ -39,7 +39,7 @@ complete_words()
 	"$function" "$program" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
 }
 
-# offers EXPECTED WORD... - completes a command line and checks what is offered
+# offers EXPECTED WORD... - completes a command line and checks the offers
 offers()
 {
 	local expected=$1
@@ -84,7 +84,7 @@ complete_words datinfo --counters "$loaded_PID"
 [[ " ${COMPREPLY[*]} " == *" $loaded_PID "* ]] || fail "process $loaded_PID is not among ${COMPREPLY[*]}"
 kill "$loaded_PID"
 
-# Without DAT_OVERRIDE, the names are those of dat.conf and dat.conf.d in configure's directory.
+# Without DAT_OVERRIDE, the names are from dat.conf and dat.conf.d in configure's directory.
 unset DAT_OVERRIDE
 mkdir -p "$tmp/etc/dat.conf.d"
 sed 's/^fast/extra/' "$tmp/dat.conf" >"$tmp/etc/dat.conf.d/more.conf"

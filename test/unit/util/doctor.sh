@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# datinfo --doctor: each cause of a failure is named, with what to do, and the exit status says
+# datinfo --doctor: each cause of a failure is named, with a remedy, and the exit status says
 # whether the default IA works. Runs in the top build directory.
 set -u
 export IPATH_NO_BACKTRACE=1

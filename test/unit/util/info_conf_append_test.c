@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Appending to dat.conf: what is there stays, nothing is added twice, a failure changes nothing. */
+/* Appending to dat.conf: old entries stay, nothing is added twice, a failure changes nothing. */
 #include "info_conf_append.h"
 
 #include <criterion/criterion.h>

@@ -112,7 +112,7 @@ Test(count, name_bound_by_another_process_is_rejected)
 	free(text);
 }
 
-/* Returns what is printed when the process passes @fd. */
+/* Returns the output when the process passes @fd. */
 static char *printed(int fd, int wanted)
 {
 	char *text;

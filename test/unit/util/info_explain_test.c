@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Explaining event numbers and return codes: every one in the recorded ABI, and what is neither. */
+/* Explaining event numbers and return codes: every one in the recorded ABI, and other numbers. */
 #include "info_explain.h"
 
 #include "dat_select.h"

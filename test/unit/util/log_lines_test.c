@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The reason that is found in what the provider and the registry log. */
+/* The reason found in the log of the provider and the registry. */
 #include "log_lines.h"
 
 #include <criterion/criterion.h>

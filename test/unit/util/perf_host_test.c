@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What saved results contain about the machine. */
+/* The machine's description in saved results. */
 #include "perf_host.h"
 
 #include <criterion/criterion.h>

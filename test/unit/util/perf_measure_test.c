@@ -18,7 +18,7 @@ static struct perf_series series;
 static struct perf_point point;
 static struct perf_xport x[3];
 
-static uint64_t message_ns; /* what a message takes */
+static uint64_t message_ns; /* the time of a message */
 static uint64_t expected[PHASES];
 static uint64_t phase[PHASES]; /* messages of each phase */
 static int nphases, fail_at, stop_at;
@@ -205,7 +205,7 @@ Test(perf_measure, threads_share_the_messages)
 	cr_expect_eq(series.iters, 102);
 }
 
-/* The time is from the first begin to the last end, which is 2 us longer than that of a thread. */
+/* The time is from the first begin to the last end, 2 us more than a thread's. */
 Test(perf_measure, threads_add_up)
 {
 	struct perf_cell cell = { 0 };

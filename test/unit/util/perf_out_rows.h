@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the tests of datperf's output have in common: a row of numbers, and a capture of stdout. */
+/* Shared by the tests of datperf's output: a row of numbers, and a capture of stdout. */
 #ifndef PERF_OUT_ROWS_H
 #define PERF_OUT_ROWS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datperf prints for given numbers, to the last byte. */
+/* The output of datperf for given numbers, to the last byte. */
 #include "perf_out_rows.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datperf --peers prints for given numbers, to the last byte. */
+/* The output of datperf --peers for given numbers, to the last byte. */
 #include "perf_peers.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * datperf's measuring loops over a transport that copies memory, with client and server in two
- * threads. The transport counts what a real fabric would not tolerate.
+ * threads. The transport counts operations that a real fabric would not tolerate.
  */
 #include "perf.h"
 

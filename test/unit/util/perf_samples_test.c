@@ -41,7 +41,7 @@ Test(perf_samples, few_are_exact)
 	cr_expect_float_eq(lat.mean, 50.5, 1e-9);
 }
 
-/* Those kept are evenly spread; minimum, maximum and mean are of all. */
+/* The kept samples are evenly spread; minimum, maximum and mean are of all. */
 Test(perf_samples, many_are_thinned)
 {
 	struct perf_lat lat;

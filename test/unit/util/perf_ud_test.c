@@ -31,7 +31,7 @@ struct fake {
 	unsigned int busy_every;	/* every busy_every-th send of a datagram returns -EAGAIN */
 	unsigned int corrupt_at;	/* the number of a datagram, from 1 */
 	size_t longest;			/* datagram sent */
-	unsigned int lanes;		/* as bits: those that datagrams were sent on */
+	unsigned int lanes;		/* as bits: the ones with datagrams */
 	bool has_none;			/* its open fails */
 };
 

@@ -255,7 +255,7 @@ peers()
 	one_line datperf
 }
 
-# options PROGRAM - options that change what is measured, or what is printed
+# options PROGRAM - options that change the measurement or the output
 options()
 {
 	prog=$UTIL_DIR/$1

@@ -32,7 +32,7 @@ bool ring_post(uint64_t cookie);
 /* Hands operations to the fabric, as many as it takes. */
 void ring_pump(void);
 /*
- * The fabric completes the operation of @context, and the ring retires what has ended. A context
+ * The fabric completes the operation of @context, and the ring retires ended operations. A context
  * that is not of an operation in flight has no effect.
  */
 void ring_complete_context(void *context);

@@ -32,7 +32,7 @@ DAT_DTO_COOKIE cookie_of(uint64_t cookie);
 
 void receive_with(DAT_EP_HANDLE with, size_t offset, size_t length, uint64_t cookie);
 void receive(size_t offset, size_t length, uint64_t cookie);
-/* The next event is that of receive @cookie, with @length bytes. */
+/* The next event is of the receive @cookie, with @length bytes. */
 void got(uint64_t cookie, uint64_t length);
 
 void post_send(size_t offset, size_t length, uint64_t cookie);

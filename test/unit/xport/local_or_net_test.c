@@ -329,7 +329,7 @@ static void listen_by_name(void *arg)
 	cr_expect_eq(dofi_rings_xport.listen(sp), 0);
 }
 
-/* ofi-shm has no ports, and its names must not be those of a port that Linux gives to ofi. */
+/* ofi-shm has no ports, and its names must differ from a port's that Linux gives to ofi. */
 Test(local_or_net, a_name_without_a_port_is_no_port_that_others_get)
 {
 	DAT_PSP_HANDLE psp = listen_any(&qual);

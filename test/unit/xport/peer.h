@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * An IA with the connectionless transport on a real fabric, and peers of the test. A peer is a CM
- * socket and an endpoint that send what the test wants, true or false.
+ * socket and an endpoint that send the test's messages, true or false.
  */
 #ifndef UNIT_XPORT_PEER_H
 #define UNIT_XPORT_PEER_H

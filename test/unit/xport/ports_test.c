@@ -20,7 +20,7 @@
 #define PORT 4711
 #define LOW 80				/* an ordinary user may not bind it */
 #define MAPPED 70000
-#define ANY 33333			/* what opening any port returns */
+#define ANY 33333			/* the result of opening any port */
 #define TRIES 4				/* ports of a mapped qualifier */
 
 /* Opens and closes ports. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A progress thread with CM sockets, and a trace of what their owners are notified of. */
+/* A progress thread with CM sockets, and a trace of their owners' notifications. */
 
 #include "cm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A progress thread with CM sockets, and a trace of what their owners are notified of. */
+/* A progress thread with CM sockets, and a trace of their owners' notifications. */
 #ifndef UNIT_XPORT_CM_H
 #define UNIT_XPORT_CM_H
 
@@ -17,7 +17,7 @@ struct cm_fixture {
 	struct dofi_cm_msg msg;		/* the last message */
 	unsigned char data[DOFI_CM_MAX_DATA];	/* the data of msg */
 	sem_t traced;
-	/* what else an owner does; called on the progress thread */
+	/* further work of an owner; called on the progress thread */
 	void (*on_request)(struct dofi_cm_conn *cm);
 	void (*on_message)(struct dofi_cm_conn *cm);
 	void (*on_ended)(struct dofi_cm_conn *cm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CM sockets: what arrives, how they end, and what hostile peers can do. */
+/* CM sockets: arrivals, ends, and hostile peers. */
 
 #include "xport/cm/conn.h"
 
@@ -31,7 +31,7 @@ static void close_all(void)
 	cm_unlisten();
 }
 
-/* What arrives */
+/* Arrivals */
 
 static void exchange(int family)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Descriptors that are passed through a local socket: what arrives, and what a peer may send. */
+/* Descriptors that are passed through a local socket: arrivals, and messages of hostile peers. */
 
 #include "xport/cm/conn.h"
 
@@ -42,7 +42,7 @@ static void init(void)
 	open_before = descriptors();
 }
 
-/* Each test closes what it received. */
+/* Each test closes the descriptors that it received. */
 static void fini(void)
 {
 	cr_expect_eq(descriptors(), open_before, "descriptors are left");
@@ -197,7 +197,7 @@ Test(cm_fds, a_descriptor_that_is_closed_is_refused)
 	cr_expect_eq(out.n, 1);
 }
 
-/* What a peer may send */
+/* Messages of hostile peers */
 
 /* Sends a byte with @n descriptors, more than dofi_cm_fds_send() does. */
 static void send_many(int n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* BYE messages: what is sent and received at the end of a connection. The test acts as the peer. */
+/* BYE messages: the exchange at the end of a connection. The test acts as the peer. */
 
 #include "xport/fabric.h"
 

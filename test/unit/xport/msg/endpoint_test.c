@@ -61,7 +61,7 @@ Test(msg_endpoint, connect_without_memory)
 	cr_expect_eq(fake_eps.open, 1);
 }
 
-/* Quality of service: that of the call or the endpoint, as libfabric's traffic class */
+/* Quality of service: the call's or the endpoint's, as libfabric's traffic class */
 
 static void connect_as(DAT_QOS qos)
 {
@@ -230,7 +230,7 @@ Test(msg_endpoint_accept, quality_of_the_endpoint)
 	cr_expect_eq(fake_eps.tclass, FI_TC_BULK_DATA);
 }
 
-/* Closing: what is outstanding */
+/* Closing: outstanding operations */
 
 Test(msg_endpoint_end, where_an_end_overtakes_what_was_sent_the_last_of_it_is_awaited,
      .init = init_sockets)

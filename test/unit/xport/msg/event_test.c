@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What connection events and errors of the fabric mean, whenever they come. */
+/* The meaning of connection events and errors of the fabric, whenever they come. */
 
 #include "xport/msg/one.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Frames: packing and unpacking, and what is refused as a frame. */
+/* Frames: packing and unpacking, and refusals. */
 
 #include "xport/msg/msg.h"
 

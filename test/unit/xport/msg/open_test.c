@@ -98,7 +98,7 @@ Test(msg_open, the_end_of_a_pz_waits_for_what_is_opened_there, .init = init_slow
 #define CROWD 40			/* more than are opened at once */
 
 /*
- * The attempts beyond the limit are queued. All of them are made, except that of the EP that was
+ * The attempts beyond the limit are queued. All of them are made, except for the EP that was
  * freed.
  */
 Test(msg_open, many_wait_to_open, .init = init_slow)

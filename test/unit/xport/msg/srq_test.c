@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Endpoints of an SRQ that receive by frames: what happens to each frame and its buffer, and to
+ * Endpoints of an SRQ that receive by frames: the fate of each frame and its buffer, and of
  * both at the end of the connection.
  */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Eager messages of several frames: sending, reassembly, and what hostile frames must not do. */
+/* Eager messages of several frames: sending, reassembly, and hostile frames. */
 
 #include "xport/coupled.h"
 

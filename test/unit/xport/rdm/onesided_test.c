@@ -264,7 +264,7 @@ Test(onesided_dead, a_dead_peer_is_not_written_to)
 	cr_expect_eq(area[0], 0);
 }
 
-/* What the peer carries out keeps its place before what follows. */
+/* The peer's operations keep their place before later ones. */
 Test(onesided, nothing_overtakes_what_the_peer_carries_out)
 {
 	const uint32_t granted = their_key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Operations at a connectionless fabric, and what is queued or stalls for lack of them. */
+/* Operations at a connectionless fabric, and the queue of operations that lack one. */
 
 #include "xport/peer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an unknown peer reports of itself in a request or an answer. It may be invalid. */
+/* The report of an unknown peer about itself in a request or an answer. It may be invalid. */
 
 #include "xport/rdm/peer.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What arrives from a connectionless fabric: the effect of frames, and what hostile frames must not
- * do.
- */
+/* Frames from a connectionless fabric: their effects, and hostile ones. */
 
 #include "xport/rdm/parts.h"
 

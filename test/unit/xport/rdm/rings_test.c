@@ -115,7 +115,7 @@ static struct dofi_sink sink;
 static DAT_EVENT sunk;
 static int polled;
 
-/* Sends @f, and polls before another thread can read it. Returns what the poll returns. */
+/* Sends @f, and polls before another thread can read it. Returns the poll's result. */
 static bool sent_and_polled(const struct rdm_frame *f, const void *data, size_t size)
 {
 	struct dofi_cq *cq = ((struct dofi_ep *)ep)->cq;

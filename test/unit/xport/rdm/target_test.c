@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RDMA that the target carries out for a peer: what it does, and what it must not do. */
+/* RDMA that the target carries out for a peer: permitted and forbidden accesses. */
 
 #include "xport/coupled.h"
 
@@ -97,7 +97,7 @@ Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 	set_closing(false);
 }
 
-/* The next event is that of receive @cookie, and reports a write of 100 bytes. */
+/* The next event is of the receive @cookie, and reports a write of 100 bytes. */
 static void reported(uint64_t cookie)
 {
 	DAT_EVENT event;

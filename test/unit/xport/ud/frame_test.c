@@ -59,7 +59,7 @@ Test(xport_ud_frame, is_no_shorter_than_its_header)
 		cr_expect_eq(ud_frame_unpack(sample, len, &f), -EPROTO, "%zu", len);
 }
 
-/* Returns what the sample with byte @i set to @value is. */
+/* Returns the kind of the sample with byte @i set to @value. */
 static int changed(size_t i, unsigned char value)
 {
 	unsigned char bytes[sizeof(sample)];

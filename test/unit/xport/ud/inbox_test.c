@@ -197,7 +197,7 @@ Test(xport_ud_inbox, of_a_request_that_timed_out_is_not_claimed)
 	both_work();
 }
 
-/* Accepts what arrives at far until the exchange of near has ended. */
+/* Accepts requests at far until the exchange of near has ended. */
 static void exchange_ends(void)
 {
 	DAT_EVENT event;

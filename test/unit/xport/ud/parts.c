@@ -449,7 +449,7 @@ unsigned ud_calls(void)
 
 /*
  * The thread handles sockets in the order in which they become ready, so it handles this one last,
- * and closes it because of what it sends.
+ * and closes it because of its messages.
  */
 void ud_sockets_settle(DAT_CONN_QUAL qual)
 {

@@ -51,7 +51,7 @@ DAT_EP_HANDLE ud_ep_make(struct ud_side *s);
 /* The service's parts. */
 struct ud_pz *ud_part(const struct ud_side *s);
 uint32_t ud_number(DAT_EP_HANDLE ep);
-/* What the peer of @s learns of its EP. */
+/* The EP of @s as its peer knows it. */
 struct ud_intro ud_intro_of(const struct ud_side *s);
 /* Runs ud_peer_get() on the progress thread. */
 int ud_get(const struct ud_side *s, struct ud_intro *intro, struct ud_peer **peer);
@@ -85,7 +85,7 @@ const DAT_IB_EXTENSION_EVENT_DATA *ud_extension(const DAT_EVENT *event);
 void ud_works(const struct ud_side *from, struct ud_peer *ah, const struct ud_side *to,
 	      size_t length);
 
-/* The progress thread reads the CQ of @s, and sends what waits. */
+/* The progress thread reads the CQ of @s, and sends queued datagrams. */
 void ud_sweep(const struct ud_side *s);
 /* Sweeps @s until *@counter has @n. */
 void ud_counts(const struct ud_side *s, const uint64_t *counter, uint64_t n);
@@ -119,7 +119,7 @@ unsigned ud_calls(void);
 /* The progress thread handles all that sockets to @qual have now: bytes, and ends. */
 void ud_sockets_settle(DAT_CONN_QUAL qual);
 
-/* What the fabric returns for sends from ud_near. */
+/* The fabric's result for sends from ud_near. */
 struct ud_fault {
 	_Atomic int ret;		/* 0: it takes them */
 	_Atomic fi_addr_t only;		/* FI_ADDR_UNSPEC: to all peers */

@@ -14,7 +14,7 @@ static void init(void)
 
 TestSuite(xport_ud_recv, .init = init, .fini = ud_fini, .timeout = 60);
 
-/* What near may send to far. */
+/* Messages from near to far. */
 static struct ud_frame honest(void)
 {
 	return (struct ud_frame){ .number = ud_number(ud_far.ep), .key = ud_part(&ud_far)->key };
