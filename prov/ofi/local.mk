@@ -64,7 +64,6 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_create.c \
 	prov/ofi/obj/ep_done.c \
 	prov/ofi/obj/ep_dto.c \
-	prov/ofi/obj/ep_ext.c \
 	prov/ofi/obj/ep_post.c \
 	prov/ofi/obj/ep_queue.c \
 	prov/ofi/obj/ep_revoke.c \

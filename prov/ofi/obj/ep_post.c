@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting operations: checks, and the slot that they are filled into. */
+/* Posting operations: checks, and the slot that they are filled into; also of the extension. */
 
 #include "obj/ep_post.h"
 
@@ -229,22 +229,6 @@ DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *io
 	return dofi_ep_post_request(ep, DOFI_DTO_SEND, &p);
 }
 
-DAT_RETURN dofi_ep_post_locked(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
-{
-	dofi_ep_assert_locked(ep);
-	return post_locked(ep, kind, p);
-}
-
-DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
-{
-	DAT_RETURN ret;
-
-	dofi_ep_lock(ep);
-	ret = post_locked(ep, kind, p);
-	dofi_ep_unlock(ep);
-	return ret;
-}
-
 DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
 			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
@@ -360,3 +344,140 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	}
 	return ret;
 }
+
+/* The requests of the InfiniBand extension */
+
+/* Arguments count as those of dat_extension_op(): the operation's first is the third there. */
+static DAT_RETURN bad_arg(int n)
+{
+	return DOFI_RET(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + (n - 1));
+}
+
+/* Posts a request whose segments, pointers and flags were checked. */
+static DAT_RETURN post_checked(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
+{
+	DAT_RETURN ret;
+
+	dofi_ep_lock(ep);
+	ret = post_locked(ep, kind, p);
+	dofi_ep_unlock(ep);
+	return ret;
+}
+
+/* The segments are arguments 3 and 4; of a write, the remote segment is 6. */
+static DAT_RETURN post_immed(DAT_EP_HANDLE ep_handle, uint8_t kind, const struct dofi_post *p)
+{
+	const bool write = kind == DOFI_DTO_WRITE_IMMED;
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
+	DAT_COUNT most;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (write && !p->remote)
+		return bad_arg(6);
+	if (!dofi_fabric_has_immed(&ep->obj.ia->fabric))
+		return DOFI_NOT_SUPPORTED;
+	most = write ? ep->attr.max_rdma_write_iov : ep->attr.max_request_iov;
+	if ((unsigned)p->n > (unsigned)most)
+		return bad_arg(3);
+	if (p->n && !p->iov)
+		return bad_arg(4);
+	if (!dofi_dto_request_flags(ep, p->flags))
+		return bad_arg(write ? 8 : 7);
+	return post_checked(ep, kind, p);
+}
+
+DAT_RETURN dofi_ep_post_send_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
+{
+	return post_immed(ep_handle, DOFI_DTO_SEND_IMMED, p);
+}
+
+DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
+{
+	return post_immed(ep_handle, DOFI_DTO_WRITE_IMMED, p);
+}
+
+/* The local segment is argument @first; the cookie, the remote segment and the flags follow. */
+static DAT_RETURN post_atomic(DAT_EP_HANDLE ep_handle, uint8_t kind, int first,
+			      const struct dofi_post *p)
+{
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
+	struct dofi_post exact = *p;
+	DAT_RMR_TRIPLET remote;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!dofi_fabric_has_atomics(&ep->obj.ia->fabric))
+		return DOFI_NOT_SUPPORTED;
+	if (!p->iov)
+		return bad_arg(first);
+	if (!p->remote || dofi_remote_address(p->remote) % sizeof(uint64_t))
+		return bad_arg(first + 2);
+	if (!dofi_dto_request_flags(ep, p->flags))
+		return bad_arg(first + 3);
+	if (p->iov->segment_length != sizeof(uint64_t) ||
+	    p->remote->segment_length < sizeof(uint64_t))
+		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	/* programs name a whole region, and mean its first 8 bytes */
+	remote = *p->remote;
+	remote.segment_length = sizeof(uint64_t);
+	exact.remote = &remote;
+	return post_checked(ep, kind, &exact);
+}
+
+DAT_RETURN dofi_ep_post_fetch_add(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
+{
+	return post_atomic(ep_handle, DOFI_DTO_FETCH_ADD, 4, p);
+}
+
+DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
+{
+	return post_atomic(ep_handle, DOFI_DTO_CMP_SWAP, 5, p);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/*
+ * The segments are arguments 3 and 4, the address handle 5, the flags argument @flags_arg. Checks
+ * under the lock, as other posts do: the EP may be freed meanwhile.
+ */
+static DAT_RETURN post_datagram(DAT_EP_HANDLE ep_handle, uint8_t kind, int flags_arg,
+				const struct dofi_post *p)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct dofi_datagrams *service;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_ep_lock(ep);
+	service = ep->obj.ia->datagrams;
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		ret = DOFI_BAD_HANDLE(EP);
+	else if (!service)
+		ret = DOFI_NOT_SUPPORTED;
+	else if (!ep->datagrams)
+		ret = DOFI_BAD_HANDLE(EP);
+	else if ((unsigned)p->n > (unsigned)ep->attr.max_request_iov)
+		ret = bad_arg(3);
+	else if (p->n && !p->iov)
+		ret = bad_arg(4);
+	else if (!p->ah || !service->ah_valid(ep, p->ah->ah))
+		ret = bad_arg(5);
+	else if (!dofi_dto_request_flags(ep, p->flags))
+		ret = bad_arg(flags_arg);
+	else
+		ret = post_locked(ep, kind, p);
+	dofi_ep_unlock(ep);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
+{
+	return post_datagram(ep_handle, DOFI_DTO_SEND_UD, 7, p);
+}
+
+DAT_RETURN dofi_ep_post_send_ud_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p)
+{
+	return post_datagram(ep_handle, DOFI_DTO_SEND_UD_IMMED, 8, p);
+}
+#endif

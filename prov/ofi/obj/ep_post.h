@@ -49,12 +49,6 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 /* Posts a request of @kind, checking all of @p. */
 DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
-/* Posts a request of the extension. The caller has checked segments, pointers and flags. */
-DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
-/* Like dofi_ep_post_ext(), with the EP lock held. */
-DAT_RETURN dofi_ep_post_locked(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
-	DOFI_NEEDS(ep->lock);
-
 /* Posts a request of one segment @s, without flags; @remote is NULL for sends. */
 DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 			    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie);
@@ -80,7 +74,7 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 					 DAT_COMPLETION_FLAGS flags);
 #endif
 
-/* ep_ext.c: the requests of the InfiniBand extension. Only 2.0 programs can post them. */
+/* The requests of the InfiniBand extension. Only 2.0 programs can post them. */
 
 /*
  * Each posts @p as its name says. The subtype of a wrong argument is its position in
