@@ -103,7 +103,6 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/recv.c \
 	prov/ofi/xport/rdm/fast.c \
 	prov/ofi/xport/rdm/request.c \
-	prov/ofi/xport/rdm/rings.c \
 	prov/ofi/xport/rdm/rma.c \
 	prov/ofi/xport/rdm/rndv.c \
 	prov/ofi/xport/rdm/send.c \

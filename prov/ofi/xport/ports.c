@@ -50,8 +50,9 @@ void dofi_ports_init(struct dofi_ports *ports, const struct dofi_ports_ops *ops)
 }
 
 /* Adds @sp to its port @number, which is opened unless this IA has it; 0 is any free port. */
-static int listen_at(struct dofi_ports *ports, struct dofi_sp *sp, uint16_t number)
+static int listen_at(struct dofi_sp *sp, uint16_t number)
 {
+	struct dofi_ports *ports = sp->obj.ia->xport_ia;
 	struct dofi_port *port = NULL;
 	int ret;
 
@@ -75,8 +76,10 @@ static int listen_at(struct dofi_ports *ports, struct dofi_sp *sp, uint16_t numb
 	return 0;
 }
 
-void dofi_port_put(struct dofi_ports *ports, struct dofi_port *port)
+void dofi_port_put(struct dofi_port *port)
 {
+	struct dofi_ports *ports = port->ia->xport_ia;
+
 	if (--port->users)
 		return;
 	/* requests that arrive meanwhile have no service point, and must not close it again */
@@ -97,19 +100,20 @@ struct dofi_sp *dofi_port_sp(struct dofi_port *port, DAT_CONN_QUAL conn_qual)
 }
 
 /* Tries the ports in the order in which a peer tries them. */
-int dofi_ports_listen(struct dofi_ports *ports, struct dofi_sp *sp)
+int dofi_ports_listen(struct dofi_sp *sp)
 {
+	const struct dofi_ports *ports = sp->obj.ia->xport_ia;
 	unsigned n = dofi_wire_ports(sp->conn_qual), i;
 	struct dofi_port *port;
 	int ret = -EADDRINUSE;
 
 	if (!sp->conn_qual)
-		return listen_at(ports, sp, 0);
+		return listen_at(sp, 0);
 	TAILQ_FOREACH(port, &ports->list, link)
 		if (dofi_port_sp(port, sp->conn_qual))
 			return -EADDRINUSE;
 	for (i = 0; i < n; i++) {
-		ret = listen_at(ports, sp, dofi_wire_port(sp->conn_qual, i));
+		ret = listen_at(sp, dofi_wire_port(sp->conn_qual, i));
 		/* if the qualifier's own port is taken, another program serves the qualifier */
 		if (!ret || (ret == -EADDRINUSE && !i && sp->conn_qual <= UINT16_MAX) ||
 		    (ret != -EADDRINUSE && ret != -EACCES))
@@ -121,12 +125,12 @@ int dofi_ports_listen(struct dofi_ports *ports, struct dofi_sp *sp)
 	return ret == -EACCES ? -EADDRINUSE : ret;
 }
 
-void dofi_ports_unlisten(struct dofi_ports *ports, struct dofi_sp *sp)
+void dofi_ports_unlisten(struct dofi_sp *sp)
 {
 	struct dofi_port *port = sp->listener;
 
 	TAILQ_REMOVE(&port->sps, sp, link);
-	dofi_port_put(ports, port);
+	dofi_port_put(port);
 }
 
 /* Attempts */

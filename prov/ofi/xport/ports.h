@@ -24,7 +24,7 @@ struct dofi_ports_ops {
 	void (*close)(struct dofi_port *port);
 };
 
-/* The ports of an IA. */
+/* The ports of an IA: the first member of a transport's part of it (dofi_ia.xport_ia). */
 struct dofi_ports {
 	const struct dofi_ports_ops *ops;
 	TAILQ_HEAD(, dofi_port) list;
@@ -33,11 +33,12 @@ struct dofi_ports {
 void dofi_ports_init(struct dofi_ports *ports, const struct dofi_ports_ops *ops);
 
 /* dofi_xport.listen: listens at the first of the qualifier's ports that is available. */
-int dofi_ports_listen(struct dofi_ports *ports, struct dofi_sp *sp);
-void dofi_ports_unlisten(struct dofi_ports *ports, struct dofi_sp *sp);
+int dofi_ports_listen(struct dofi_sp *sp);
+/* dofi_xport.unlisten. */
+void dofi_ports_unlisten(struct dofi_sp *sp);
 
 /* Releases a use of @port. */
-void dofi_port_put(struct dofi_ports *ports, struct dofi_port *port);
+void dofi_port_put(struct dofi_port *port);
 
 /* Returns the service point for @conn_qual at @port, where 0 is the port itself; or NULL. */
 struct dofi_sp *dofi_port_sp(struct dofi_port *port, DAT_CONN_QUAL conn_qual);

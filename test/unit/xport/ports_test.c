@@ -33,6 +33,7 @@ static struct {
 } net;
 
 static struct dofi_ports ports;
+static void *xport_ia;			/* of the fixture */
 
 static int port_open(struct dofi_ia *of, uint16_t number, struct dofi_port **out)
 {
@@ -58,7 +59,7 @@ static void port_close(struct dofi_port *port)
 		return;
 	cr_expect(!dofi_port_sp(port, 0));
 	port->users++;
-	dofi_port_put(&ports, port);
+	dofi_port_put(port);
 }
 
 static const struct dofi_ports_ops net_ops = { .open = port_open, .close = port_close };
@@ -67,11 +68,14 @@ static void init(void)
 {
 	objects_init();
 	dofi_ports_init(&ports, &net_ops);
+	xport_ia = ia->xport_ia;
+	ia->xport_ia = &ports;
 }
 
 static void fini(void)
 {
 	cr_expect(TAILQ_EMPTY(&ports.list));
+	ia->xport_ia = xport_ia;
 	ia_fini();
 }
 
@@ -89,14 +93,14 @@ Test(ports, a_qualifier_that_fits_is_the_port)
 {
 	struct dofi_sp sp = sp_of(PORT), again = sp_of(PORT);
 
-	cr_assert_eq(dofi_ports_listen(&ports, &sp), 0);
+	cr_assert_eq(dofi_ports_listen(&sp), 0);
 	cr_expect_eq(net.asked[0], PORT);
 	cr_expect_eq(dofi_port_sp(sp.listener, 0), &sp, "0 is the port's own");
 	cr_expect_eq(dofi_port_sp(sp.listener, PORT), &sp);
 	cr_expect(!dofi_port_sp(sp.listener, PORT + 1));
-	cr_expect_eq(dofi_ports_listen(&ports, &again), -EADDRINUSE);
+	cr_expect_eq(dofi_ports_listen(&again), -EADDRINUSE);
 	cr_expect_eq(net.opens, 1);
-	dofi_ports_unlisten(&ports, &sp);
+	dofi_ports_unlisten(&sp);
 	cr_expect_eq(net.closes, 1);
 }
 
@@ -104,14 +108,14 @@ Test(ports, any_port_names_the_qualifier)
 {
 	struct dofi_sp sp = sp_of(0), failing = sp_of(0);
 
-	cr_assert_eq(dofi_ports_listen(&ports, &sp), 0);
+	cr_assert_eq(dofi_ports_listen(&sp), 0);
 	cr_expect_eq(net.asked[0], 0);
 	cr_expect_eq(sp.conn_qual, ANY);
 	cr_expect_eq(dofi_port_sp(sp.listener, 0), &sp);
 	net.results[1] = -ENOMEM;
-	cr_expect_eq(dofi_ports_listen(&ports, &failing), -ENOMEM);
+	cr_expect_eq(dofi_ports_listen(&failing), -ENOMEM);
 	cr_expect_eq(failing.conn_qual, 0);
-	dofi_ports_unlisten(&ports, &sp);
+	dofi_ports_unlisten(&sp);
 }
 
 Test(ports, a_port_is_shared_and_closes_with_its_last_user)
@@ -119,8 +123,8 @@ Test(ports, a_port_is_shared_and_closes_with_its_last_user)
 	struct dofi_sp mapped = sp_of(MAPPED), own = sp_of(dofi_wire_port(MAPPED, 0));
 	struct dofi_port *port;
 
-	cr_assert_eq(dofi_ports_listen(&ports, &mapped), 0);
-	cr_assert_eq(dofi_ports_listen(&ports, &own), 0);
+	cr_assert_eq(dofi_ports_listen(&mapped), 0);
+	cr_assert_eq(dofi_ports_listen(&own), 0);
 	port = mapped.listener;
 	cr_expect_eq(own.listener, port);
 	cr_expect_eq(net.opens, 1);
@@ -129,13 +133,13 @@ Test(ports, a_port_is_shared_and_closes_with_its_last_user)
 
 	/* a request that arrived there is unanswered */
 	port->users++;
-	dofi_ports_unlisten(&ports, &mapped);
+	dofi_ports_unlisten(&mapped);
 	cr_expect(!dofi_port_sp(port, MAPPED));
-	dofi_ports_unlisten(&ports, &own);
+	dofi_ports_unlisten(&own);
 	cr_expect(!dofi_port_sp(port, 0));
 	cr_expect_eq(net.closes, 0);
 	net.visits = true;
-	dofi_port_put(&ports, port);
+	dofi_port_put(port);
 	cr_expect_eq(net.closes, 1);
 	cr_expect_eq(net.closed, port);
 }
@@ -145,12 +149,12 @@ Test(ports, a_taken_port_leads_to_the_next)
 	struct dofi_sp sp = sp_of(MAPPED);
 
 	net.results[0] = net.results[1] = -EADDRINUSE;
-	cr_assert_eq(dofi_ports_listen(&ports, &sp), 0);
+	cr_assert_eq(dofi_ports_listen(&sp), 0);
 	cr_expect_eq(net.opens, 3);
 	cr_expect_eq(net.asked[0], dofi_wire_port(MAPPED, 0));
 	cr_expect_eq(net.asked[1], dofi_wire_port(MAPPED, 1));
 	cr_expect_eq(((struct dofi_port *)sp.listener)->number, dofi_wire_port(MAPPED, 2));
-	dofi_ports_unlisten(&ports, &sp);
+	dofi_ports_unlisten(&sp);
 }
 
 Test(ports, when_all_are_taken_so_is_the_qualifier)
@@ -160,7 +164,7 @@ Test(ports, when_all_are_taken_so_is_the_qualifier)
 
 	for (i = 0; i < TRIES; i++)
 		net.results[i] = -EADDRINUSE;
-	cr_expect_eq(dofi_ports_listen(&ports, &sp), -EADDRINUSE);
+	cr_expect_eq(dofi_ports_listen(&sp), -EADDRINUSE);
 	cr_expect_eq(net.opens, TRIES);
 }
 
@@ -169,11 +173,11 @@ Test(ports, a_low_port_that_one_may_not_bind_is_mapped)
 	struct dofi_sp sp = sp_of(LOW);
 
 	net.results[0] = -EACCES;
-	cr_assert_eq(dofi_ports_listen(&ports, &sp), 0);
+	cr_assert_eq(dofi_ports_listen(&sp), 0);
 	cr_expect_eq(net.asked[0], LOW);
 	cr_expect_eq(net.asked[1], dofi_wire_port(LOW, 1));
 	cr_expect_eq(dofi_port_sp(sp.listener, LOW), &sp);
-	dofi_ports_unlisten(&ports, &sp);
+	dofi_ports_unlisten(&sp);
 }
 
 Test(ports, a_low_port_that_is_taken_is_not)
@@ -181,7 +185,7 @@ Test(ports, a_low_port_that_is_taken_is_not)
 	struct dofi_sp sp = sp_of(LOW);
 
 	net.results[0] = -EADDRINUSE;
-	cr_expect_eq(dofi_ports_listen(&ports, &sp), -EADDRINUSE);
+	cr_expect_eq(dofi_ports_listen(&sp), -EADDRINUSE);
 	cr_expect_eq(net.opens, 1);
 }
 
@@ -190,7 +194,7 @@ Test(ports, ports_that_one_may_not_bind_are_as_taken)
 	struct dofi_sp sp = sp_of(PORT);
 
 	net.results[0] = -EACCES;
-	cr_expect_eq(dofi_ports_listen(&ports, &sp), -EADDRINUSE);
+	cr_expect_eq(dofi_ports_listen(&sp), -EADDRINUSE);
 }
 
 Test(ports, another_failure_ends_the_search)
@@ -198,7 +202,7 @@ Test(ports, another_failure_ends_the_search)
 	struct dofi_sp sp = sp_of(MAPPED);
 
 	net.results[0] = -ENOMEM;
-	cr_expect_eq(dofi_ports_listen(&ports, &sp), -ENOMEM);
+	cr_expect_eq(dofi_ports_listen(&sp), -ENOMEM);
 	cr_expect_eq(net.opens, 1);
 }
 

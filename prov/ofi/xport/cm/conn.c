@@ -374,7 +374,7 @@ void dofi_cm_send(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 	unsigned char buf[DOFI_CM_MAX];
 	size_t n = dofi_cm_pack(buf, msg);
 
-	if (s->state != OPEN && s->state != CONNECTING)
+	if (!s || (s->state != OPEN && s->state != CONNECTING))
 		return;
 	dofi_mutex_lock(&s->lock);
 	out_fds_add(s, msg);

@@ -56,7 +56,7 @@ int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
 		    const struct dofi_cm_ops *ops, void *owner,
 		    const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 
-/* Never blocks: bytes that the socket does not take are stored, up to a limit, and sent later. */
+/* Never blocks: some bytes that the socket does not take are sent later. NULL is ignored. */
 void dofi_cm_send(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
 
 /*

@@ -136,29 +136,12 @@ static void listener_close(struct dofi_port *port)
 
 const struct dofi_ports_ops msg_ports_ops = { .open = listener_open, .close = listener_close };
 
-static struct dofi_ports *ports_of(const struct dofi_ia *ia)
-{
-	struct msg_ia *mia = ia->xport_ia;
-
-	return &mia->ports;
-}
-
-int msg_listen(struct dofi_sp *sp)
-{
-	return dofi_ports_listen(ports_of(sp->obj.ia), sp);
-}
-
-void msg_unlisten(struct dofi_sp *sp)
-{
-	dofi_ports_unlisten(ports_of(sp->obj.ia), sp);
-}
-
 /* Requests */
 
 void msg_request_free(struct msg_request *r)
 {
 	fi_freeinfo(r->info);
-	dofi_port_put(ports_of(r->listener->port.ia), &r->listener->port);
+	dofi_port_put(&r->listener->port);
 	free(r);
 }
 
@@ -228,11 +211,12 @@ static int deliver(struct msg_request *r, const void *data, size_t size)
 void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, const void *data,
 		 size_t size)
 {
+	struct msg_ia *mia = ia->xport_ia;
 	struct msg_request *r = NULL;
 	struct msg_listener *l = NULL;
 	struct dofi_port *port;
 
-	TAILQ_FOREACH(port, &ports_of(ia)->list, link) {
+	TAILQ_FOREACH(port, &mia->ports.list, link) {
 		l = (struct msg_listener *)port;
 		if (&l->pep->fid == pep)
 			break;

@@ -55,7 +55,7 @@ static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
 #define OPS                                                                                       \
 	.name = "msg", .header_size = DOFI_WIRE_FIXED, .retries = true,                           \
 	.ia_init = msg_ia_init, .ia_fini = msg_ia_fini, .pz_close = msg_open_pz_close,            \
-	.listen = msg_listen, .unlisten = msg_unlisten, .connect = msg_connect,                   \
+	.listen = dofi_ports_listen, .unlisten = dofi_ports_unlisten, .connect = msg_connect,     \
 	.accept = msg_accept, .reject = msg_reject, .close = msg_close,                           \
 	.finish = msg_endpoint_finish, .request_data_max = msg_request_data_max,                  \
 	.resume = msg_mail_resume, .holds = msg_holds, .cancel = msg_cancel,                      \

@@ -93,8 +93,6 @@ struct msg_request {
 	struct msg_listener *listener;	/* that the request came through */
 };
 
-int msg_listen(struct dofi_sp *sp);
-void msg_unlisten(struct dofi_sp *sp);
 /* Processes a connection request with @size bytes of private data. Takes over @info. */
 void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info,
 		 const void *data, size_t size);

@@ -48,10 +48,15 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	conn->lost.fire = lost_fire;
 	STAILQ_INIT(&conn->pending);
 	LIST_INIT(&conn->ops);
-	ret = rpz->rings ? rdm_rings_open(conn, &peer->ring) :
-			    rdm_endpoint_get(rpz, &peer->reservation, key, len, &conn->endpoint);
+	if (!rpz->rings)
+		ret = rdm_endpoint_get(rpz, &peer->reservation, key, len, &conn->endpoint);
+	else if (!peer->ring)	/* this end connects */
+		ret = dofi_link_make(&peer->ring);
 	if (ret)
 		goto put_conn;
+	conn->ring = peer->ring;
+	if (conn->ring)
+		conn->ring->owner = conn;
 	ret = rdm_pz_add(rpz, conn);
 	if (ret)
 		goto put_endpoint;
@@ -148,7 +153,8 @@ int rdm_conn_reach(struct rdm_conn *conn)
 		/* a process id has a meaning in its namespace alone */
 		if (dofi_host_shares_pids(&rdm_ia_of(ep->obj.ia)->host, &peer->host))
 			read_memory(conn);
-		rdm_rings_reach(conn, (pid_t)peer->host.pid);
+		conn->ring->writer.pid = (pid_t)peer->host.pid;
+		dofi_grants_add_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
 	} else {
 		ret = endpoint_find(conn);
 		if (ret)
@@ -279,15 +285,18 @@ void rdm_conn_close(struct dofi_ep *ep)
 	settle(conn);
 	rdm_pz_remove(conn);
 	atomic_store(&conn->id, 0);
-	if (conn->reached && conn->ring)
-		rdm_rings_leave(conn);
+	if (conn->reached && conn->ring) {
+		/* waits until the peer is not writing */
+		dofi_writer_end(&conn->ring->writer);
+		dofi_grants_remove_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
+	}
 	detach(conn);
 	bye.last_frame = conn->sent;
-	if (conn->peer->cm && !conn->left)
+	if (!conn->left)
 		dofi_cm_send(conn->peer->cm, &bye);
 	if (conn->reached && endpoint)
 		dofi_rdm_peer_remove(&endpoint->rdm, conn->to, removable);
-	rdm_peer_free(ep->obj.ia, conn->peer);
+	rdm_peer_free(conn->peer);
 	if (endpoint)
 		rdm_endpoint_put(endpoint);
 	rdm_conn_todo(conn, RDM_FREE);

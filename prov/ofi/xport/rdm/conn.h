@@ -33,8 +33,6 @@ void rdm_pz_remove(struct rdm_conn *conn);
 /* request.c: requests and their answers, active and passive side: members of dofi_xport. */
 extern const struct dofi_ports_ops rdm_ports_ops;
 
-int rdm_listen(struct dofi_sp *sp);
-void rdm_unlisten(struct dofi_sp *sp);
 int rdm_listen_local(struct dofi_sp *sp);
 void rdm_unlisten_local(struct dofi_sp *sp);
 void rdm_connect(struct dofi_ep *ep);

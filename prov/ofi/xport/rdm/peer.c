@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In place of a fabric address: the layout of the shared memory, which both ends have to know. */
+static const char layout[] = "rings/2";
+
+/* Descriptors: of the link in a request, of the doorbell, and of the sender's grants, if any. */
+enum { LINK_FD, LINK_FDS };
+enum { DOORBELL_FD, NEEDED_FDS, GRANTS_FD = NEEDED_FDS, MOST_FDS };
+
 struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm)
 {
 	struct rdm_peer *peer = calloc(1, sizeof(*peer));
@@ -18,17 +25,17 @@ struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm)
 	return peer;
 }
 
-void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer)
+void rdm_peer_answered(struct rdm_peer *peer)
 {
 	dofi_release(&peer->reservation);
 	if (peer->port)
-		dofi_port_put(&rdm_ia_of(ia)->ports, peer->port);
+		dofi_port_put(peer->port);
 	peer->port = NULL;
 }
 
-void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
+void rdm_peer_free(struct rdm_peer *peer)
 {
-	rdm_peer_answered(ia, peer);
+	rdm_peer_answered(peer);
 	dofi_cm_close(peer->cm);
 	dofi_link_free(peer->ring);
 	free(peer);
@@ -42,6 +49,26 @@ static bool is_compatible(const struct dofi_ia *ia, const struct dofi_cm_msg *ms
 	       msg->addr_len <= DOFI_RDM_ADDRESS;
 }
 
+/* Takes the ring, if *@ring is NULL, and the peer's doorbell and grants. 0 or a negative errno. */
+static int rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
+{
+	const unsigned first = *ring ? 0 : LINK_FDS;
+	const int *fd = &msg->fd[first];
+	int ret;
+
+	if (msg->addr_len != sizeof(layout) || memcmp(msg->addr, layout, sizeof(layout)))
+		return -EHOSTUNREACH;
+	if (*ring)
+		ret = dofi_link_meet(*ring, msg->n_fds ? fd[DOORBELL_FD] : -1);
+	else if (msg->n_fds < LINK_FDS + NEEDED_FDS)
+		ret = -EMFILE;
+	else
+		ret = dofi_link_join(msg->fd[LINK_FD], fd[DOORBELL_FD], ring);
+	if (!ret && msg->n_fds == first + MOST_FDS)
+		dofi_link_learn_grants(*ring, fd[GRANTS_FD]);
+	return ret;
+}
+
 /* libfabric's shm looks for an endpoint with the first message, and then never gives up. */
 int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
@@ -50,7 +77,7 @@ int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_
 	if (!is_compatible(ia, msg))
 		return -EHOSTUNREACH;
 	if (rdm_has_rings(ia))
-		ret = rdm_rings_learn(&peer->ring, msg);
+		ret = rings_learn(&peer->ring, msg);
 	else if (rdm_fabric_of(ia)->shared_memory &&
 		 !dofi_host_shares_pids(&rdm_ia_of(ia)->host, &msg->host))
 		ret = -EHOSTUNREACH;
@@ -72,13 +99,26 @@ int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_
 	return 0;
 }
 
-void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason)
+void rdm_peer_refuse(struct rdm_peer *peer, enum dofi_cm_reason reason)
 {
 	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
 
-	if (peer->cm)
-		dofi_cm_send(peer->cm, &msg);
-	rdm_peer_free(ia, peer);
+	dofi_cm_send(peer->cm, &msg);
+	rdm_peer_free(peer);
+}
+
+static void rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
+{
+	const struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
+
+	msg->frame_size = DOFI_LINK_FRAME;
+	msg->addr_len = sizeof(layout);
+	msg->addr = layout;
+	if (conn->ring->made)
+		msg->fd[msg->n_fds++] = conn->ring->fd;
+	msg->fd[msg->n_fds++] = dofi_rings_doorbell(conn->rpz->rings);
+	if (book)
+		msg->fd[msg->n_fds++] = dofi_grant_book_fd(book);
 }
 
 void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg)
@@ -100,7 +140,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 	};
 	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
 	if (conn->ring) {
-		rdm_rings_introduce(conn, msg);
+		rings_introduce(conn, msg);
 		return;
 	}
 	rdm = &conn->endpoint->rdm;

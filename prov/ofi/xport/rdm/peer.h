@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The other end of a connection, and the rings to it. Progress thread. */
+/* The other end of a connection, and its description in requests and answers. Progress thread. */
 #ifndef DOFI_XPORT_RDM_PEER_H
 #define DOFI_XPORT_RDM_PEER_H
 
@@ -31,11 +31,11 @@ struct rdm_peer {
 /* Returns a peer: its request came over @cm, or if NULL, ours goes to it. NULL without memory. */
 struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm);
 /* Frees @peer, and closes its CM connection. */
-void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer);
+void rdm_peer_free(struct rdm_peer *peer);
 /* Releases the port and the reservation of @peer's request. */
-void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer);
+void rdm_peer_answered(struct rdm_peer *peer);
 /* Refuses the request of @peer, and frees @peer. */
-void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason);
+void rdm_peer_refuse(struct rdm_peer *peer, enum dofi_cm_reason reason);
 /*
  * Stores the description of the sender in the request or answer @msg, which is untrusted. Returns
  * -EHOSTUNREACH or another negative errno if the peer cannot be reached.
@@ -43,21 +43,5 @@ void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_rea
 int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
 /* Fills our request or answer, with pointers to the consumer's data. */
 void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
-
-/* Sets the ring of @conn, which has no id yet, to *@ring, made if NULL: this end connects. */
-int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **ring);
-/* Takes the ring, if *@ring is NULL, and the peer's doorbell and grants from @msg. 0 or -errno. */
-int rdm_rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg);
-/* Adds our ring, doorbell and grants to @msg. */
-void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg);
-/* Lets peers read the grants of @rpz, so that they can write by themselves. */
-void rdm_rings_publish(struct rdm_pz *rpz);
-/* The peer, process @pid, may write from now on. */
-void rdm_rings_reach(struct rdm_conn *conn, pid_t pid);
-/* Waits until the peer is not writing; it writes no more. */
-void rdm_rings_leave(struct rdm_conn *conn);
-/* dofi_progress_ops.rest and .rise: peers send wakeups while doorbells mark a sleeping process. */
-bool rdm_rings_rest(struct dofi_progress *p);
-void rdm_rings_rise(struct dofi_progress *p);
 
 #endif

@@ -3,8 +3,10 @@
 
 #include "xport/rdm/conn.h"
 
+#include "base/env.h"
+#include "base/log.h"
+#include "xport/rdm/endpoint.h"
 #include "xport/rdm/link.h"
-#include "xport/rdm/peer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +46,11 @@ static int pz_init(struct rdm_pz *rpz)
 	if (rdm_has_rings(ia)) {
 		rpz->rings = dofi_rings_of(&rpz->domain->cq);
 		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
-		rdm_rings_publish(rpz);
+		ret = dofi_settings.cma ? dofi_grants_publish(&pz->domain.grants) : 0;
+		if (ret)
+			dofi_log(DOFI_INFO, DOFI_CM,
+				 "peers on this host cannot write by themselves: %s",
+				 strerror(-ret));
 	}
 	ret = rdm_ops_open(rpz);
 	if (ret)

@@ -19,7 +19,6 @@
  *	frame.c		frames as bytes
  *	op.c		operations at the fabric; pending frames; stalled EPs
  *	endpoint.c	the fabric's endpoints of a PZ; their replacement
- *	rings.c		rings as the fabric
  *	peer.c		the other end of a connection
  *	link.c		sending a frame; credits
  *	direct.c	a connection's own endpoint, for long messages

@@ -82,7 +82,7 @@ static int connect_once(struct dofi_ep *ep)
 	/* requests for one qualifier mostly reach one peer */
 	ret = rdm_conn_open(ep, peer, &qual, sizeof(qual));
 	if (ret) {
-		rdm_peer_free(ep->obj.ia, peer);
+		rdm_peer_free(peer);
 		return ret;
 	}
 	rdm_introduce(ep->conn, DOFI_CM_REQUEST, &msg);
@@ -123,7 +123,7 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	struct dofi_ep *ep = conn->ep;
 	int ret = rdm_peer_learn(ep->obj.ia, conn->peer, msg);
 
-	rdm_peer_answered(ep->obj.ia, conn->peer);
+	rdm_peer_answered(conn->peer);
 	if (!ret)
 		ret = rdm_conn_reach(conn);
 	if (!ret) {
@@ -193,16 +193,6 @@ static void listener_close(struct dofi_port *port)
 }
 
 const struct dofi_ports_ops rdm_ports_ops = { .open = listener_open, .close = listener_close };
-
-int rdm_listen(struct dofi_sp *sp)
-{
-	return dofi_ports_listen(&rdm_ia_of(sp->obj.ia)->ports, sp);
-}
-
-void rdm_unlisten(struct dofi_sp *sp)
-{
-	dofi_ports_unlisten(&rdm_ia_of(sp->obj.ia)->ports, sp);
-}
 
 /* How many names are tried for a service point that takes any qualifier. */
 #define NAME_TRIES 64
@@ -291,7 +281,7 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 	dofi_cm_set_owner(cm, peer);
 	reason = deliver(l, peer, msg);
 	if (reason)
-		rdm_peer_refuse(l->port.ia, peer, reason);
+		rdm_peer_refuse(peer, reason);
 	else if (l->sp)
 		dofi_cm_send(cm, &ready);
 }
@@ -299,18 +289,14 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
 {
 	const struct dofi_cm_msg msg = {
-		.kind = DOFI_CM_REJECT, .data = data, .data_size = (uint16_t)size,
+		.kind = why == DOFI_REJECT_PROVIDER ? DOFI_CM_REFUSE : DOFI_CM_REJECT,
+		.reason = DOFI_CM_NO_LISTENER, .data = data, .data_size = (uint16_t)size,
 	};
 	struct rdm_peer *peer = cr->request;
 
 	cr->request = NULL;
-	if (why == DOFI_REJECT_PROVIDER) {
-		rdm_peer_refuse(cr->obj.ia, peer, DOFI_CM_NO_LISTENER);
-		return;
-	}
-	if (peer->cm)
-		dofi_cm_send(peer->cm, &msg);
-	rdm_peer_free(cr->obj.ia, peer);
+	dofi_cm_send(peer->cm, &msg);
+	rdm_peer_free(peer);
 }
 
 void rdm_accept(struct dofi_ep *ep)
@@ -323,9 +309,9 @@ void rdm_accept(struct dofi_ep *ep)
 	if (peer->cm)
 		ret = rdm_conn_open(ep, peer, peer->addr, peer->addr_len);
 	if (ret) {
-		rdm_peer_refuse(ep->obj.ia, peer, DOFI_CM_BUSY);
+		rdm_peer_refuse(peer, DOFI_CM_BUSY);
 	} else {
-		rdm_peer_answered(ep->obj.ia, peer);
+		rdm_peer_answered(peer);
 		ret = rdm_conn_reach(ep->conn);
 		if (ret)
 			msg = (struct dofi_cm_msg){ .kind = DOFI_CM_REFUSE,
@@ -341,7 +327,7 @@ void rdm_accept(struct dofi_ep *ep)
 void rdm_close(struct dofi_ep *ep)
 {
 	if (ep->accepting)
-		rdm_peer_refuse(ep->obj.ia, ep->accepting, DOFI_CM_NO_LISTENER);
+		rdm_peer_refuse(ep->accepting, DOFI_CM_NO_LISTENER);
 	ep->accepting = NULL;
 	rdm_conn_close(ep);
 }

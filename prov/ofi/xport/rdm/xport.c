@@ -50,6 +50,32 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = NULL;
 }
 
+/* Peers send wakeups while the doorbells mark this process as sleeping. */
+static bool rings_rest(struct dofi_progress *p)
+{
+	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
+	struct rdm_ring_guest *guest;
+	struct rdm_pz *rpz;
+
+	LIST_FOREACH(rpz, &ria->pzs, link)
+		dofi_rings_sleep_begin(rpz->rings);
+	LIST_FOREACH(guest, &ria->ring_guests, link)
+		dofi_rings_sleep_begin(guest->rings);
+	return true;
+}
+
+static void rings_rise(struct dofi_progress *p)
+{
+	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
+	struct rdm_ring_guest *guest;
+	struct rdm_pz *rpz;
+
+	LIST_FOREACH(rpz, &ria->pzs, link)
+		dofi_rings_sleep_end(rpz->rings);
+	LIST_FOREACH(guest, &ria->ring_guests, link)
+		dofi_rings_sleep_end(guest->rings);
+}
+
 /* Completions */
 
 static void stray(struct rdm_pz *rpz, const char *what)
@@ -194,8 +220,8 @@ static const struct dofi_progress_ops ring_progress_ops = {
 	.poll = rdm_fast_poll,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
-	.rest = rdm_rings_rest,
-	.rise = rdm_rings_rise,
+	.rest = rings_rest,
+	.rise = rings_rise,
 };
 
 /* The operations that both variants have. */
@@ -208,7 +234,7 @@ static const struct dofi_progress_ops ring_progress_ops = {
 
 const struct dofi_xport dofi_rdm_xport = {
 	RDM_XPORT, .name = "rdm", .progress_ops = &rdm_progress_ops,
-	.listen = rdm_listen, .unlisten = rdm_unlisten,
+	.listen = dofi_ports_listen, .unlisten = dofi_ports_unlisten,
 };
 
 const struct dofi_xport dofi_rings_xport = {

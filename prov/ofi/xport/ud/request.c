@@ -51,8 +51,7 @@ static void refuse(struct ud_request *request, enum dofi_cm_reason reason)
 {
 	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
 
-	if (request->cm)
-		dofi_cm_send(request->cm, &msg);
+	dofi_cm_send(request->cm, &msg);
 	request_free(request);
 }
 
@@ -174,17 +173,13 @@ void ud_answers_drop(struct ud_ep *uep)
 void ud_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
 {
 	const struct dofi_cm_msg msg = {
-		.kind = DOFI_CM_REJECT, .data = data, .data_size = (uint16_t)size,
+		.kind = why == DOFI_REJECT_PROVIDER ? DOFI_CM_REFUSE : DOFI_CM_REJECT,
+		.reason = DOFI_CM_NO_LISTENER, .data = data, .data_size = (uint16_t)size,
 	};
 	struct ud_request *request = cr->request;
 
 	cr->request = NULL;
-	if (why == DOFI_REJECT_PROVIDER) {
-		refuse(request, DOFI_CM_NO_LISTENER);
-		return;
-	}
-	if (request->cm)
-		dofi_cm_send(request->cm, &msg);
+	dofi_cm_send(request->cm, &msg);
 	request_free(request);
 }
 
