@@ -24,11 +24,6 @@
 static void conn_work(struct dofi_work *work);
 static void lost_fire(struct dofi_timer *timer);
 
-static struct dofi_progress *progress_of(const struct rdm_conn *conn)
-{
-	return &conn->ep->obj.ia->progress;
-}
-
 int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len)
 {
 	struct rdm_pz *rpz;
@@ -248,17 +243,6 @@ static void detach(struct rdm_conn *conn)
 	dofi_ep_unlock(ep);
 }
 
-/*
- * Whether libfabric's shm can remove the peer (dofi_rdm_peer_remove()). Removing writes to the
- * peer's memory, at an index that the peer reported when it took our first frame (2.x; before the
- * array if it did not). If the peer is in this process, that memory may be unmapped. 1.17 keeps
- * waiting for a peer that took no frame. EP lock held.
- */
-static bool is_removable(const struct rdm_conn *conn)
-{
-	return conn->untaken != conn->sent + 1 && !is_in_process(conn);
-}
-
 void rdm_conn_close(struct dofi_ep *ep)
 {
 	struct dofi_cm_msg bye = { .kind = DOFI_CM_BYE };
@@ -269,14 +253,20 @@ void rdm_conn_close(struct dofi_ep *ep)
 	if (!conn)
 		return;
 	endpoint = conn->endpoint;
-	dofi_timer_stop(progress_of(conn), &conn->lost);
+	dofi_timer_stop(&conn->ep->obj.ia->progress, &conn->lost);
 	/* shm maps the sender when it takes the first frame, and crashes if it cannot */
 	if (rdm_fabric(conn)->shared_memory)
 		wait_while(conn, has_hello_due);
 	wait_while(conn, is_acking);
 	dofi_ep_lock(ep);
 	bye.reason = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
-	removable = is_removable(conn);
+	/*
+	 * whether libfabric's shm can remove the peer (dofi_rdm_peer_remove()): it writes to the
+	 * peer's memory, at an index that the peer reported when it took our first frame (2.x;
+	 * before the array if it did not), and that is unmapped if the peer was in this process;
+	 * 1.17 keeps waiting for a peer that took no frame
+	 */
+	removable = conn->untaken != conn->sent + 1 && !is_in_process(conn);
 	ep->fid = NULL;
 	ep->owes = false;
 	dofi_ep_open_queues(ep);
@@ -341,7 +331,7 @@ static void lost_after(struct rdm_conn *conn, int64_t ns)
 	const int64_t at = dofi_now() + ns;
 
 	if (!conn->lost.at || at < conn->lost.at)
-		dofi_timer_start(progress_of(conn), &conn->lost, at);
+		dofi_timer_start(&conn->ep->obj.ia->progress, &conn->lost, at);
 }
 
 void rdm_conn_expect_hello_back(struct rdm_conn *conn)
@@ -356,7 +346,7 @@ static void established(struct rdm_conn *conn)
 {
 	switch (dofi_ep_state_now(conn->ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_timer_stop(progress_of(conn), &conn->lost);
+		dofi_timer_stop(&conn->ep->obj.ia->progress, &conn->lost);
 		dofi_ep_established(conn->ep, conn->peer->data, conn->peer->data_size);
 		if (conn->left)
 			dofi_ep_last_receives(conn->ep);

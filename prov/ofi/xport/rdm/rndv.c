@@ -220,18 +220,6 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 		fill(conn, dto, f, sink);
 }
 
-/* Reads the message from the sender's memory. */
-static void read_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-			 struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
-{
-	int ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
-
-	task->result = ret ? RDM_NO_MEMORY : RDM_OK;
-	/* the sender has ended the connection, which flushes the receive */
-	if (ret != -ESTALE && ret != -ESRCH)
-		dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
-}
-
 /* The tag of @dto. Receives of one PZ have different tags while they can be matched. */
 static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto, bool direct)
 {
@@ -283,11 +271,19 @@ static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct
 bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
 		   struct dofi_sink *sink)
 {
+	int ret;
+
 	dofi_ep_assert_locked(conn->ep);
 	if (!task->frame.n_segments)
 		return ask_for_message(conn, task, dto, sink);
-	if (!task->carried_out)
-		read_message(conn, task, dto, sink);
-	task->carried_out = true;
+	if (!task->carried_out) {
+		ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
+		task->carried_out = true;
+		task->result = ret ? RDM_NO_MEMORY : RDM_OK;
+		/* if the sender has ended the connection, the end flushes the receive */
+		if (ret != -ESTALE && ret != -ESRCH)
+			dofi_dto_end(conn->ep, dto,
+				     ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
+	}
 	return rdm_ack(conn, task);
 }

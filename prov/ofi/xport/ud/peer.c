@@ -220,17 +220,19 @@ void ud_peer_put(struct ud_peer *peer)
 		peer_remove(peer);
 }
 
-static void reap(struct dofi_table_link *link, void *arg)
+/* Removes a peer that is not used any more; any peer if @all is not NULL. */
+static void reap(struct dofi_table_link *link, void *all)
 {
 	struct ud_peer *peer = peer_of(link);
 	struct ud_pz *upz = peer->upz;
 	bool busy;
 
-	(void)arg;
 	dofi_mutex_lock(&upz->lock);
+	if (all)
+		dofi_pool_tag_set(peer, 0);
 	busy = peer->uses || peer->n_waiting || peer->in_flight;
 	dofi_mutex_unlock(&upz->lock);
-	if (!busy)
+	if (all || !busy)
 		peer_remove(peer);
 }
 
@@ -239,16 +241,9 @@ void ud_peers_reap(struct dofi_work *work)
 	dofi_table_each(&DOFI_CONTAINER_OF(work, struct ud_pz, reaping)->table, reap, NULL);
 }
 
-static void remove_any(struct dofi_table_link *link, void *arg)
-{
-	(void)arg;
-	dofi_pool_tag_set(peer_of(link), 0);
-	peer_remove(peer_of(link));
-}
-
 void ud_peers_close(struct ud_pz *upz)
 {
-	dofi_table_each(&upz->table, remove_any, NULL);
+	dofi_table_each(&upz->table, reap, upz);
 	dofi_table_fini(&upz->table);
 }
 
