@@ -156,22 +156,11 @@ int dofi_nap_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static bool ends_calls(int sig)
-{
-	struct sigaction act;
-
-	if (sigaction(sig, NULL, &act))
-		return false;
-	if (!(act.sa_flags & SA_SIGINFO) &&
-	    (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN))
-		return false;
-	return !(act.sa_flags & SA_RESTART);
-}
-
 /* Returns the result of the sleep by the pending signals; @mask is the mask outside the sleep. */
 static int judge_signals(const sigset_t *mask)
 {
-	bool deliverable = false;
+	bool deliverable = false, handled;
+	struct sigaction act;
 	sigset_t pending;
 	int sig;
 
@@ -179,9 +168,13 @@ static int judge_signals(const sigset_t *mask)
 	for (sig = 1; sig <= SIGRTMAX; sig++) {
 		if (sigismember(&pending, sig) != 1 || sigismember(mask, sig) == 1)
 			continue;
-		if (ends_calls(sig))
-			return -EINTR;
 		deliverable = true;
+		if (sigaction(sig, NULL, &act))
+			continue;
+		handled = act.sa_flags & SA_SIGINFO ||
+			  (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN);
+		if (handled && !(act.sa_flags & SA_RESTART))
+			return -EINTR;
 	}
 	return deliverable ? 0 : -EBUSY;
 }

@@ -341,15 +341,6 @@ static const char *name_like(const char *name, size_t len)
 	return best;
 }
 
-static bool is_setting(const char *name, size_t len)
-{
-	const struct dofi_setting *s = dofi_setting_table;
-
-	while (s->name && (strlen(s->name) != len || strncmp(s->name, name, len)))
-		s++;
-	return s->name;
-}
-
 /* Logs settings with a wrong value, and misspelt ones. */
 static void settings_log(void)
 {
@@ -373,7 +364,10 @@ static void settings_log(void)
 	/* a privileged process uses no setting */
 	for (e = secure_env_is_on() ? NULL : environ; e && *e; e++) {
 		len = strcspn(*e, "=");
-		if (strncmp(*e, "DAT_OFI_", strlen("DAT_OFI_")) || is_setting(*e, len))
+		for (s = dofi_setting_table; s->name; s++)
+			if (strlen(s->name) == len && !strncmp(s->name, *e, len))
+				break;
+		if (s->name || strncmp(*e, "DAT_OFI_", strlen("DAT_OFI_")))
 			continue;
 		like = name_like(*e, len);
 		dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s%s%s", (int)len, *e,

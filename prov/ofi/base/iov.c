@@ -8,48 +8,37 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Returns how many of @len bytes at *@offset are in @piece, sets *@at, and advances *@offset. */
-static size_t part_of(const struct iovec *piece, size_t *offset, size_t len, void **at)
+/* Copies between @bytes and the segments, in the direction @out of them. */
+static inline size_t copy(const struct iovec *iov, size_t n, size_t offset, char *bytes, size_t len,
+			  bool out)
 {
-	size_t rest;
+	size_t done = 0, part, i;
+	char *at;
 
-	if (*offset >= piece->iov_len) {
-		*offset -= piece->iov_len;
-		return 0;
+	for (i = 0; i < n && done < len; i++) {
+		if (offset >= iov[i].iov_len) {
+			offset -= iov[i].iov_len;
+			continue;
+		}
+		at = (char *)iov[i].iov_base + offset;
+		part = iov[i].iov_len - offset;
+		part = part < len - done ? part : len - done;
+		memcpy(out ? bytes + done : at, out ? at : bytes + done, part);
+		offset = 0;
+		done += part;
 	}
-	*at = (char *)piece->iov_base + *offset;
-	rest = piece->iov_len - *offset;
-	*offset = 0;
-	return len < rest ? len : rest;
+	return done;
 }
 
 size_t dofi_iov_scatter_all(const struct iovec *iov, size_t n, size_t offset, const void *from,
 			    size_t len)
 {
-	size_t done = 0, part, i;
-	void *at;
-
-	for (i = 0; i < n && done < len; i++) {
-		part = part_of(&iov[i], &offset, len - done, &at);
-		if (part)
-			memcpy(at, (const char *)from + done, part);
-		done += part;
-	}
-	return done;
+	return copy(iov, n, offset, (char *)(uintptr_t)from, len, false);
 }
 
 size_t dofi_iov_gather_all(void *to, const struct iovec *iov, size_t n, size_t offset, size_t len)
 {
-	size_t done = 0, part, i;
-	void *at;
-
-	for (i = 0; i < n && done < len; i++) {
-		part = part_of(&iov[i], &offset, len - done, &at);
-		if (part)
-			memcpy((char *)to + done, at, part);
-		done += part;
-	}
-	return done;
+	return copy(iov, n, offset, to, len, true);
 }
 
 size_t dofi_iov_tail(const void *to, size_t len)
@@ -58,16 +47,6 @@ size_t dofi_iov_tail(const void *to, size_t len)
 	const size_t tail = beyond ? beyond : sizeof(uint64_t);
 
 	return tail < len ? tail : len;
-}
-
-/* Returns how many of @len bytes at @to one store can write. */
-static size_t at_once(const void *to, size_t len)
-{
-	size_t n = sizeof(uint64_t);
-
-	while (n > len || (uintptr_t)to % n)
-		n /= 2;
-	return n;
 }
 
 static void store(void *to, const void *from, size_t n)
@@ -80,19 +59,14 @@ static void store(void *to, const void *from, size_t n)
 	} value;
 
 	memcpy(&value, from, n);
-	switch (n) {
-	case 8:
+	if (n == 8)
 		atomic_store_explicit((_Atomic uint64_t *)to, value.of8, memory_order_release);
-		break;
-	case 4:
+	else if (n == 4)
 		atomic_store_explicit((_Atomic uint32_t *)to, value.of4, memory_order_release);
-		break;
-	case 2:
+	else if (n == 2)
 		atomic_store_explicit((_Atomic uint16_t *)to, value.of2, memory_order_release);
-		break;
-	default:
+	else
 		atomic_store_explicit((_Atomic uint8_t *)to, value.of1, memory_order_release);
-	}
 }
 
 void dofi_iov_land(void *to, const void *from, size_t len)
@@ -101,7 +75,9 @@ void dofi_iov_land(void *to, const void *from, size_t len)
 
 	memcpy(to, from, done);
 	for (; done < len; done += n) {
-		n = at_once((char *)to + done, len - done);
+		/* as much as one aligned store can write */
+		for (n = sizeof(uint64_t); n > len - done || ((uintptr_t)to + done) % n; n /= 2)
+			;
 		store((char *)to + done, (const char *)from + done, n);
 	}
 }

@@ -20,53 +20,42 @@ static void free_append(struct dofi_pool *pool, void *obj) DOFI_NEEDS(pool->lock
 	pool->free_tail = obj;
 }
 
-/* Allocates a chunk of twice as many objects as the last one, without touching its pages. */
-static int chunk_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
-{
-	const unsigned n = pool->n_chunks;
-	const size_t count = (size_t)DOFI_POOL_FIRST << n;
-	char *base;
-
-	if (n == DOFI_POOL_CHUNKS)
-		return -1;
-	base = aligned_alloc(64, count * pool->stride);
-	if (!base)
-		return -1;
-	__atomic_store_n(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head),
-			 __ATOMIC_RELAXED);
-	pool->n_chunks = n + 1;
-	pool->unmade = count;
-	return 0;
-}
-
-static void object_make(struct dofi_pool *pool, char *at, uint32_t index) DOFI_NEEDS(pool->lock)
-{
-	struct dofi_pool_head *h = (struct dofi_pool_head *)at;
-	void *obj = h + 1;
-
-	memset(at, 0, pool->stride);
-	h->self = (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE;
-	h->index = index;
-	if (pool->ctor)
-		pool->ctor(obj);
-	free_append(pool, obj);
-}
-
-/* Makes the next DOFI_POOL_FIRST objects, not a whole chunk: unused memory takes no pages. */
+/*
+ * Makes the next DOFI_POOL_FIRST objects, in a new chunk of twice as many objects if the last one
+ * has no more. Memory that is not touched takes no pages.
+ */
 static int objects_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 {
 	struct dofi_pool_chunk *chunk;
+	struct dofi_pool_head *head;
 	uint32_t first, made, i;
+	size_t count;
 	char *base;
 
-	if (!pool->unmade && chunk_add(pool))
-		return -1;
+	if (!pool->unmade) {
+		count = (size_t)DOFI_POOL_FIRST << pool->n_chunks;
+		if (pool->n_chunks == DOFI_POOL_CHUNKS)
+			return -1;
+		base = aligned_alloc(64, count * pool->stride);
+		if (!base)
+			return -1;
+		__atomic_store_n(&pool->chunk[pool->n_chunks++].first,
+				 base + sizeof(struct dofi_pool_head), __ATOMIC_RELAXED);
+		pool->unmade = count;
+	}
 	chunk = &pool->chunk[pool->n_chunks - 1];
 	base = chunk->first - sizeof(struct dofi_pool_head);
 	first = DOFI_POOL_FIRST * ((1u << (pool->n_chunks - 1)) - 1);
 	made = (DOFI_POOL_FIRST << (pool->n_chunks - 1)) - pool->unmade;
-	for (i = made; i < made + DOFI_POOL_FIRST; i++)
-		object_make(pool, base + i * pool->stride, first + i);
+	for (i = made; i < made + DOFI_POOL_FIRST; i++) {
+		head = (struct dofi_pool_head *)(base + i * pool->stride);
+		memset(head, 0, pool->stride);
+		head->self = (uintptr_t)(head + 1) ^ DOFI_POOL_SCRAMBLE;
+		head->index = first + i;
+		if (pool->ctor)
+			pool->ctor(head + 1);
+		free_append(pool, head + 1);
+	}
 	pool->unmade -= DOFI_POOL_FIRST;
 	/* pairs with the acquire in dofi_chunk_has() and dofi_pool_at() */
 	atomic_store_explicit(&chunk->span, i * pool->stride - sizeof(struct dofi_pool_head),

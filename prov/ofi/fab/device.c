@@ -144,39 +144,31 @@ static bool is_device(const struct search *s)
 	return exists("%s/infiniband/%s", s->sysfs, s->params->name);
 }
 
-static socklen_t address_size(const struct sockaddr *sa)
-{
-	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-}
-
-/* Returns the port, which the kernel counts from 0 in the file dev_port; 0 if there is no file. */
-static unsigned interface_port(const struct search *s, const char *interface)
-{
-	char path[PATH_MAX];
-	unsigned port = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/net/%s/dev_port", s->sysfs, interface);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	port = fscanf(f, "%u", &port) == 1 ? port + 1 : 0;
-	fclose(f);
-	return port;
-}
-
-/* On Ethernet the address is a GID of the port. On InfiniBand the interface has the device. */
+/*
+ * On Ethernet the address is a GID of the port. On InfiniBand the interface has the device, and its
+ * port, which the kernel counts from 0, in the file dev_port.
+ */
 static bool is_at_port(const struct search *s, const struct ifaddrs *a, unsigned port)
 {
 	const struct in6_addr gid = gid_of(a->ifa_addr);
 	const char *name = s->params->name;
-	char devices[PATH_MAX];
+	char path[PATH_MAX];
+	unsigned number;
+	bool found;
+	FILE *f;
 
-	snprintf(devices, sizeof(devices), "%s/infiniband", s->sysfs);
-	if (port_has(devices, name, port, &gid))
+	snprintf(path, sizeof(path), "%s/infiniband", s->sysfs);
+	if (port_has(path, name, port, &gid))
 		return true;
-	return exists("%s/net/%s/device/infiniband/%s", s->sysfs, a->ifa_name, name) &&
-	       interface_port(s, a->ifa_name) == port;
+	if (!exists("%s/net/%s/device/infiniband/%s", s->sysfs, a->ifa_name, name))
+		return false;
+	snprintf(path, sizeof(path), "%s/net/%s/dev_port", s->sysfs, a->ifa_name);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	found = fscanf(f, "%u", &number) == 1 && number + 1 == port;
+	fclose(f);
+	return found;
 }
 
 static bool device_has(const struct search *s, const struct ifaddrs *a)
@@ -196,13 +188,10 @@ static bool interface_has(const struct search *s, const struct ifaddrs *a)
 	return !strcmp(a->ifa_name, s->params->name);
 }
 
-static bool is_family(const struct ifaddrs *a, sa_family_t family)
+static bool is_link_local(const struct sockaddr *sa)
 {
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)a->ifa_addr;
-
-	if (!a->ifa_addr || a->ifa_addr->sa_family != family)
-		return false;
-	return family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
+	return sa->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr);
 }
 
 /* Writes the first address that satisfies @has, IPv4 before IPv6. Returns whether there is one. */
@@ -219,9 +208,10 @@ static bool address_find(const struct search *s,
 		return false;
 	for (i = 0; i < sizeof(families) / sizeof(families[0]) && !found; i++)
 		for (a = list; a && !found; a = a->ifa_next)
-			found = is_family(a, families[i]) && has(s, a) &&
-				!getnameinfo(a->ifa_addr, address_size(a->ifa_addr), text, size,
-					     NULL, 0, NI_NUMERICHOST);
+			found = a->ifa_addr && a->ifa_addr->sa_family == families[i] &&
+				!is_link_local(a->ifa_addr) && has(s, a) &&
+				!getnameinfo(a->ifa_addr, dofi_address_size(a->ifa_addr), text,
+					     size, NULL, 0, NI_NUMERICHOST);
 	freeifaddrs(list);
 	return found;
 }
@@ -263,19 +253,6 @@ static bool address_write(const struct addrinfo *a, char *text, size_t size)
 	return !getnameinfo(a->ai_addr, a->ai_addrlen, text, size, NULL, 0, NI_NUMERICHOST);
 }
 
-static bool numeric_take(struct dofi_params *p)
-{
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
-	struct addrinfo *a;
-	bool found;
-
-	if (getaddrinfo(p->name, NULL, &hints, &a))
-		return false;
-	found = address_write(a, p->address, sizeof(p->address));
-	freeaddrinfo(a);
-	return found;
-}
-
 /*
  * Sets the address of @p to the first one in @list that this host has and others can reach, or for
  * localhost to the first one. A host's own name often has the address 127.0.1.1 alone: then the
@@ -306,6 +283,7 @@ static bool own_address_take(struct dofi_params *p, const struct addrinfo *list)
 
 static int interface_find(const struct search *s, struct dofi_params *p, char *why, size_t why_size)
 {
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
 	struct addrinfo *list;
 	int ret;
 
@@ -317,8 +295,12 @@ static int interface_find(const struct search *s, struct dofi_params *p, char *w
 		snprintf(why, why_size, "network interface \"%s\" has no address", p->name);
 		return -ENODATA;
 	}
-	if (numeric_take(p))
-		return 0;
+	if (!getaddrinfo(p->name, NULL, &hints, &list)) {
+		ret = address_write(list, p->address, sizeof(p->address)) ? 0 : -ENODATA;
+		freeaddrinfo(list);
+		if (!ret)
+			return 0;
+	}
 	/* the name of this host, or of one of its addresses, as OFED's provider takes it */
 	ret = dofi_resolve(p->name, RESOLVE_NS, &list);
 	if (ret == -ENOENT) {

@@ -121,20 +121,14 @@ void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n)
 	cq->unreserved += cq->fixed ? n : 0;
 }
 
-static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,
-		       struct fid_mr **mr)
-{
-	uint64_t access = FI_SEND | FI_WRITE | (r->read_only ? 0 : FI_RECV | FI_READ) | r->remote;
-	uint64_t offset = r->zero_based ? (uintptr_t)r->addr : 0;
-
-	return fi_mr_reg(domain->fid, r->addr, r->len, access, offset, key, 0, mr, NULL);
-}
-
 #define KEY_TRIES 64
 
 static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 		       struct dofi_mr *mr)
 {
+	const uint64_t access = FI_SEND | FI_WRITE | (r->read_only ? 0 : FI_RECV | FI_READ) |
+				r->remote;
+	const uint64_t offset = r->zero_based ? (uintptr_t)r->addr : 0;
 	const bool chosen = domain->mr_style == DOFI_MR_VIRTUAL;
 	uint64_t key = 0;
 	int ret, tries = 0;
@@ -146,7 +140,8 @@ static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request 
 				return -EIO;
 			key = dofi_mr_fabric_key(mr->key, r->secret);
 		}
-		ret = mr_register(domain, r, key, &mr->fid);
+		ret = fi_mr_reg(domain->fid, r->addr, r->len, access, offset, key, 0, &mr->fid,
+				NULL);
 	} while (chosen && ret == -FI_ENOKEY && ++tries < KEY_TRIES);
 	if (ret)
 		return ret;

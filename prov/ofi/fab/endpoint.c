@@ -242,25 +242,22 @@ void dofi_rdm_close(struct dofi_rdm *rdm)
 /* The characters of a name; it may name a file. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._-"
 
-/* A terminated string that has the scheme of our own name, up to "://". */
-static bool is_name_like(const char *own, const char *name, size_t len)
-{
-	const char *scheme_end = strstr(own, "://");
-	size_t scheme = scheme_end ? scheme_end + 3 - own : 0;
-
-	if (len <= scheme + 1 || memchr(name, 0, len) != name + len - 1)
-		return false;
-	return !memcmp(own, name, scheme) && !name[scheme + strspn(name + scheme, NAME_LETTERS)];
-}
-
+/* A name is a terminated string that has the scheme of our own name, up to "://". */
 static bool is_address(const struct dofi_rdm *rdm, const void *address, size_t len)
 {
+	const char *own = (const char *)rdm->address, *name = address, *scheme_end;
 	sa_family_t wanted, family;
+	size_t scheme;
 
 	if (!len || len > sizeof(rdm->address))
 		return false;
-	if (rdm->address_format == FI_ADDR_STR)
-		return is_name_like((const char *)rdm->address, address, len);
+	if (rdm->address_format == FI_ADDR_STR) {
+		scheme_end = strstr(own, "://");
+		scheme = scheme_end ? scheme_end + 3 - own : 0;
+		return len > scheme + 1 && memchr(name, 0, len) == name + len - 1 &&
+		       !memcmp(own, name, scheme) &&
+		       !name[scheme + strspn(name + scheme, NAME_LETTERS)];
+	}
 	if (len != rdm->address_len)
 		return false;
 	if (rdm->address_format != FI_SOCKADDR_IN && rdm->address_format != FI_SOCKADDR_IN6)
@@ -341,26 +338,18 @@ int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_
 	return 0;
 }
 
-static struct dofi_rdm_peer *peer_of(const struct dofi_rdm *rdm, fi_addr_t addr)
+void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
 {
 	struct dofi_table_link *link = dofi_table_find(&rdm->by_addr,
 						       dofi_hash(&addr, sizeof(addr)));
+	struct dofi_rdm_peer *peer = NULL;
 
 	for (; link; link = dofi_table_next(link)) {
-		struct dofi_rdm_peer *peer =
-			DOFI_CONTAINER_OF(link, struct dofi_rdm_peer, by_addr);
-
+		peer = DOFI_CONTAINER_OF(link, struct dofi_rdm_peer, by_addr);
 		if (peer->addr == addr && peer->uses)
-			return peer;
+			break;
 	}
-	return NULL;
-}
-
-void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
-{
-	struct dofi_rdm_peer *peer = peer_of(rdm, addr);
-
-	if (!peer)
+	if (!link)
 		return;
 	peer->stays |= !removable && rdm->max_peers;
 	if (--peer->uses || peer->stays)

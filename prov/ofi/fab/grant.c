@@ -3,6 +3,7 @@
 
 #include "fab/grant.h"
 
+#include "base/layout.h"
 #include "base/pool.h"
 #include "fab/grant_book.h"
 
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define FIRST_BUCKETS 64
 #define KEY_TRIES 64
 
 struct dofi_grant {
@@ -22,7 +22,7 @@ struct dofi_grant {
 	uint32_t page;			/* in the book, or 0 */
 	struct dofi_grants *table;
 	struct dofi_terms terms;
-	LIST_ENTRY(dofi_grant) link;	/* in its bucket; under the lock of the table */
+	struct dofi_table_link link;	/* in the table, by key; under its lock */
 };
 
 /* Type-stable: peers read words of grants that ended long ago. */
@@ -59,8 +59,7 @@ uint32_t dofi_key_random(bool scoped)
 void dofi_grants_init(struct dofi_grants *t)
 {
 	dofi_mutex_init(&t->lock);
-	t->bucket = NULL;
-	t->n_buckets = t->used = 0;
+	t->table = (struct dofi_table){ .n = 0 };
 	t->book = NULL;
 	LIST_INIT(&t->writers);
 }
@@ -68,48 +67,15 @@ void dofi_grants_init(struct dofi_grants *t)
 void dofi_grants_fini(struct dofi_grants *t)
 {
 	dofi_grant_book_free(t->book);
-	free(t->bucket);
+	dofi_table_fini(&t->table);
 }
 
-/* Keys are random, so their low bits are a hash. */
-static struct dofi_grant_list *bucket_of(const struct dofi_grants *t, uint32_t key)
-{
-	return &t->bucket[key & (t->n_buckets - 1)];
-}
-
+/* Keys are random, so each is its own hash. */
 static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key) DOFI_NEEDS(t->lock)
 {
-	struct dofi_grant *g;
+	struct dofi_table_link *link = dofi_table_find(&t->table, key);
 
-	if (!t->n_buckets)
-		return NULL;
-	LIST_FOREACH(g, bucket_of(t, key), link)
-		if (g->key == key)
-			return g;
-	return NULL;
-}
-
-/* Doubles a full table. Without memory the lists get longer; -ENOMEM only without a table. */
-static int grow(struct dofi_grants *t)
-{
-	struct dofi_grants next = { .n_buckets = t->n_buckets ? 2 * t->n_buckets : FIRST_BUCKETS };
-	struct dofi_grant *g;
-	size_t i;
-
-	if (t->used < t->n_buckets)
-		return 0;
-	next.bucket = calloc(next.n_buckets, sizeof(*next.bucket));
-	if (!next.bucket)
-		return t->n_buckets ? 0 : -ENOMEM;
-	for (i = 0; i < t->n_buckets; i++)
-		while ((g = LIST_FIRST(&t->bucket[i]))) {
-			LIST_REMOVE(g, link);
-			LIST_INSERT_HEAD(bucket_of(&next, g->key), g, link);
-		}
-	free(t->bucket);
-	t->bucket = next.bucket;
-	t->n_buckets = next.n_buckets;
-	return 0;
+	return link ? DOFI_CONTAINER_OF(link, struct dofi_grant, link) : NULL;
 }
 
 static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key) DOFI_NEEDS(t->lock)
@@ -127,8 +93,11 @@ static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key) D
 }
 
 /* A local registration is of no use to peers. */
-static void publish(struct dofi_grant *g)
+static void publish(struct dofi_table_link *link, void *arg)
 {
+	struct dofi_grant *g = DOFI_CONTAINER_OF(link, struct dofi_grant, link);
+
+	(void)arg;
 	g->page = g->table->book && g->terms.access ?
 			  dofi_grant_book_add(g->table->book, &g->terms) : 0;
 }
@@ -147,18 +116,17 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 		.len = r->len, .access = r->remote,
 	};
 	dofi_mutex_lock(&t->lock);
-	ret = grow(t);
-	if (!ret && !key)
+	if (!key)
 		ret = key_choose(t, r->scoped, &key);
-	else if (!ret && find(t, key))
-		ret = -EEXIST;
+	else
+		ret = find(t, key) ? -EEXIST : 0;
+	if (!ret)
+		ret = dofi_table_add(&t->table, &g->link, key);
 	if (!ret) {
 		g->key = key;
 		g->terms.fabric_key = dofi_mr_fabric_key(key, r->secret);
-		publish(g);
+		publish(&g->link, NULL);
 		atomic_store(&g->word, (uint64_t)key << 32 | ++g->number);
-		LIST_INSERT_HEAD(bucket_of(t, key), g, link);
-		t->used++;
 	}
 	dofi_mutex_unlock(&t->lock);
 	if (ret)
@@ -188,8 +156,7 @@ void dofi_grant_close(struct dofi_grant *g)
 	if (g->page && dofi_grant_book_remove(t->book, g->page))
 		LIST_FOREACH(writer, &t->writers, link)
 			dofi_writer_await(writer, g->page);
-	LIST_REMOVE(g, link);
-	t->used--;
+	dofi_table_remove(&t->table, &g->link);
 	dofi_mutex_unlock(&t->lock);
 	atomic_store(&g->word, 0);
 	/* a peer that reads later contents of the memory finds the word changed */
@@ -202,17 +169,13 @@ void dofi_grant_close(struct dofi_grant *g)
 int dofi_grants_publish(struct dofi_grants *t)
 {
 	struct dofi_grant_book *book;
-	struct dofi_grant *g;
 	int ret = t->book ? 0 : dofi_grant_book_make(&book);
-	size_t i;
 
 	if (ret || t->book)
 		return ret;
 	dofi_mutex_lock(&t->lock);
 	t->book = book;
-	for (i = 0; i < t->n_buckets; i++)
-		LIST_FOREACH(g, &t->bucket[i], link)
-			publish(g);
+	dofi_table_each(&t->table, publish, NULL);
 	dofi_mutex_unlock(&t->lock);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define DOFI_FAB_GRANT_H
 
 #include "base/mutex.h"
+#include "base/table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,17 +43,13 @@ struct dofi_mr_request {
 
 struct dofi_grant;
 
-LIST_HEAD(dofi_grant_list, dofi_grant);
-
 struct dofi_grant_book;
 struct dofi_writer;
 
 struct dofi_grants {
 	/* of the members below; no lock is taken after it; held while bytes are moved */
 	struct dofi_mutex lock;
-	struct dofi_grant_list *bucket;	/* by key */
-	size_t n_buckets;		/* a power of two, or 0 */
-	size_t used;			/* grants in the table */
+	struct dofi_table table;	/* of grants, by key */
 	struct dofi_grant_book *book;	/* what peers can read of the grants, or NULL */
 	LIST_HEAD(, dofi_writer) writers; /* peers that can read it: fab/grant_book.h */
 };

@@ -175,8 +175,7 @@ void dofi_fabric_address(const struct dofi_fabric_choice *choice, const struct d
 static int datagram_select(const struct dofi_fabric_choice *main,
 			   const struct sockaddr_storage *address, struct dofi_params *p)
 {
-	const socklen_t len = address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-							       sizeof(struct sockaddr_in);
+	const struct sockaddr *sa = (const struct sockaddr *)address;
 	const char *provider = main->info->fabric_attr->prov_name;
 	int n;
 
@@ -194,8 +193,8 @@ static int datagram_select(const struct dofi_fabric_choice *main,
 		return -ENODATA;
 	/* an endpoint at a wildcard address would have no name that is of use to peers */
 	strcpy(p->provider, "udp");
-	return getnameinfo((const struct sockaddr *)address, len, p->address, sizeof(p->address),
-			   NULL, 0, NI_NUMERICHOST) ? -ENODATA : 0;
+	return getnameinfo(sa, dofi_address_size(sa), p->address, sizeof(p->address), NULL, 0,
+			   NI_NUMERICHOST) ? -ENODATA : 0;
 }
 
 /* dofi_rdm_open() has no prefix in messages that are sent. */

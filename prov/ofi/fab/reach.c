@@ -19,11 +19,11 @@
 /* An interface below a bond, a VLAN or a bridge may have others below it. */
 #define DEEPEST 4
 
-static FILE *route_file(const char *procfs, const char *name)
+static FILE *file_open(const char *dir, const char *name, const char *file)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", procfs, name);
+	snprintf(path, sizeof(path), "%s/%s%s", dir, name, file);
 	return fopen(path, "re");
 }
 
@@ -31,7 +31,7 @@ static FILE *route_file(const char *procfs, const char *name)
 static void default_ipv4(const char *procfs, char *interface)
 {
 	unsigned destination, flags, metric, mask, least = UINT_MAX;
-	FILE *f = route_file(procfs, "route");
+	FILE *f = file_open(procfs, "route", "");
 	char line[256], name[IF_NAMESIZE];
 
 	if (!f)
@@ -50,7 +50,7 @@ static void default_ipv4(const char *procfs, char *interface)
 static void default_ipv6(const char *procfs, char *interface)
 {
 	unsigned length, flags, metric, least = UINT_MAX;
-	FILE *f = route_file(procfs, "ipv6_route");
+	FILE *f = file_open(procfs, "ipv6_route", "");
 	char line[256], to[33], name[IF_NAMESIZE];
 
 	if (!f)
@@ -84,11 +84,9 @@ static bool has(const struct dofi_routes *routes, const char *interface, const c
 /* False also if the kernel does not know the state, as of a tunnel. */
 static bool is_down(const struct dofi_routes *routes, const char *interface)
 {
-	char path[PATH_MAX], state[32] = "";
-	FILE *f;
+	FILE *f = file_open(routes->sysfs, interface, "/operstate");
+	char state[32] = "";
 
-	snprintf(path, sizeof(path), "%s/%s/operstate", routes->sysfs, interface);
-	f = fopen(path, "re");
 	if (!f)
 		return false;
 	if (!fgets(state, sizeof(state), f))
@@ -122,18 +120,6 @@ static bool has_device(const struct dofi_routes *routes, const char *interface, 
 /* In this order they are preferred. */
 enum { DEFAULT_ROUTE, DEVICE, OTHER, BRIDGE_OR_TUNNEL, KINDS };
 
-static int kind_of(const struct dofi_routes *routes, const char *interface)
-{
-	if (!interface[0])
-		return OTHER;
-	if (!strcmp(interface, routes->interface[0]) || !strcmp(interface, routes->interface[1]))
-		return DEFAULT_ROUTE;
-	if (has_device(routes, interface, 0))
-		return DEVICE;
-	return has(routes, interface, "bridge") || has(routes, interface, "tun_flags") ?
-		       BRIDGE_OR_TUNNEL : OTHER;
-}
-
 enum { GLOBAL, LINK_LOCAL, LOOPBACK, SCOPES };
 
 static int scope_of(const struct sockaddr *sa)
@@ -158,14 +144,24 @@ _Static_assert(SCOPES * 2 * KINDS * 2 <= DOFI_REACH_RANKS, "all ranks are differ
 int dofi_reach_rank(const struct dofi_routes *routes, const char *interface,
 		    const struct sockaddr *sa)
 {
-	int rank = scope_of(sa);
+	int kind;
 
-	rank = rank * 2 + is_down(routes, interface);
-	rank = rank * KINDS + kind_of(routes, interface);
-	return rank * 2 + (sa->sa_family == AF_INET6);
+	if (!interface[0])
+		kind = OTHER;
+	else if (!strcmp(interface, routes->interface[0]) ||
+		 !strcmp(interface, routes->interface[1]))
+		kind = DEFAULT_ROUTE;
+	else if (has_device(routes, interface, 0))
+		kind = DEVICE;
+	else if (has(routes, interface, "bridge") || has(routes, interface, "tun_flags"))
+		kind = BRIDGE_OR_TUNNEL;
+	else
+		kind = OTHER;
+	return ((scope_of(sa) * 2 + is_down(routes, interface)) * KINDS + kind) * 2 +
+	       (sa->sa_family == AF_INET6);
 }
 
-static size_t address_size(const struct sockaddr *sa)
+socklen_t dofi_address_size(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
@@ -188,7 +184,7 @@ bool dofi_reach_host(struct sockaddr_storage *address)
 		rank = dofi_reach_rank(&routes, i->ifa_name, sa);
 		if (rank < best) {
 			best = rank;
-			memcpy(address, sa, address_size(sa));
+			memcpy(address, sa, dofi_address_size(sa));
 		}
 	}
 	freeifaddrs(list);

@@ -37,6 +37,8 @@ int dofi_reach_rank(const struct dofi_routes *routes, const char *interface,
 		    const struct sockaddr *sa);
 
 bool dofi_reach_is_loopback(const struct sockaddr *sa);
+/* Returns the size of an IPv4 or IPv6 address. */
+socklen_t dofi_address_size(const struct sockaddr *sa);
 
 /* Writes the address of this host with the lowest rank. Returns false if no interface is up. */
 bool dofi_reach_host(struct sockaddr_storage *address);

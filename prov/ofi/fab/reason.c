@@ -160,30 +160,25 @@ static bool filter_is_empty(const struct dofi_params *params, char *text, size_t
 	return true;
 }
 
-/* Returns whether FI_PROVIDER leaves libfabric only net to offer. */
-static bool filter_leaves_preview(void)
-{
-	const struct dofi_params any = { .provider = "" };
-	struct fi_info *list, *i;
-	bool preview;
-
-	if (dofi_offers_list(&any, &dofi_query_msg, &list) &&
-	    dofi_offers_list(&any, &dofi_query_rdm, &list))
-		return false;
-	for (i = list; i && dofi_provider_is_preview(i->fabric_attr->prov_name); i = i->next)
-		;
-	preview = !i;
-	fi_freeinfo(list);
-	return preview;
-}
-
+/* The provider is net, or FI_PROVIDER leaves libfabric only net to offer. */
 static bool preview_alone(const struct dofi_params *params, char *text, size_t size)
 {
+	const struct dofi_params any = { .provider = "" };
 	const char *filter = secure_getenv("FI_PROVIDER");
 	const bool named = dofi_provider_is_preview(params->provider);
+	struct fi_info *list, *i;
 
-	if (!named && (!filter || !filter_leaves_preview()))
-		return false;
+	if (!named) {
+		if (!filter || (dofi_offers_list(&any, &dofi_query_msg, &list) &&
+				dofi_offers_list(&any, &dofi_query_rdm, &list)))
+			return false;
+		i = list;
+		while (i && dofi_provider_is_preview(i->fabric_attr->prov_name))
+			i = i->next;
+		fi_freeinfo(list);
+		if (i)
+			return false;
+	}
 	snprintf(text, size,
 		 "%s=%s: net, libfabric 1.17's preview of tcp, is not supported: use tcp",
 		 named ? "provider" : "FI_PROVIDER", named ? params->provider : filter);

@@ -92,35 +92,30 @@ static bool device_path(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-/* Finds the last PCI address in the path: a virtio device is below its PCI device. */
-static bool pci_of_path(const char *path, struct fi_pci_attr *pci)
-{
-	unsigned domain, bus, device, function;
-	bool found = false;
-
-	for (path = strchr(path, '/'); path; path = strchr(path + 1, '/')) {
-		int len = 0;
-
-		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &len)
-		    < 4 ||
-		    (path[len] && path[len] != '/'))
-			continue;
-		*pci = (struct fi_pci_attr){ domain, bus, device, function };
-		found = true;
-	}
-	return found;
-}
-
+/* Finds the PCI address: the last in the path, as a virtio device is below its PCI device. */
 static bool pci_of(const struct fi_info *info, struct fi_pci_attr *pci)
 {
 	const struct fi_bus_attr *bus = info->nic ? info->nic->bus_attr : NULL;
-	char path[PATH_MAX];
+	unsigned domain, bus_id, device, function;
+	char path[PATH_MAX], *p;
+	bool found = false;
+	int n, len;
 
 	if (bus && bus->bus_type == FI_BUS_PCI) {
 		*pci = bus->attr.pci;
 		return true;
 	}
-	return device_path(info->domain_attr->name, path) && pci_of_path(path, pci);
+	if (!device_path(info->domain_attr->name, path))
+		return false;
+	for (p = strchr(path, '/'); p; p = strchr(p + 1, '/')) {
+		len = 0;
+		n = sscanf(p, "/%4x:%2x:%2x.%1x%n", &domain, &bus_id, &device, &function, &len);
+		if (n < 4 || (p[len] && p[len] != '/'))
+			continue;
+		*pci = (struct fi_pci_attr){ domain, bus_id, device, function };
+		found = true;
+	}
+	return found;
 }
 
 /* Returns the object with nodes that the device is attached to; NULL for the whole machine. */

@@ -430,38 +430,31 @@ static bool is_unread(int fd)
 	       info.tcpi_bytes_received <= (uint64_t)unread + 1;
 }
 
-/* Stops listening at @port, and ends unread connections there. Returns how many. */
-static unsigned port_end(struct dofi_progress *p, uint16_t port, int *listener)
-{
-	struct sockets s = sockets_of(p);
-	unsigned n = 0;
-	size_t i;
-
-	for (i = 0; i < s.n; i++) {
-		if (port_of(s.fd[i]) != port || s.fd[i] == *listener)
-			continue;
-		if (listens(s.fd[i])) {
-			shutdown(s.fd[i], SHUT_RD);
-			*listener = s.fd[i];
-		} else if (is_unread(s.fd[i])) {
-			shutdown(s.fd[i], SHUT_RDWR);
-			n++;
-		}
-	}
-	free(s.fd);
-	return n;
-}
-
 void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
 {
 	unsigned n = UINT_MAX, last;
 	int listener = -1;
+	struct sockets s;
+	size_t i;
 
-	/* the fabric accepts a limited number of connections at a time */
+	/* stop to listen; then the fabric accepts a limited number of connections at a time */
 	do {
 		dofi_progress_events(p);
 		last = n;
-		n = port_end(p, port, &listener);
+		n = 0;
+		s = sockets_of(p);
+		for (i = 0; i < s.n; i++) {
+			if (port_of(s.fd[i]) != port || s.fd[i] == listener)
+				continue;
+			if (listens(s.fd[i])) {
+				shutdown(s.fd[i], SHUT_RD);
+				listener = s.fd[i];
+			} else if (is_unread(s.fd[i])) {
+				shutdown(s.fd[i], SHUT_RDWR);
+				n++;
+			}
+		}
+		free(s.fd);
 	} while (n && n < last);
 	if (n)
 		dofi_log(DOFI_WARN, DOFI_FAB, "%u connections to port %u were not ended", n, port);

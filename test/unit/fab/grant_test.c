@@ -43,7 +43,7 @@ static void init_open(void)
 
 static void fini_empty(void)
 {
-	cr_expect_eq(grants.used, 0);
+	cr_expect_eq(grants.table.n, 0);
 	dofi_grants_fini(&grants);
 }
 
@@ -296,7 +296,7 @@ static void expect_refused(int err)
 
 	cr_expect_eq(dofi_grant_open(&grants, &request, &none, &no_key), err);
 	cr_expect(!none && no_key == 77, "outputs are written on success only");
-	cr_expect_eq(grants.used, 1);
+	cr_expect_eq(grants.table.n, 1);
 }
 
 Test(grant, no_key_is_free)
@@ -364,7 +364,8 @@ Test(grants, all_of_many_are_found)
 	open_many();
 	close_many(3);
 	expect_many(3);
-	cr_expect(grants.n_buckets >= MANY / 2, "and quickly: in %zu places", grants.n_buckets);
+	cr_expect(grants.table.n_buckets >= MANY / 2,
+		  "and quickly: in %u places", grants.table.n_buckets);
 	close_many(1);
 }
 
@@ -377,13 +378,13 @@ Test(grants, without_memory_they_are_found_more_slowly)
 	cr_expect_eq(open_one(), -ENOMEM, "not even the first");
 	cr_assert(nomem_failed());
 	cr_assert_eq(open_one(), 0);
-	n_buckets = grants.n_buckets;
+	n_buckets = grants.table.n_buckets;
 	for (n = 1; n < (int)n_buckets; n++)
 		cr_assert_eq(dofi_grant_open(&grants, &request, &many[n], &keys[n]), 0);
 	nomem_after(0);
 	cr_assert_eq(dofi_grant_open(&grants, &request, &many[n], &keys[n]), 0);
 	cr_assert(nomem_failed());
-	cr_expect_eq(grants.n_buckets, n_buckets);
+	cr_expect_eq(grants.table.n_buckets, n_buckets);
 	while (n) {
 		struct dofi_use use = good();
 
