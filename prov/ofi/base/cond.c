@@ -57,9 +57,9 @@ static bool is_missing(int err)
 }
 
 /*
- * A futex wait with a deadline is ended by any handler, even with SA_RESTART; only futex_waitv,
- * since Linux 5.16, honours that flag. On older kernels such waits continue: a program that wants
- * its calls restarted, or is profiled by signals, must not see them fail.
+ * Any handler ends a futex wait with a deadline, even with SA_RESTART, but for futex_waitv (Linux
+ * 5.16). On older kernels the wait goes on: programs that are profiled by signals must not see it
+ * fail.
  */
 int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 {

@@ -23,17 +23,15 @@ static inline void dofi_cond_init(struct dofi_cond *cond)
 }
 
 /*
- * Releases the lock, sleeps, and locks again. Returns 0 after a signal or broadcast, or spuriously;
- * -ETIMEDOUT after the deadline; -EINTR if a signal handler without SA_RESTART ran in this thread.
- * On a kernel without futex_waitv, handlers end only sleeps without a deadline.
+ * Releases the lock, sleeps, and locks again. Returns 0 after a wakeup, or spuriously; -ETIMEDOUT;
+ * -EINTR after a handler without SA_RESTART, before futex_waitv only in sleeps without a deadline.
  */
 int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 	DOFI_NEEDS(*lock);
 
 /*
- * Like dofi_cond_wait(); also returns 0 when @fd becomes readable. A wakeup writes to the eventfd
- * @wakeup_fd, which is empty again on return. @signals is from dofi_nap_open(). -EBUSY: see
- * dofi_nap(). One thread at a time.
+ * As dofi_cond_wait(), or until @fd is readable. A wakeup writes to the eventfd @wakeup_fd.
+ * @signals is from dofi_nap_open(). -EBUSY: see dofi_nap(). One thread at a time.
  */
 int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd,
 		      int wakeup_fd, int signals) DOFI_NEEDS(*lock);
@@ -50,23 +48,18 @@ void dofi_cond_signal(struct dofi_cond *cond);
 void dofi_cond_broadcast(struct dofi_cond *cond);
 
 /*
- * Sleeping on a descriptor, so that another thread can end the sleep, and signals end it as they
- * end a futex wait.
- *
- * Any handler ends poll(2), even with SA_RESTART, and poll(2) does not report which handler ran. So
- * a sleeping thread blocks all signals, polls a signalfd, and inspects the pending signals before
- * it unblocks them.
+ * Sleeping on a descriptor: another thread, or a signal as in a futex wait, ends the sleep. Any
+ * handler ends poll(2), which does not report which one ran. So a sleeping thread blocks all
+ * signals, polls a signalfd, and inspects the pending signals before it unblocks them.
  */
 
 /* Returns a signalfd for dofi_nap() in any thread, or a negative errno. */
 int dofi_nap_open(void);
 
 /*
- * Sleeps. Returns 0 if @fd is readable, after dofi_nap_end(), or spuriously; -ETIMEDOUT after the
- * deadline; -EINTR if a signal handler without SA_RESTART ran in this thread; -EBUSY if a signal is
- * pending that this thread has blocked, so that the signalfd does not report others, or if a
- * descriptor is not open: the caller has to sleep in another way. @wakeup_fd is an eventfd with
- * EFD_NONBLOCK; it is empty on return.
+ * Returns 0 if @fd is readable, after dofi_nap_end(), or spuriously; -ETIMEDOUT; -EINTR after a
+ * handler without SA_RESTART; -EBUSY if a blocked signal is pending, which hides others, or a
+ * descriptor is not open: sleep in another way. @wakeup_fd has EFD_NONBLOCK and is empty on return.
  */
 int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline);
 

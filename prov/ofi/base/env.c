@@ -105,29 +105,25 @@ const struct dofi_setting dofi_setting_table[] = {
 };
 
 /*
- * Programs poll the last byte of an RDMA write. libfabric's tcp receives a message of up to
- * 9000 bytes in a buffer of its own, and memcpy() from there stores the first bytes last.
- * Bytes beyond the setting are received into the program's memory, after the others were copied.
+ * Programs poll the last byte of an RDMA write. libfabric's tcp receives up to 9000 bytes in a
+ * buffer of its own, from which memcpy() stores the first bytes last. Bytes beyond the setting land
+ * in the program's memory after the copy.
  */
 #define BUFFERED_BYTES "128"
 
 /*
- * libfabric's tcp (1.18 and newer) allocates and clears 1,024 entries per domain when its first
- * endpoint opens. Each has room for a tagged message without a receive: 16 KiB by default, so a
- * domain takes 17 MiB and 10 ms. This provider posts receives of tagged messages before they are
- * sent; a longer message than this is stored in memory of its own. libfabric makes it at least
- * what it injects: 128 bytes.
+ * libfabric's tcp (1.18 and newer) allocates and clears 1,024 entries per domain, each with room
+ * for a tagged message without a receive: 17 MiB and 10 ms by default. This provider posts the
+ * receives first; a longer message gets memory of its own. libfabric's minimum is 128 bytes.
  */
 #define SAVED_BYTES "128"
 
 #define LIBFABRIC_1_17 (1u << 16 | 17)
 
 /*
- * An endpoint of the rxm layer has 2,048 buffers, and writes to all of them. A message that is
- * longer than a buffer, or than the eager limit over tcp, is overtaken by later messages:
- * fab/quirks.c has these sizes. libfabric reads the limit with each endpoint, so it is in force
- * even if the program used libfabric before. Without such a limit, small buffers make a message of
- * 4 KiB take four times as long.
+ * An endpoint of the rxm layer writes to all of its 2,048 buffers. A message that is longer than a
+ * buffer, or than the eager limit over tcp, is overtaken: fab/quirks.c. libfabric reads the limit
+ * with each endpoint. Without it, small buffers make a message of 4 KiB take four times as long.
  */
 #define LAYER_BUFFER_BYTES "4096"
 #define LAYER_ONLY_BUFFER_BYTES "16384"

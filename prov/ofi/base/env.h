@@ -64,9 +64,8 @@ extern const struct dofi_foreign dofi_foreign_table[];
 bool dofi_number(const char *text, int64_t *v);
 
 /*
- * Reads the environment once; any thread may call it, and again. Call it before libfabric and
- * hwloc: in a privileged process all settings have their defaults, and the variables of those two
- * are dropped.
+ * Reads the environment once. Any thread, repeatedly. Call before libfabric and hwloc: a privileged
+ * process gets the defaults, and loses the variables of those two.
  */
 void dofi_settings_read(void);
 

@@ -6,9 +6,8 @@
 
 
 /*
- * Call before anything is opened. A socket with number 1 would receive what the program prints. A
- * closed descriptor is replaced by one that cannot be read or written, and stays open: the program
- * still gets EBADF. Preserves errno. Any thread.
+ * Call before anything is opened: a socket with number 1 would receive the program's output. A
+ * closed descriptor is replaced for good by one that gives EBADF as well. Preserves errno.
  */
 void dofi_std_fds_hold(void);
 
@@ -18,10 +17,9 @@ void dofi_std_fds_hold(void);
 #define DOFI_FD_ROOM 4096
 
 /*
- * Lets the table grow to DOFI_FD_ROOM descriptors, if the process has one thread. With several
- * threads each doubling waits for an RCU grace period, 8 to 32 ms, in the call that needs another
- * descriptor: a hundred connections that were requested at once took 50 ms longer. Call before a
- * thread is started. Preserves errno.
+ * Lets the table grow to DOFI_FD_ROOM descriptors, if the process has one thread. With several,
+ * each doubling waits 8 to 32 ms for an RCU grace period: a hundred connections at once took 50 ms
+ * longer. Call before a thread starts. Preserves errno.
  */
 void dofi_fd_table_grow(void);
 

@@ -43,9 +43,8 @@ static inline size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n
 }
 
 /*
- * Returns how many of @len bytes at @to have to be written after the rest: they are in one aligned
- * word. Programs poll the last word that a peer writes, and expect all before it to be there once
- * it changed, as on hardware. memcpy() promises no order, and glibc's stores the first bytes last.
+ * Returns how many of @len bytes at @to are in the last aligned word, to be written last: programs
+ * poll that word, and expect all before it, as on hardware. glibc's memcpy() stores the first last.
  */
 size_t dofi_iov_tail(const void *to, size_t len);
 

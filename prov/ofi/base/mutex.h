@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A mutex of one word. Without contention, which is the usual case, locking and unlocking are one
- * instruction and a branch each, inline. A pthread_mutex_t costs sixty instructions in two calls;
- * an operation and its completion lock three.
+ * A mutex of one word. Without contention, locking and unlocking are an instruction and a branch
+ * each, inline. A pthread_mutex_t costs sixty instructions; an operation and its completion lock
+ * three.
  */
 #ifndef DOFI_BASE_MUTEX_H
 #define DOFI_BASE_MUTEX_H
@@ -16,11 +16,8 @@
 #endif
 
 /*
- * What clang checks of locks (-Wthread-safety): which member a lock guards, and what a function
- * needs, takes and drops. Other compilers see nothing. docs/locking.md lists the locks and their
- * order.
- *
- * Unit tests define DOFI_NO_GUARDS: they use objects that no other thread uses, without locks.
+ * What clang checks of locks (-Wthread-safety): docs/locking.md lists them. Other compilers see
+ * nothing, as unit tests (DOFI_NO_GUARDS), whose objects no other thread uses.
  */
 #if defined(__clang__) && !defined(DOFI_NO_GUARDS)
 #define DOFI_GUARD(x) __attribute__((x))
@@ -64,9 +61,8 @@
 #endif
 
 /*
- * The thread that holds a lock. Builds with --enable-debug record it, and abort where a function
- * finds that its caller does not hold the lock it needs. Elsewhere it takes neither memory nor
- * instructions.
+ * The thread that holds a lock, in builds with --enable-debug: they abort where a function needs a
+ * lock that its caller does not hold.
  */
 #ifdef DOFI_CHECKS
 
@@ -130,9 +126,8 @@ static inline void dofi_mutex_init(struct dofi_mutex *mutex)
 }
 
 /*
- * Aborts in debug builds, with the name of the calling function, unless the calling thread holds
- * the mutex. Other builds check nothing. Call it at the head of each function that a header
- * declares with DOFI_NEEDS: clang does not check calls through a pointer.
+ * Aborts in debug builds unless the calling thread holds the mutex. Call in each function that a
+ * header declares with DOFI_NEEDS: clang does not check calls through a pointer.
  */
 #define dofi_mutex_assert_held(mutex) dofi_mutex_check_held(mutex, #mutex, __func__)
 

@@ -62,9 +62,8 @@ void *dofi_pool_get(struct dofi_pool *pool) DOFI_NEEDS_NOT(pool->lock);
 void dofi_pool_put(struct dofi_pool *pool, void *obj) DOFI_NEEDS_NOT(pool->lock);
 
 /*
- * May be loaded before span: while span is 0, no offset is less than it, so any value loaded here
- * is safe. The load is atomic for ThreadSanitizer only, as an atomic load costs an instruction in
- * each call of the program.
+ * May be loaded before span: while that is 0, any value here is safe. The load is atomic for
+ * ThreadSanitizer only, as an atomic load costs an instruction in each call of the program.
  */
 static inline char *dofi_chunk_first(const struct dofi_pool_chunk *chunk)
 {

@@ -107,9 +107,8 @@ static inline bool dofi_ring_can_restart(struct dofi_ring_out *out, uint64_t n)
 }
 
 /*
- * Reserves a record of up to @len bytes, at most DOFI_RING_RECORD_MAX, and sets *@data to where its
- * bytes belong. Returns 0, -EAGAIN if the ring is full, or -EPROTO if the consumer has broken it.
- * One record can be reserved at a time; the next reservation replaces one that was not published.
+ * Reserves a record of up to @len bytes, at most DOFI_RING_RECORD_MAX, and sets *@data. Returns 0,
+ * -EAGAIN if the ring is full, or -EPROTO if the consumer broke it. Replaces an unpublished record.
  */
 static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsigned char **data)
 {
@@ -132,8 +131,8 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 	}
 	/*
 	 * Fetches the line of the next record's word, which dofi_ring_publish() clears, while the
-	 * caller writes the record. Otherwise publishing waits for that line, and the polling
-	 * consumer takes back the line of this record meanwhile.
+	 * caller writes the record: a polling consumer would take back this record's line
+	 * meanwhile.
 	 */
 	atomic_store_explicit(dofi_ring_word(out->ring, at + n), 0, memory_order_relaxed);
 	out->at = at;

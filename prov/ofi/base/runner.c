@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 /*
- * Each thread caches its number, because several threads that alternate would query the kernel each
- * time. A number from before a fork is wrong: the observer finds no such thread then and begins
- * another age, in which threads query their numbers again.
+ * Each thread caches its TID, as alternating threads would query the kernel each time. A TID from
+ * before a fork is wrong: the observer finds no such thread, and begins another age.
  */
 static _Atomic unsigned age = 1;
 static __thread unsigned own_age;

@@ -66,10 +66,9 @@ bool dofi_runner_is_runnable(const struct dofi_runner *runner);
 /* Makes the scheduler run a thread soon after a wakeup. */
 
 /*
- * Asks the kernel to run the calling thread soon after each wakeup: without timer slack (prctl(2)),
- * and in short slices (sched_setattr(2)). Since Linux 6.12, a thread with a short slice preempts
- * one with a longer slice. The share of the processor and the nice value do not change. Needs no
- * privilege. Does nothing on kernels without these.
+ * Asks the kernel to run the calling thread soon after each wakeup: without timer slack, and in
+ * short slices, with which it preempts others since Linux 6.12. The share of the processor does not
+ * change. Needs no privilege; does nothing on older kernels.
  */
 void dofi_prompt(void);
 
@@ -85,9 +84,8 @@ struct dofi_spin {
 };
 
 /*
- * Returns how long to poll, in ns: @least, or twice the time of the last wait if that was short.
- * Returns 0 if waits have been long for a while: polling would only take processor time from other
- * threads, also from the producer of the event.
+ * Returns how long to poll, in ns: @least, or twice the last wait if that was short. 0 after a
+ * series of long waits: polling would take the processor from the producer of the event.
  */
 int64_t dofi_spin_time(const struct dofi_spin *spin, int64_t least);
 

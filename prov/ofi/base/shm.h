@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory that two processes share by a descriptor: a memfd without a name and with a sealed size.
- *
- * A process that maps a file gets SIGBUS where another process has truncated it. Seals prevent
- * that, so a peer's descriptor is mapped only if it is sealed, and has ordinary pages: hugetlbfs
- * may run out of pages at the first access.
+ * Memory that two processes share: a memfd without a name and with a sealed size. A peer could
+ * truncate another file, which is SIGBUS here, and hugetlbfs may run out of pages at an access:
+ * only sealed memory of ordinary pages is mapped.
  */
 #ifndef DOFI_BASE_SHM_H
 #define DOFI_BASE_SHM_H
@@ -47,12 +45,9 @@ struct dofi_shared {
 int dofi_shared_find(const void *addr, size_t len, struct dofi_shared *shared);
 
 /*
- * A word in shared memory that shows other processes whether a thread lives.
- *
- * The word is part of a robust mutex that the thread holds. The kernel changes it when the thread
- * ends, by any cause, and at exec, before it reuses the number of the process or its memory. A
- * process that writes to another process's memory by number checks the word to learn, without a
- * system call, that the number still belongs to that process.
+ * A word in shared memory that shows other processes whether a thread lives: part of a robust mutex
+ * that the thread holds. The kernel changes it when the thread ends, by any cause, and at exec,
+ * before it reuses PID or memory. So a writer by PID needs no system call to verify the PID.
  */
 
 #define DOFI_ALIVE_WORDS 32

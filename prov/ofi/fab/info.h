@@ -71,10 +71,9 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 void dofi_fabric_release(struct dofi_fabric_choice *choice);
 
 /*
- * Finds the fabric of datagrams of an IA at @address that connects on @main: the same device
- * for verbs, udp at @address for software. It is for dofi_rdm_open(): its frame_size is the longest
- * datagram, without a prefix. Returns 0; -ENODATA if there is none, also if FI_PROVIDER
- * excludes it; or another negative errno of fi_getinfo(). dofi_fabric_release() frees the choice.
+ * Finds the fabric of datagrams of the IA on @main: the same device for verbs, udp at @address for
+ * software. Its frame_size is the longest datagram, without a prefix. Returns 0; -ENODATA without
+ * one; or another negative errno of fi_getinfo(). dofi_fabric_release() frees the choice.
  */
 int dofi_datagram_choose(const struct dofi_fabric_choice *main,
 			 const struct sockaddr_storage *address,
@@ -87,10 +86,8 @@ int dofi_datagram_start(const struct dofi_fabric_choice *choice, struct fid_fabr
 void dofi_fabric_list(bool rdm, char *names, size_t size);
 
 /*
- * Returns the address at which peers reach this host; @choice was made for @params. It is the
- * address of the fabric's interface. Where the fabric has addresses of its own, it is the one of
- * @params, or the one that other hosts are likely to reach (fab/reach.h). 127.0.0.1 if there is
- * none, and for shared memory.
+ * Returns the address at which peers reach this host: of the fabric's interface; where the fabric
+ * has addresses of its own, that in @params, or the likely one (fab/reach.h); else 127.0.0.1.
  */
 void dofi_fabric_address(const struct dofi_fabric_choice *choice, const struct dofi_params *params,
 			 struct sockaddr_storage *address);

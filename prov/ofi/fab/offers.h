@@ -55,9 +55,8 @@ bool dofi_address_is_local(const char *text);
 /* query.c: which fabric fits an IA, by dat.conf, FI_PROVIDER and policy. */
 
 /*
- * Finds the fabric for @params, and the query that it answered. The caller frees @info. 0;
- * -FI_ENODATA when nothing fits (logged, with the requirements); or another negative errno of
- * fi_getinfo().
+ * Finds the fabric for @params, to be freed by the caller, and the query that it answered. Returns
+ * 0; -FI_ENODATA if nothing fits (logged); or another negative errno of fi_getinfo().
  */
 int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info);
 
@@ -67,9 +66,8 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q);
 /* reason.c: why no fabric fits an IA. */
 
 /*
- * Logs why no fabric fits @params, after a search has found none: as an error if the configuration
- * is wrong, as a warning if this machine lacks something. Returns -FI_ENODATA, or the errno of a
- * resource that is short.
+ * Logs why no fabric fits @params: an error in the configuration, or a warning if this machine
+ * lacks something. Returns -FI_ENODATA, or the errno of a resource that is short.
  */
 int dofi_reason_log(const struct dofi_params *params);
 

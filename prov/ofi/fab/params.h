@@ -19,17 +19,13 @@ struct dofi_params {
 	unsigned port;		/* of the device; 0 for an interface, or for any port of a device */
 };
 
-/*
- * Parses @text, `key=value` words or a name and a port, into @params. Returns 0; or -EINVAL, with a
- * sentence in @why, for another word, an unknown key, an overlong value, an unknown endpoint
- * type, a strict other than 0 and 1, or a port above 255.
- */
+/* Parses `key=value` words, or a name and a port. Returns 0, or -EINVAL with a sentence in @why. */
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size);
 
 /*
- * Looks up @name, and waits up to @limit_ns for the answer. Returns 0 and a list, which the caller
- * frees with freeaddrinfo(); -ENOENT if the name has no address; -ETIMEDOUT, and a thread then ends
- * the lookup; or -ENOMEM or -EAGAIN if there can be no such thread. Any thread.
+ * Looks up @name. Returns 0 and a list for freeaddrinfo(); -ENOENT without an address; -ETIMEDOUT
+ * after @limit_ns, and a thread ends the lookup; or -ENOMEM or -EAGAIN without a thread. Any
+ * thread.
  */
 int dofi_resolve(const char *name, int64_t limit_ns, struct addrinfo **list);
 

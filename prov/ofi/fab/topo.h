@@ -15,10 +15,8 @@ struct dofi_locality {
 };
 
 /*
- * Returns whether the location of the device of @info is known, and sets *@locality if so. The
- * first call in a process reads the topology, which takes milliseconds on a machine with several
- * nodes. Choosing a fabric makes that call, before any progress thread runs, so a forked child
- * never has to.
+ * Returns whether the location of the device of @info is known, and sets *@locality. The first call
+ * reads the topology, in milliseconds; choosing a fabric makes it before any thread runs or forks.
  */
 bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
 

@@ -23,13 +23,9 @@ int dofi_host_read(struct dofi_host *host);
 bool dofi_host_shares_pids(const struct dofi_host *a, const struct dofi_host *b);
 
 /*
- * Reads the memory of another process, and checks by that call that the access is still granted;
- * and writes to it.
- *
- * A process that grants access keeps a word for the grant, of a value that is never used again, and
- * changes the word when the grant ends. process_vm_readv() reads the word after the data: if the
- * word has its value, the data were read while the grant stood. That also proves that the process
- * number is the peer's.
+ * The memory of another process. A process that grants access keeps a word for the grant, of a
+ * value that is never used again, and changes it when the grant ends. process_vm_readv() reads the
+ * word after the data: its value proves that the grant stood, and that the PID is the peer's.
  */
 #define DOFI_PEER_SEGMENTS 8
 
@@ -40,20 +36,17 @@ struct dofi_peer_word {
 };
 
 /*
- * Copies @m segments of the memory of process @pid into @n segments of ours, of equal total length;
- * @m and @n are at most DOFI_PEER_SEGMENTS. @from may be anything that the peer sent. Returns 0;
- * -ESTALE if the word has another value; -EINVAL for impossible lengths or numbers; or an error of
- * the kernel, as -EFAULT, -EPERM, -ESRCH. After an error @to may have been written to, never beyond
- * its bounds.
+ * Copies @m segments of process @pid into @n of ours, of equal total length, at most
+ * DOFI_PEER_SEGMENTS each. @from may be anything. Returns 0; -ESTALE for another word; -EINVAL for
+ * lengths or numbers; or an error of the kernel, after which @to may be written, within its bounds.
  */
 int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iovec *from, size_t m,
 		   const struct dofi_peer_word *word);
 
 /*
- * Copies @len bytes of the @n segments @from, beginning at @offset in their sequence, to address
- * @to of process @pid; the caller knows that the number is the peer's. The last word is written
- * last, as by dofi_iov_land(). Returns 0; -EINVAL for impossible lengths or numbers; or an error of
- * the kernel, after which some bytes may have been written.
+ * Copies @len bytes at @offset of the @n segments @from to address @to of process @pid, which is
+ * known to be the peer. Writes the last word last, as dofi_iov_land(). Returns 0, -EINVAL, or an
+ * error of the kernel, after which some bytes may be written.
  */
 int dofi_peer_push(pid_t pid, const struct iovec *from, size_t n, size_t offset, size_t len,
 		   uint64_t to);

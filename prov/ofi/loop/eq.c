@@ -22,9 +22,8 @@
 #define EQ_TICK_NS 1000000
 
 /*
- * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable.
- * After EMPTY_WAKEUPS wakeups without an event the progress thread checks for that. If so, the
- * queue is out of epoll for REST_NS, and read every REST_TICK_NS.
+ * A passive endpoint without a free descriptor leaves its event queue readable. After EMPTY_WAKEUPS
+ * wakeups without an event the thread checks for that: the queue leaves epoll for REST_NS then.
  */
 #define EMPTY_WAKEUPS 16
 #define REST_NS 100000000
@@ -141,9 +140,8 @@ static bool eq_arm(struct dofi_progress *p, struct dofi_eq *eq)
 }
 
 /*
- * libfabric's event queue may lose the signal of an event that another thread writes while
- * fi_trywait() clears the signal. So the queue is read once more. While the program polls, the next
- * read by the clock finds the event.
+ * libfabric may lose the signal of an event that is written while fi_trywait() clears the signal,
+ * so the queue is read once more. While the program polls, the next read by the clock finds it.
  */
 bool dofi_eqs_arm(struct dofi_progress *p)
 {

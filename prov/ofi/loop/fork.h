@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A fork waits until the progress threads rest.
- *
- * A program with one thread may fork and then call any function in the child (fork(2)). It does not
- * know of our threads: if one of them held a lock during the fork, the child would wait for it
- * forever.
+ * A fork waits until the progress threads rest: a program with one thread may call any function in
+ * the child (fork(2)), which would wait forever for a lock that our thread held.
  */
 #ifndef DOFI_LOOP_FORK_H
 #define DOFI_LOOP_FORK_H

@@ -85,10 +85,9 @@ int64_t dofi_longest_rest_ns = 1000000000;
 
 /*
  * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens.
- * First the thread requests wakeups from peers, then it reads the queues, so that nothing arrives
- * unnoticed in between. While the program polls one of the queues, no wakeups are requested: they
- * would wake the thread for what the program finds by itself. The thread serves that queue by the
- * clock then, and the others with it.
+ * Requests wakeups from peers, and then reads the queues, so that nothing arrives unnoticed. While
+ * the program polls one of the queues, no wakeups are requested, and the queues are served by the
+ * clock.
  */
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {

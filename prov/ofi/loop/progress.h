@@ -46,12 +46,9 @@ struct dofi_timer {
 };
 
 /*
- * A queue that the progress thread serves and the program's threads poll.
- *
- * An armed queue wakes the progress thread when something arrives: by its descriptor, or, without
- * one, by the peer (struct dofi_progress_ops, rest). A queue that the program polls is not armed.
- *
- * The functions are called on the progress thread, with no lock held.
+ * A queue that the progress thread serves and the program's threads poll. An armed queue wakes the
+ * progress thread: by its descriptor, or else by the peer (struct dofi_progress_ops, rest). A queue
+ * that the program polls is not armed. Functions: progress thread, no lock held.
  */
 struct dofi_poller_ops {
 	/* Serves the queue if it is due or has fired. Returns its next time, or DOFI_NEVER. */
@@ -77,13 +74,10 @@ static inline bool dofi_poller_relies_on_peer(const struct dofi_poller *poller)
 }
 
 /*
- * The event queues of a progress thread: one for endpoints, and where the fabric needs it another
- * for passive endpoints. Progress thread only, once the thread runs.
- *
- * Where the descriptor of an event queue reports each byte that arrives for its endpoints
- * (data_in_eq), the endpoints' queue leaves the epoll set while a program polls a CQ: each byte
- * would wake the progress thread, and reading the queue would contend with the polling thread. The
- * queue is then read every millisecond, and at once on request.
+ * An event queue: of endpoints, or where the fabric needs it of passive endpoints. Progress thread
+ * only, once that runs. Where its descriptor reports each byte for its endpoints (data_in_eq), it
+ * leaves the epoll set while a program polls a CQ, as reading it would contend with the polling
+ * thread; it is then read every millisecond, and on request.
  */
 struct dofi_eq {
 	struct fid_eq *fid;		/* NULL if there is none */
@@ -137,9 +131,8 @@ struct dofi_progress_ops {
 	dofi_completed *completed;
 	bool mixed;		/* Contexts may be others than those of the program's operations. */
 	/*
-	 * Returns true if there is no completion, or if the next one was a receive of the sink's
-	 * EVD and was delivered there; false if a read has to go on. Any thread, CQ lock held. May
-	 * be NULL.
+	 * Returns true without a completion, or if a receive of the sink's EVD was delivered there;
+	 * false if a read has to go on. Any thread, CQ lock held. May be NULL.
 	 */
 	dofi_polled *poll;
 	/* A connection event of @len bytes. Progress thread, no lock held. */

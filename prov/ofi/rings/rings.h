@@ -26,10 +26,8 @@ extern struct fid_fabric dofi_rings_fabric;
 bool dofi_rings_are_named(const struct dofi_params *params);
 
 /*
- * Describes the fabric, like dofi_fabric_choose(), for an IA that has no other. Returns 0, -ENOMEM,
- * or -ENODATA, which is logged, if FI_PROVIDER excludes shared memory (its list must have shm, or
- * not exclude it), or if @params have another domain, endpoint or host. dofi_fabric_release() frees
- * the result.
+ * As dofi_fabric_choose(), for an IA without another fabric. Returns 0, -ENOMEM, or -ENODATA
+ * (logged) if FI_PROVIDER excludes shm, or @params have another domain, endpoint or host.
  */
 int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
 

@@ -19,8 +19,7 @@
 
 /*
  * Called once, on the progress thread: the connection has ended for the caller. @whole: the peer's
- * host has all data, and the peer has ended the connection, or has not within DAT_OFI_LINGER_MS.
- * Otherwise the connection was lost.
+ * host has all data, and the peer has ended the connection, or is late. Otherwise it was lost.
  */
 typedef void dofi_linger_ended(void *arg, bool whole);
 

@@ -32,17 +32,15 @@ struct dofi_watch {
 int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source));
 /*
- * Returns true if the socket takes data, or its connection has ended: if the fabric has just
- * written as much as it could, it has written everything. Otherwise calls @ready, once, when the
- * socket takes data again or the connection ends; source->ready() of dofi_watch_open() is not
- * called any more.
+ * Returns true if the socket takes data, so that the fabric has written everything, or its
+ * connection has ended. Otherwise calls @ready once when it does, in place of the function of
+ * dofi_watch_open().
  */
 bool dofi_watch_has_room(struct dofi_watch *watch, void (*ready)(struct dofi_source *source));
 
 /*
- * Returns whether the host of socket @fd's peer has yet to acknowledge something. A live host does
- * so at once, and answers window probes while its receive buffer is full. Sets *@silent_ms to the
- * time since its last acknowledgement.
+ * Returns whether the host of @fd's peer owes an acknowledgement. A live host acknowledges at once,
+ * also window probes. Sets *@silent_ms to the time since its last one.
  */
 bool dofi_watch_owes(int fd, uint32_t *silent_ms);
 
@@ -78,9 +76,8 @@ void dofi_watch_close(struct dofi_watch *watch, struct dofi_progress *progress);
 void dofi_halfopen_begin(struct dofi_progress *progress, uint16_t port);
 
 /*
- * Stops accepting connections at @port, and ends those without a complete request. Requests that
- * have come are handled as events before this returns. After it the passive endpoint can be closed.
- * Not within an event.
+ * Stops accepting connections at @port, handles the requests that have come, and ends connections
+ * without one. Then the passive endpoint can be closed. Not within an event.
  */
 void dofi_halfopen_end(struct dofi_progress *progress, uint16_t port);
 

@@ -108,9 +108,8 @@ static inline void dofi_queue_widen(struct dofi_queue *q)
 }
 
 /*
- * As dofi_queue_widen(), and makes slots for one more operation of @ep if events leave room for it.
- * This is what allocates on behalf of a post: at most DOFI_QUEUE_STEPS times per queue. Returns 0
- * or -ENOMEM.
+ * As dofi_queue_widen(), and makes slots for another operation of @ep if events leave room: all
+ * that allocates for a post, at most DOFI_QUEUE_STEPS times per queue. Returns 0 or -ENOMEM.
  */
 int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep);
 
