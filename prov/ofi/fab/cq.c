@@ -85,10 +85,9 @@ static struct use use_since_check(struct dofi_cq *cq, int64_t now)
 }
 
 /*
- * Whether a thread polls in a loop. A program that waits by reading memory polls too, once for each
- * completion of its own. So the processor time for each poll decides. A thread in a long read
- * counts as polling: the read copies what has arrived. Where hardware moves the data, no peer
- * depends on the answer.
+ * Returns whether a thread polls in a loop, by the processor time for each poll: a program that
+ * reads memory also polls, once per completion. A long read counts as polling, as it copies what
+ * has arrived. Where hardware moves the data, no peer depends on the answer.
  */
 #define POLLS_PER_PROBE 4		/* DAT_OFI_PROBE_US */
 
@@ -101,20 +100,17 @@ static bool polls_in_loop(const struct dofi_cq *cq, const struct use *use)
 }
 
 /*
- * The longest pauses, in ticks. A check takes ten microseconds from a busy program, in a virtual
- * machine far more, so pauses grow while the program polls. If hardware moves the data, no peer
- * depends on the checks, and all pauses are long; a waiting thread of this process counts as a
- * sleeper.
+ * The longest pauses, in ticks. A check takes ten microseconds from a busy program, so pauses grow.
+ * If hardware moves the data, no peer depends on the checks, and all pauses are long.
  */
 #define RAREST_LOOK 4
 #define OFFLOADED_LOOK 64
 
 /*
- * The pause before the next check: short at first and while the program only posts, then longer
- * each time. It grows slowly: a program that polls in bursts would reach long pauses otherwise,
- * during which its peers wait for answers. A check that found no poll only halves it, as on a busy
- * machine a polling thread may have had no processor. A leader reads the CQ whenever something
- * arrives, so its pause is at least a tick: after a shorter one both threads would wake.
+ * The pause before the next check: short at first and while the program only posts, then growing
+ * slowly, as the peers of a program that polls in bursts wait for answers. A check without a poll
+ * only halves it: on a busy machine the thread may have had no processor. Below a leader it is at
+ * least a tick: both threads would wake otherwise.
  */
 static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 {
@@ -135,11 +131,9 @@ static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 
 /*
  * Leaves the CQ to the program until due_at. Returns false if a thread sleeps, which the progress
- * thread has to serve.
- *
- * A descriptor in the epoll set without events still costs the kernel time with each packet, so it
- * is removed. The set of several shards stays: to add it again, the kernel searches for loops
- * through each socket.
+ * thread has to serve. A descriptor without events in the epoll set still costs the kernel time
+ * with each packet, so it is removed; but adding the set of several shards again searches each
+ * socket for loops.
  */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 {
@@ -208,14 +202,12 @@ static bool leave_to_program(struct dofi_cq *cq, const struct use *use, int64_t 
 }
 
 /*
- * Returns whether the woken progress thread has to serve the CQ at once although the program polls
- * or waits now and then: the program reads memory that its peer writes to. A wakeup proves this if
- * the program works but hardly polled, no thread leads, and no event of the program arrived. The
- * proof holds for the next wakeups too, because between two writes of its peer the program polls
- * for the completion of its own write. The first wakeups after the program stopped polling are
- * served without a proof: if the CQ was left to the program then, no wakeup would show a write.
- *
- * Sets *@found to true if the CQ was drained and had completions.
+ * Returns whether the woken progress thread has to serve the CQ although the program polls now and
+ * then: the program reads memory that its peer writes. A wakeup proves this if the program works
+ * but hardly polled, no thread leads, and no event of the program arrived. The proof holds for the
+ * next wakeups, as the program polls for its own writes in between. The first wakeups after polling
+ * are served without a proof, as no wakeup would show a write otherwise. Sets *@found if the CQ was
+ * drained and had completions.
  */
 #define HARDLY 4
 #define WAKEUPS_PROVEN 32

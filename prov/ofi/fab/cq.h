@@ -19,23 +19,19 @@
 #define DOFI_CQ_BATCH 16
 
 /*
- * The leader of a CQ: a program's thread that sleeps on the CQ itself.
- *
- * A thread in dat_evd_wait that sleeps until the progress thread has read the CQ is woken late: the
- * kernel wakes the progress thread, and that wakes the waiting thread. The leader sleeps on what
- * the fabric wakes, reads the CQ as a polling thread does, and delivers the completions of other
- * EVDs as well. A CQ has at most one leader, and none while something else needs the progress
- * thread to serve it: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()).
- *
- * The progress thread may sleep on the CQ while a leader does (DOFI_CQ_ARMED). It then leaves the
- * CQ to the leader, as to a polling program, until no thread has read the CQ for a tick. So a
- * leader that leaves has nothing to hand over.
+ * The leader of a CQ: a program's thread in dat_evd_wait that sleeps on the CQ itself, as the
+ * detour over the progress thread wakes it late. It reads the CQ as a polling thread does, and
+ * delivers the completions of other EVDs as well. A CQ has no leader while something else needs the
+ * progress thread: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()). If the
+ * progress thread sleeps on the CQ as well (DOFI_CQ_ARMED), it leaves the CQ to the leader, as to a
+ * polling program, until no thread has read the CQ for a tick. So a leader that leaves has nothing
+ * to hand over.
  */
 
 /*
  * A word in memory shared with peers, on which leaders sleep as on a futex. A peer that finds @bit
- * set after it sent something clears the bit and calls dofi_word_wake(). A leader that leaves does
- * not clear the bit, as CQs may share the word: that costs the next peer a system call.
+ * set after it sent clears the bit and calls dofi_word_wake(). A leader that leaves does not clear
+ * the bit, as CQs may share the word: the next peer makes a system call.
  */
 struct dofi_lead_word {
 	_Atomic uint32_t *word;
@@ -142,9 +138,9 @@ struct dofi_cq {
 	_Atomic int sleepers;
 	_Atomic int mode;		/* enum dofi_cq_mode; written by the progress thread */
 	/*
-	 * What a polling thread may read one completion from: fid; or NULL where each read has to
-	 * take a batch, as the CQ is ARMED or led, is closed, has several shards, or is
-	 * mixed. Written with the lock: dofi_cq_route().
+	 * What a polling thread may read one completion from: fid; or NULL while each read takes a
+	 * batch: ARMED, led, closed, mixed, or several shards. Written with the lock:
+	 * dofi_cq_route().
 	 */
 	_Atomic(struct fid_cq *) programs_fid;
 	/* ops->poll, or NULL while each read has to take a batch. Written as programs_fid. */
@@ -177,11 +173,9 @@ int dofi_wc_errno(int status, int err);
 
 /*
  * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial
- * CQ allows one at a time (FI_THREAD_COMPLETION, fi_domain(3)). Take no other lock of ours in
- * between. The fast path posts and completes an operation as a whole between the two, see
- * dofi_fast_lock(). Any thread.
- *
- * DOFI_UNCHECKED_LOCKS: the analysis counts the access lock as held on every CQ, serial or not.
+ * CQ allows one at a time (FI_THREAD_COMPLETION). Take no lock of ours in between. The fast path
+ * holds it for a whole operation: dofi_fast_lock(). DOFI_UNCHECKED_LOCKS: the analysis counts the
+ * access lock as held on every CQ, serial or not.
  */
 static inline void dofi_cq_enter(struct dofi_cq *cq) DOFI_TAKES(cq->access) DOFI_UNCHECKED_LOCKS
 {
@@ -239,9 +233,9 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 }
 
 /*
- * Like dofi_cq_wants_sweep(), for a thread that is about to sleep and has stored the mode or
- * lead.taken before. dofi_cq_want_sweep() stores sweeps_wanted and then loads these two. All four
- * accesses are sequentially consistent.
+ * As dofi_cq_wants_sweep(), for a thread that is about to sleep and has stored the mode or
+ * lead.taken, which dofi_cq_want_sweep() loads after its store. All four are sequentially
+ * consistent.
  */
 static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
 {
@@ -269,12 +263,10 @@ static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n) DOFI_NE
 }
 
 /*
- * Returns the next completion, in cq->entry[0]; or NULL if there is none, or if a batch had to be
- * read (programs_fid). Sets *@n to the number of completions that dofi_cq_go_on() has to deliver,
- * or to the error of the read.
- *
- * A read of several completions costs a third less for each, but an empty one a third more. So
- * several are read after dofi_cq_expect() only, until a read finds none or several.
+ * Returns the next completion, in cq->entry[0]; or NULL if there is none, or a batch was read
+ * (programs_fid). Sets *@n for dofi_cq_go_on(), to the completions or to the error of the read. A
+ * read of several costs a third less for each, but an empty one a third more: only after
+ * dofi_cq_expect() several are read, until a read finds none or several.
  */
 static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ssize_t *n)
 	DOFI_NEEDS(cq->lock, cq->access)
@@ -355,16 +347,14 @@ void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid) DOFI_NEEDS_NOT(cq->lock);
 
 /*
- * Call after a receive was posted to an endpoint that had none: its message may have left the
- * socket already, so that nothing arrives later to wake a thread. @shard as for dofi_cq_ask(). Any
- * thread, no lock.
+ * Call after a receive was posted to an endpoint without one: its message may have left the socket,
+ * so that nothing arrives later. @shard as for dofi_cq_ask(). Any thread, no lock.
  */
 void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard) DOFI_NEEDS_NOT(cq->lock);
 
 /*
- * Returns the shard at which a new endpoint completes until dofi_cq_leave_shard(). Opens a shard
- * when each has as many endpoints as one read should check; if that fails, the endpoint joins a
- * full shard. Progress thread.
+ * Returns the shard of a new endpoint until dofi_cq_leave_shard(): a new one if all have as many
+ * endpoints as a read should check, or a full one if that cannot be opened. Progress thread.
  */
 struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq);
 void dofi_cq_leave_shard(struct dofi_cq *cq, struct dofi_shard *shard);
@@ -383,8 +373,7 @@ static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 
 /*
  * Call after the fabric refused something with FI_EAGAIN and it was queued for ops->swept() or a
- * sweeper. The progress thread and the program's reads call all of them, at least once per tick,
- * until none calls this again. Any thread, any lock.
+ * sweeper: these are called at least once per tick until none calls this. Any thread, any lock.
  */
 void dofi_cq_want_sweep(struct dofi_cq *cq);
 
@@ -426,10 +415,9 @@ void dofi_lead_expel(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
 
 /*
- * Makes the caller the leader and delivers what is there. Returns 0 if the CQ is empty: the next
- * completion wakes the caller in dofi_lead_sleep(), and it has to call dofi_lead_end() in the end.
- * Otherwise the caller is not the leader: -EAGAIN if there was something to read, or still is;
- * -EBUSY if the CQ cannot be led now. No lock.
+ * Makes the caller the leader and delivers what is there. Returns 0 if the CQ is empty: call
+ * dofi_lead_sleep(), and dofi_lead_end() in the end. Otherwise the caller does not lead: -EAGAIN if
+ * there was something to read; -EBUSY if the CQ cannot be led now. No lock.
  */
 int dofi_lead_begin(struct dofi_cq *cq);
 

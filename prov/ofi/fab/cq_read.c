@@ -17,10 +17,9 @@
 #define REFUSALS 64
 
 /*
- * Returns whether each read has to take all. A read clears the signal that would wake a sleeping
- * thread for later completions: the progress thread when ARMED, or the leader. A thread that is
- * about to sleep sets the mode or lead.taken, and then drains the CQ with the lock held, after
- * reads that began before.
+ * Returns whether each read has to take all: it clears the signal that would wake the progress
+ * thread when ARMED, or the leader. These store the mode or lead.taken before they sleep, and then
+ * drain the CQ with the lock held, after reads that began before.
  */
 static bool read_takes_all(const struct dofi_cq *cq)
 {
@@ -165,9 +164,8 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 #define MOST_BATCHES 4096
 
 /*
- * Returns whether the caller may read another batch. A flood of completions, or a faulty peer with
- * an endless ring, must not keep the caller and the CQ lock for ever: after MOST_BATCHES the
- * progress thread, or the leader, reads on.
+ * Returns whether the caller may read another batch. A flood, or a faulty peer with an endless
+ * ring, must not keep the CQ lock for ever: the progress thread, or the leader, reads on.
  */
 static bool may_go_on(struct dofi_cq *cq, unsigned *batches)
 {

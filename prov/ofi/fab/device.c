@@ -254,9 +254,9 @@ static bool address_write(const struct addrinfo *a, char *text, size_t size)
 }
 
 /*
- * Sets the address of @p to the first one in @list that this host has and others can reach, or for
- * localhost to the first one. A host's own name often has the address 127.0.1.1 alone: then the
- * address is chosen as without a name. Returns false if @list has no address of this host.
+ * Sets the address of @p to the first in @list that this host has and others reach, for localhost
+ * to any. A host's own name often is 127.0.1.1: the address is chosen as without a name then.
+ * Returns false if @list has no address of this host.
  */
 static bool own_address_take(struct dofi_params *p, const struct addrinfo *list)
 {

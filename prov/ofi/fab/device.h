@@ -30,9 +30,8 @@ void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage 
 #define DOFI_NAMED_SYSFS "/sys/class"
 
 /*
- * Sets provider, domain and address of @params from the name and port in OFED's form, if there are
- * any. Returns 0, or -ENODATA with the reason in @why: this machine has no such device, port or
- * interface, or it has no address.
+ * Sets provider, domain and address of @params from a name and port in OFED's form, if any. Returns
+ * 0, or -ENODATA with the reason in @why.
  */
 int dofi_named_find(struct dofi_params *params, const char *sysfs, char *why, size_t why_size);
 

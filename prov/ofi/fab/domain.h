@@ -27,9 +27,8 @@ struct dofi_domain {
 };
 
 /*
- * Reserves @n entries of a CQ for the operations of an endpoint, where CQs are fixed, and returns
- * the CQ. Opens a further CQ if no CQ has that many; returns NULL if that fails. Progress thread
- * only.
+ * Reserves @n entries of a CQ for an endpoint, where CQs are fixed, and returns the CQ, a further
+ * one if all are full; NULL if that fails. Progress thread only.
  */
 struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n);
 void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n);
@@ -47,9 +46,8 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 void dofi_domain_close(struct dofi_domain *domain);
 
 /*
- * A registration, for local use and for peers. With target_rdma it is a grant for peers, and a
- * registration in the fabric only if that needs local memory registered. With also_granted it is
- * both, with one key.
+ * A registration, for local use and for peers. With target_rdma it is a grant, and registered only
+ * for local use (mr_local). With also_granted it is both, with one key.
  */
 struct dofi_mr {
 	struct fid_mr *fid;		/* the fabric's, or NULL */
@@ -69,9 +67,9 @@ int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *reque
 		 struct dofi_mr *mr);
 
 /*
- * Closes a registration: peers have no access after it returns. Returns 0, or a negative errno if
- * the fabric does not close its part, which is still open then. Does nothing if @mr is not open. In
- * a forked child the fabric's part stays: a device would close the parent's.
+ * Closes a registration, if it is open: peers have no access any more. Returns 0, or a negative
+ * errno if the fabric keeps its part open. A forked child does not close the fabric's part, the
+ * parent's.
  */
 int dofi_mr_close(struct dofi_mr *mr);
 

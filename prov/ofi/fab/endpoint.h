@@ -41,9 +41,8 @@ struct dofi_rdm_buffer {
 
 /*
  * An operation with the context @buffer completed: @entry->len includes the prefix, @err is 0 or
- * a positive libfabric error, FI_ECANCELED if the endpoint was closed. The owner passes a received
- * buffer to dofi_rdm_repost(), with an error as well. Any thread, CQ lock held; rules as for
- * dofi_completed.
+ * positive, FI_ECANCELED if the endpoint was closed. The owner passes each received buffer to
+ * dofi_rdm_repost(). Any thread, CQ lock held; rules as for dofi_completed.
  */
 typedef void dofi_rdm_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
 			      int err, struct dofi_sink *sink);
@@ -57,9 +56,8 @@ struct dofi_rdm {
 	dofi_rdm_arrived *arrived;
 	size_t frame_size;		/* the longest frame, without its prefix */
 	/*
-	 * FI_MSG_PREFIX: the fabric writes this many bytes before the frame in each buffer, and
-	 * counts them in the length of a completion. Sent messages have no prefix: verbs is the
-	 * only fabric with this mode, and needs it for receives alone.
+	 * FI_MSG_PREFIX: bytes that the fabric writes before the frame in each buffer, and counts
+	 * as its length. Sent messages have none: verbs alone has this mode, for receives.
 	 */
 	size_t prefix;
 	unsigned char address[DOFI_RDM_ADDRESS]; /* its address for peers, padded with zeros */
@@ -87,12 +85,9 @@ struct dofi_rdm_options {
 };
 
 /*
- * Restores the signal handlers that libfabric's shm replaces.
- *
- * When it opens an endpoint, it installs a handler for SIGINT, SIGTERM, SIGBUS and SIGSEGV that
- * removes the files of this process's endpoints (seen in 1.17 and 2.1). A signal that the program
- * ignores is no longer ignored then. And a forked child that is ended by such a signal removes the
- * files of its parent, which new peers then cannot reach.
+ * The signal handlers that libfabric's shm replaces when it opens an endpoint: one for SIGINT,
+ * SIGTERM, SIGBUS and SIGSEGV removes the files of its endpoints (1.17, 2.1). An ignored signal is
+ * not ignored then, and a forked child removes the files of its parent.
  */
 #define DOFI_SIGNALS 4
 
@@ -101,57 +96,49 @@ struct dofi_signals {
 };
 
 /*
- * Call around opening an endpoint, of any fabric: some have shm within. Another thread that saves
- * waits for the restore, or it would take libfabric's for the program's. What the program changes
- * meanwhile stays.
+ * Call around opening an endpoint of any fabric, as some have shm within. Another thread that saves
+ * waits for the restore. Changes by the program meanwhile stay.
  */
 void dofi_signals_save(struct dofi_signals *signals);
 void dofi_signals_restore(const struct dofi_signals *signals);
 
 /*
- * Opens an endpoint of type FI_EP_RDM or FI_EP_DGRAM, on @domain's CQ, and posts its buffers. An
- * operation completes there if it failed, or was posted with FI_COMPLETION; udp ignores that flag,
- * and completes each one that was not injected. The owner of the CQ passes a completion to
- * arrived() if its context is a buffer's: dofi_rdm_is_buffer(). Signal handlers that the fabric
- * installs, as shm does, are removed. Progress thread only.
+ * Opens an endpoint of type FI_EP_RDM or FI_EP_DGRAM on @domain's CQ, and posts its buffers. An
+ * operation completes there if it failed, or was posted with FI_COMPLETION, on udp unless it was
+ * injected. The owner of the CQ passes completions of buffers to arrived(): dofi_rdm_is_buffer().
+ * Removes signal handlers of the fabric. Progress thread only.
  */
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options);
 
 /*
- * Closes the endpoint but keeps its memory: nothing is received any more, and posted buffers
- * complete as cancelled, or on udp not at all. All connections that use it must have ended.
- * Progress thread only.
+ * Closes the endpoint but keeps its memory: posted buffers complete as cancelled, on udp not at
+ * all. All connections that use it must have ended. Progress thread only.
  */
 void dofi_rdm_shut(struct dofi_rdm *rdm);
 
 /*
- * Closes the endpoint and frees its memory; nothing completes after it returns. Until then buffers
- * complete, as cancelled or with a last frame; dofi_rdm_repost() ignores them. All connections that
- * use the endpoint must have ended. Progress thread only.
+ * Closes the endpoint, as dofi_rdm_shut(), and frees its memory. Until it returns buffers may
+ * complete, which dofi_rdm_repost() ignores. Progress thread only.
  */
 void dofi_rdm_close(struct dofi_rdm *rdm);
 
 /*
- * Adds a use of the peer at @address, which may be any bytes that a peer sent. An address that was
- * added several times is one peer, which has to be removed as often. Returns 0; -EINVAL if @address
- * is no address of this fabric; -ENOSPC if the fabric takes no further peer; -EHOSTUNREACH if the
- * fabric cannot reach it. Locking: see the member by_address.
+ * Adds a use of the peer at @address, which may be any bytes; remove it as often. Returns 0;
+ * -EINVAL for an address of another form; -ENOSPC if the fabric takes no further peer;
+ * -EHOSTUNREACH if it cannot reach it. Locking: see the member by_address.
  */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *peer);
 
 /*
- * Removes a use of the peer, and with the last use the peer itself if every use was @removable;
- * otherwise the fabric's entry stays until the endpoint is closed. If peers are limited, an entry
- * is never used again: libfabric's shm keeps state of the previous peer there. Progress thread
- * only.
+ * Removes a use of the peer, and with the last one the peer, if each use was @removable; else the
+ * fabric's entry stays. A limited entry is never used again: shm keeps the previous peer's state.
  */
 void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t peer, bool removable);
 
 /*
- * Returns how many more peers should be added. Half of the fabric's entries stay free for peers
- * that it adds by itself: shm (1.19 and newer) makes an entry for a removed peer if the peer's
- * first message is late.
+ * Returns how many peers should be added. Half of the fabric's entries stay free for peers that it
+ * adds by itself, as shm (1.19) for a removed peer with a late first message.
  */
 unsigned dofi_rdm_free_entries(const struct dofi_rdm *rdm);
 

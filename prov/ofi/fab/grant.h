@@ -12,9 +12,8 @@
 #include <sys/queue.h>
 
 /*
- * Set in a key that we choose if its scope is one connection. The fabric's key is twice as long
- * then: the upper half is a secret that the two ends of the connection exchanged, so that the key
- * is of no use on another connection.
+ * Set in a key of ours that is limited to one connection: the upper half of the fabric's key, twice
+ * as long, is a secret that the two ends of the connection exchanged.
  */
 #define DOFI_KEY_SCOPED 0x80000000u
 
@@ -95,10 +94,9 @@ static inline bool dofi_terms_allow(const struct dofi_terms *terms, const struct
 }
 
 /*
- * Checks @use. Returns 0, and sets *@memory to the first of @use->len bytes: no grant of the table
- * ends until dofi_grant_leave(), which has to follow soon; the caller closes no grant in between.
- * Returns -EACCES, and holds nothing, for an unknown key, one of another connection, memory that is
- * not all inside the grant, or an access that was not granted.
+ * Checks @use. Returns 0, and sets *@memory to the first byte: no grant ends until
+ * dofi_grant_leave(), which has to follow soon. Returns -EACCES, and holds nothing, for an unknown
+ * key, one of another connection, memory outside the grant, or another access.
  */
 int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_use *use, void **memory)
 	DOFI_TAKES_IF(0, grants->lock);

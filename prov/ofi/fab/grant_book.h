@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The book of a PZ's grants, in memory that peers of the host can read but not write, so that they
- * find out by themselves which memory they may use. Each grant has a page, with a word that is
- * never used again. The owner clears the word when the grant ends.
- *
- * A grant that finds no free page is not in the book: its target carries RDMA out.
+ * The book of a PZ's grants, in memory that peers of the host can only read: they find out by
+ * themselves which memory they may use. Each grant has a page, with a word that is never used
+ * again, and that the owner clears at the end. Without a free page the target carries RDMA out.
  */
 #ifndef DOFI_FAB_GRANT_BOOK_H
 #define DOFI_FAB_GRANT_BOOK_H
@@ -56,17 +54,13 @@ bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct do
 bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_permit *permit);
 
 /*
- * Writes of peers to this process's memory, and the wait of a grant's end for them.
- *
- * A writer marks the page of the grant as busy, then checks that the grant is
- * valid and the connection not over, writes, and clears the mark. The owner voids the page, or
- * declares the connection over, and then reads the mark. These accesses are sequentially
- * consistent: either the writer finds that it may not write, or the owner finds the mark and waits
- * until the bytes are in place.
- *
- * Both processes can write to the mark, so the wait is bounded. A dead writer does not delay the
- * owner. A writer that a signal or a debugger has stopped delays the owner once, up to the limit.
- * If it was stopped between its check and the system call, it writes when it continues.
+ * Writes of peers to this process's memory, and the wait of a grant's end for them. A writer marks
+ * the page of the grant as busy, then checks grant and connection, writes, and clears the mark. The
+ * owner voids the page, or declares the connection over, and then reads the mark. These accesses
+ * are sequentially consistent: the writer finds that it may not write, or the owner waits for the
+ * bytes. Both processes can write to the mark, so the wait is bounded, and ends with a dead writer.
+ * A stopped writer delays the owner once, up to the limit; stopped after its check, it writes when
+ * it continues.
  */
 
 /* Most bytes that are written under one mark, so that an owner waits for few. */

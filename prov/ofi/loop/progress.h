@@ -160,9 +160,8 @@ struct dofi_progress_ops {
 };
 
 /*
- * The longest sleep, in nanoseconds, of a thread that relies on peers to wake it; it reads the CQs
- * then, and sleeps again. A faulty peer can withdraw the request for a wakeup that all peers of a
- * CQ see, so that the others do not wake the thread. Written by tests alone.
+ * The longest sleep, in ns, of a thread that relies on peers to wake it. A faulty peer can withdraw
+ * the request for a wakeup that all peers of a CQ see. Written by tests alone.
  */
 extern int64_t dofi_longest_rest_ns;
 
@@ -257,9 +256,8 @@ bool dofi_progress_on_thread(const struct dofi_progress *p);
 bool dofi_progress_orphaned(const struct dofi_progress *p);
 
 /*
- * Calls source->ready() on the progress thread while one of @events (EPOLLIN, ...) is true of @fd.
- * Errors and the end of a connection are always reported. A removed source may still be called
- * until the next work runs. Any thread.
+ * Calls source->ready() on the progress thread while one of @events, an error or the end of @fd is
+ * reported. A removed source may be called until the next work runs. Any thread.
  */
 int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
 int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd,
