@@ -139,7 +139,7 @@ def ucx_batch(transports, time_ms):
 
 
 def samples_of_ucx(lines):
-    """Returns the samples of a result of Ucx.perf. Like datperf, halves round trips except those of reads."""
+    """Returns the samples of a result of Ucx.perf. Like datperf, halves round trips except for reads."""
     samples = []
     for label, columns in lines.items():
         metric, test, size = label.split(":")
