@@ -45,73 +45,61 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *handle_ty
 
 /* Transfers */
 
-DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
-			    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
-			    DAT_COMPLETION_FLAGS completion_flags)
+DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	FORWARD(EP, ep_post_send_func, ep_handle, num_segments, local_iov, user_cookie,
-		completion_flags);
+	FORWARD(EP, ep_post_send_func, ep_handle, n, iov, cookie, flags);
 }
 
-DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
-			    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
-			    DAT_COMPLETION_FLAGS completion_flags)
+DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	FORWARD(EP, ep_post_recv_func, ep_handle, num_segments, local_iov, user_cookie,
-		completion_flags);
+	FORWARD(EP, ep_post_recv_func, ep_handle, n, iov, cookie, flags);
 }
 
-DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
-				 DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
-				 const DAT_RMR_TRIPLET *remote_iov,
-				 DAT_COMPLETION_FLAGS completion_flags)
+DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				 DAT_COMPLETION_FLAGS flags)
 {
-	FORWARD(EP, ep_post_rdma_read_func, ep_handle, num_segments, local_iov, user_cookie,
-		remote_iov, completion_flags);
+	FORWARD(EP, ep_post_rdma_read_func, ep_handle, n, iov, cookie, remote, flags);
 }
 
-DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
-				  DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
-				  const DAT_RMR_TRIPLET *remote_iov,
-				  DAT_COMPLETION_FLAGS completion_flags)
+DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
 {
-	FORWARD(EP, ep_post_rdma_write_func, ep_handle, num_segments, local_iov, user_cookie,
-		remote_iov, completion_flags);
+	FORWARD(EP, ep_post_rdma_write_func, ep_handle, n, iov, cookie, remote, flags);
 }
 
-DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
-			     DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie)
+DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie)
 {
-	FORWARD(SRQ, srq_post_recv_func, srq_handle, num_segments, local_iov, user_cookie);
+	FORWARD(SRQ, srq_post_recv_func, srq_handle, n, iov, cookie);
 }
 
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
-					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
-					    DAT_COMPLETION_FLAGS completion_flags,
-					    DAT_BOOLEAN invalidate_flag,
-					    DAT_RMR_CONTEXT rmr_to_invalidate)
+DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+					    DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					    DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					    DAT_RMR_CONTEXT context)
 {
-	FORWARD(EP, ep_post_send_with_invalidate_func, ep_handle, num_segments, local_iov,
-		user_cookie, completion_flags, invalidate_flag, rmr_to_invalidate);
+	FORWARD(EP, ep_post_send_with_invalidate_func, ep_handle, n, iov, cookie, flags, invalidate,
+		context);
 }
 
-DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local_iov,
-					DAT_DTO_COOKIE user_cookie,
-					const DAT_RMR_TRIPLET *remote_iov,
-					DAT_COMPLETION_FLAGS completion_flags)
+DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *iov,
+					DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					DAT_COMPLETION_FLAGS flags)
 {
-	FORWARD(EP, ep_post_rdma_read_to_rmr_func, ep_handle, local_iov, user_cookie, remote_iov,
-		completion_flags);
+	FORWARD(EP, ep_post_rdma_read_to_rmr_func, ep_handle, iov, cookie, remote, flags);
 }
 #endif
 
 /* Endpoints */
 
-DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
-			DAT_EP_PARAM *ep_param)
+DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {
-	FORWARD(EP, ep_query_func, ep_handle, ep_param_mask, ep_param);
+	FORWARD(EP, ep_query_func, ep_handle, mask, param);
 }
 
 /* Handles in DAT_EP_PARAM that can be modified. The provider refuses all other handles unread. */
@@ -146,17 +134,16 @@ static bool ep_param_fits(const DAT_PROVIDER *provider, DAT_EP_PARAM_MASK mask,
 	return true;
 }
 
-/* A bad handle in @ep_param is a bad argument; INVALID_HANDLE is only for the endpoint itself. */
-DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
-			 const DAT_EP_PARAM *ep_param)
+/* A bad handle in @param is a bad argument; INVALID_HANDLE is only for the endpoint itself. */
+DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
 	struct dreg_handle ep;
 
 	LOOK_UP(&ep, EP, ep_handle);
-	if (ep_param && !ep_param_fits(ep.provider, ep_param_mask, ep_param))
+	if (param && !ep_param_fits(ep.provider, mask, param))
 		return DREG_BAD_ARG(3);
 	NEEDS(ep.provider, ep_modify_func);
-	return ep.provider->ep_modify_func(ep_handle, ep_param_mask, ep_param);
+	return ep.provider->ep_modify_func(ep_handle, mask, param);
 }
 
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
@@ -165,42 +152,37 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 	FORWARD(EP, ep_get_status_func, ep_handle, ep_state, recv_idle, request_idle);
 }
 
-DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_ia_address,
-			  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
-			  DAT_COUNT private_data_size, const DAT_PVOID private_data,
-			  DAT_QOS quality_of_service, DAT_CONNECT_FLAGS connect_flags)
+DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+			  DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT size,
+			  const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
 {
-	FORWARD(EP, ep_connect_func, ep_handle, remote_ia_address, remote_conn_qual, timeout,
-		private_data_size, private_data, quality_of_service, connect_flags);
+	FORWARD(EP, ep_connect_func, ep_handle, address, conn_qual, timeout, size, data, qos,
+		flags);
 }
 
 DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE ep_dup_handle,
-			      DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
-			      const DAT_PVOID private_data, DAT_QOS quality_of_service)
+			      DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data,
+			      DAT_QOS qos)
 {
 	struct dreg_handle ep;
 
 	LOOK_UP(&ep, EP, ep_handle);
 	CHECK_ARG(ep.provider, EP, ep_dup_handle, EP);
 	NEEDS(ep.provider, ep_dup_connect_func);
-	return ep.provider->ep_dup_connect_func(ep_handle, ep_dup_handle, timeout,
-						private_data_size, private_data,
-						quality_of_service);
+	return ep.provider->ep_dup_connect_func(ep_handle, ep_dup_handle, timeout, size, data, qos);
 }
 
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_ia_address,
-				 DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
-				 const DAT_PVOID private_data)
+DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+				 DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data)
 {
-	FORWARD(EP, ep_common_connect_func, ep_handle, remote_ia_address, timeout,
-		private_data_size, private_data);
+	FORWARD(EP, ep_common_connect_func, ep_handle, address, timeout, size, data);
 }
 #endif
 
-DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS close_flags)
+DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 {
-	FORWARD(EP, ep_disconnect_func, ep_handle, close_flags);
+	FORWARD(EP, ep_disconnect_func, ep_handle, flags);
 }
 
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
@@ -208,26 +190,23 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 	FORWARD(EP, ep_reset_func, ep_handle);
 }
 
-DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *nbufs_allocated,
-			     DAT_COUNT *bufs_alloc_span)
+DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *buffers, DAT_COUNT *span)
 {
-	FORWARD(EP, ep_recv_query_func, ep_handle, nbufs_allocated, bufs_alloc_span);
+	FORWARD(EP, ep_recv_query_func, ep_handle, buffers, span);
 }
 
-DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft_high_watermark,
-				DAT_COUNT hard_high_watermark)
+DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard)
 {
-	FORWARD(EP, ep_set_watermark_func, ep_handle, soft_high_watermark, hard_high_watermark);
+	FORWARD(EP, ep_set_watermark_func, ep_handle, soft, hard);
 }
 
 /*
  * Event dispatchers and consumer notification objects; event.c has wait and dequeue
  */
 
-DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK evd_param_mask,
-			 DAT_EVD_PARAM *evd_param)
+DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {
-	FORWARD(EVD, evd_query_func, evd_handle, evd_param_mask, evd_param);
+	FORWARD(EVD, evd_query_func, evd_handle, mask, param);
 }
 
 DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_handle)
@@ -240,9 +219,9 @@ DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_hand
 	return evd.provider->evd_modify_cno_func(evd_handle, cno_handle);
 }
 
-DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
+DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen)
 {
-	FORWARD(EVD, evd_resize_func, evd_handle, evd_min_qlen);
+	FORWARD(EVD, evd_resize_func, evd_handle, qlen);
 }
 
 DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
@@ -275,10 +254,9 @@ DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGE
 	FORWARD(CNO, cno_modify_agent_func, cno_handle, agent);
 }
 
-DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK cno_param_mask,
-			 DAT_CNO_PARAM *cno_param)
+DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
-	FORWARD(CNO, cno_query_func, cno_handle, cno_param_mask, cno_param);
+	FORWARD(CNO, cno_query_func, cno_handle, mask, param);
 }
 
 DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
@@ -295,41 +273,38 @@ DAT_RETURN dat_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handle
 
 /* Memory */
 
-DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
-			DAT_PZ_PARAM *pz_param)
+DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
 {
-	FORWARD(PZ, pz_query_func, pz_handle, pz_param_mask, pz_param);
+	FORWARD(PZ, pz_query_func, pz_handle, mask, param);
 }
 
-DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK lmr_param_mask,
-			 DAT_LMR_PARAM *lmr_param)
+DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
-	FORWARD(LMR, lmr_query_func, lmr_handle, lmr_param_mask, lmr_param);
+	FORWARD(LMR, lmr_query_func, lmr_handle, mask, param);
 }
 
-DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *local_segments,
-				  DAT_VLEN num_segments)
+DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments,
+				  DAT_VLEN n)
 {
-	FORWARD(IA, lmr_sync_rdma_read_func, ia_handle, local_segments, num_segments);
+	FORWARD(IA, lmr_sync_rdma_read_func, ia_handle, segments, n);
 }
 
-DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *local_segments,
-				   DAT_VLEN num_segments)
+DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments,
+				   DAT_VLEN n)
 {
-	FORWARD(IA, lmr_sync_rdma_write_func, ia_handle, local_segments, num_segments);
+	FORWARD(IA, lmr_sync_rdma_write_func, ia_handle, segments, n);
 }
 
-DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK rmr_param_mask,
-			 DAT_RMR_PARAM *rmr_param)
+DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
-	FORWARD(RMR, rmr_query_func, rmr_handle, rmr_param_mask, rmr_param);
+	FORWARD(RMR, rmr_query_func, rmr_handle, mask, param);
 }
 
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
-			const DAT_LMR_TRIPLET *lmr_triplet, DAT_MEM_PRIV_FLAGS mem_priv,
-			DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
-			DAT_COMPLETION_FLAGS completion_flags, DAT_RMR_CONTEXT *context)
+			const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS priv,
+			DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
+			DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	struct dreg_handle rmr;
 
@@ -337,36 +312,34 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 	CHECK_ARG(rmr.provider, LMR, lmr_handle, LMR);
 	CHECK_ARG(rmr.provider, EP, ep_handle, EP);
 	NEEDS(rmr.provider, rmr_bind_func);
-	return rmr.provider->rmr_bind_func(rmr_handle, lmr_handle, lmr_triplet, mem_priv, va_type,
-					   ep_handle, user_cookie, completion_flags, context);
+	return rmr.provider->rmr_bind_func(rmr_handle, lmr_handle, triplet, priv, va_type,
+					   ep_handle, cookie, flags, context);
 }
 #else
-DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *lmr_triplet,
-			DAT_MEM_PRIV_FLAGS mem_priv, DAT_EP_HANDLE ep_handle,
-			DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS completion_flags,
-			DAT_RMR_CONTEXT *context)
+DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet,
+			DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
+			DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	struct dreg_handle rmr;
 
 	LOOK_UP(&rmr, RMR, rmr_handle);
 	CHECK_ARG(rmr.provider, EP, ep_handle, EP);
 	NEEDS(rmr.provider, rmr_bind_func);
-	return rmr.provider->rmr_bind_func(rmr_handle, lmr_triplet, mem_priv, ep_handle,
-					   user_cookie, completion_flags, context);
+	return rmr.provider->rmr_bind_func(rmr_handle, triplet, priv, ep_handle, cookie, flags,
+					   context);
 }
 #endif
 
 /* Shared receive queues */
 
-DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK srq_param_mask,
-			 DAT_SRQ_PARAM *srq_param)
+DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
 {
-	FORWARD(SRQ, srq_query_func, srq_handle, srq_param_mask, srq_param);
+	FORWARD(SRQ, srq_query_func, srq_handle, mask, param);
 }
 
-DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
+DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth)
 {
-	FORWARD(SRQ, srq_resize_func, srq_handle, srq_max_recv_dto);
+	FORWARD(SRQ, srq_resize_func, srq_handle, depth);
 }
 
 DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
@@ -376,28 +349,24 @@ DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 
 /* Service points and connection requests */
 
-DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK psp_param_mask,
-			 DAT_PSP_PARAM *psp_param)
+DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
 {
-	FORWARD(PSP, psp_query_func, psp_handle, psp_param_mask, psp_param);
+	FORWARD(PSP, psp_query_func, psp_handle, mask, param);
 }
 
-DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK rsp_param_mask,
-			 DAT_RSP_PARAM *rsp_param)
+DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
 {
-	FORWARD(RSP, rsp_query_func, rsp_handle, rsp_param_mask, rsp_param);
+	FORWARD(RSP, rsp_query_func, rsp_handle, mask, param);
 }
 
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK csp_param_mask,
-			 DAT_CSP_PARAM *csp_param)
+DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
 {
-	FORWARD(CSP, csp_query_func, csp_handle, csp_param_mask, csp_param);
+	FORWARD(CSP, csp_query_func, csp_handle, mask, param);
 }
 #endif
 
-DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
-			DAT_CR_PARAM *cr_param)
+DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
 {
-	FORWARD(CR, cr_query_func, cr_handle, cr_param_mask, cr_param);
+	FORWARD(CR, cr_query_func, cr_handle, mask, param);
 }

@@ -82,20 +82,19 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 }
 
 DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-			DAT_EVENT *event, DAT_COUNT *n_more_events)
+			DAT_EVENT *event, DAT_COUNT *n_more)
 {
 	const DAT_PROVIDER *to = dreg_handle_route(evd_handle, DAT_HANDLE_TYPE_EVD);
 
 	if (!to)
 		return DREG_BAD_HANDLE(EVD);
 	NEEDS(to, evd_wait_func);
-	return event_deliver(to->evd_wait_func(evd_handle, timeout, threshold, event,
-					       n_more_events),
+	return event_deliver(to->evd_wait_func(evd_handle, timeout, threshold, event, n_more),
 			     evd_handle, event);
 }
 
 DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
-			 DAT_COUNT private_data_size, const DAT_PVOID private_data)
+			 DAT_COUNT size, const DAT_PVOID data)
 {
 	struct dreg_handle cr;
 	DAT_RETURN ret;
@@ -103,7 +102,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	LOOK_UP(&cr, CR, cr_handle);
 	CHECK_ARG(cr.provider, EP, ep_handle, EP);
 	NEEDS(cr.provider, cr_accept_func);
-	ret = cr.provider->cr_accept_func(cr_handle, ep_handle, private_data_size, private_data);
+	ret = cr.provider->cr_accept_func(cr_handle, ep_handle, size, data);
 	if (ret == DAT_SUCCESS)
 		dreg_handle_drop(cr_handle, cr.serial);
 	return ret;
@@ -143,9 +142,8 @@ static DAT_RETURN refuse_finish(DAT_RETURN ret, const struct refused *r)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
-			 const DAT_PVOID private_data)
-#define REJECT_DATA , private_data_size, private_data
+DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT size, const DAT_PVOID data)
+#define REJECT_DATA , size, data
 #else
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 #define REJECT_DATA

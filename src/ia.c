@@ -68,16 +68,12 @@ static DAT_RETURN ia_open(const DAT_PROVIDER *provider, const DAT_NAME_PTR name,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_qlen,
-			DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
-			DAT_UINT32 dat_major_version_number, DAT_UINT32 dat_minor_version_number,
-			DAT_BOOLEAN dat_thread_safety)
+DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_HANDLE *ia_handle, DAT_UINT32 major, DAT_UINT32 minor,
+			DAT_BOOLEAN threadsafe)
 {
 	const struct dreg_request request = {
-		.name = provider,
-		.major = dat_major_version_number,
-		.minor = dat_minor_version_number,
-		.threadsafe = dat_thread_safety,
+		.name = provider, .major = major, .minor = minor, .threadsafe = threadsafe,
 	};
 	const char *origin;
 	struct dreg_use *use;
@@ -85,7 +81,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_ql
 
 	if (!provider || strnlen(provider, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
 		return DREG_BAD_ARG(1);
-	if (!asynch_evd_handle)
+	if (!async_evd)
 		return DREG_BAD_ARG(3);
 	if (!ia_handle)
 		return DREG_BAD_HANDLE(IA);
@@ -98,8 +94,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_ql
 		return ret;
 	}
 	atomic_fetch_add(&opening, 1);
-	ret = ia_open(dreg_use_provider(use), provider, asynch_evd_min_qlen, asynch_evd_handle,
-		      ia_handle);
+	ret = ia_open(dreg_use_provider(use), provider, qlen, async_evd, ia_handle);
 	atomic_fetch_sub(&opening, 1);
 	if (ret == DAT_SUCCESS) {
 		dreg_use_attach(use, *ia_handle);
@@ -119,22 +114,22 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_ql
 }
 
 /* Adds an asynchronous EVD that is shared with another IA: its creation was not seen. */
-DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handle,
-			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
-			DAT_PROVIDER_ATTR_MASK provider_attr_mask, DAT_PROVIDER_ATTR *provider_attr)
+DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
 {
 	struct dreg_handle ia, known;
 	DAT_RETURN ret;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	NEEDS(ia.provider, ia_query_func);
-	ret = ia.provider->ia_query_func(ia_handle, async_evd_handle, ia_attr_mask, ia_attr,
-					 provider_attr_mask, provider_attr);
-	if (ret != DAT_SUCCESS || !async_evd_handle || !is_evd_handle(*async_evd_handle) ||
-	    dreg_handle_live(*async_evd_handle, DAT_HANDLE_TYPE_EVD, &known))
+	ret = ia.provider->ia_query_func(ia_handle, async_evd, ia_mask, ia_attr,
+					 provider_mask, provider_attr);
+	if (ret != DAT_SUCCESS || !async_evd || !is_evd_handle(*async_evd) ||
+	    dreg_handle_live(*async_evd, DAT_HANDLE_TYPE_EVD, &known))
 		return ret;
 	ia.kind = DAT_HANDLE_TYPE_EVD;
-	return dreg_handle_add(*async_evd_handle, &ia) ? DREG_NO_MEMORY : DAT_SUCCESS;
+	return dreg_handle_add(*async_evd, &ia) ? DREG_NO_MEMORY : DAT_SUCCESS;
 }
 
 /* A call that may close an IA. */

@@ -46,16 +46,14 @@ static DAT_RETURN object_add(DAT_RETURN ret, const struct dreg_handle *parent, D
 
 /* Event dispatchers and consumer notification objects */
 
-DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
-			  DAT_CNO_HANDLE cno_handle, DAT_EVD_FLAGS evd_flags,
-			  DAT_EVD_HANDLE *evd_handle)
+DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
+			  DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_handle)
 {
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, CNO, cno_handle, CNO);
-	CREATE(&ia, EVD, evd_handle, evd_create_func, ia_handle, evd_min_qlen, cno_handle,
-	       evd_flags);
+	CREATE(&ia, EVD, evd_handle, evd_create_func, ia_handle, qlen, cno_handle, flags);
 }
 
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
@@ -73,13 +71,12 @@ DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 }
 
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *file_descriptor,
-			     DAT_CNO_HANDLE *cno_handle)
+DAT_RETURN dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *cno_handle)
 {
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
-	CREATE(&ia, CNO, cno_handle, cno_fd_create_func, ia_handle, file_descriptor);
+	CREATE(&ia, CNO, cno_handle, cno_fd_create_func, ia_handle, fd);
 }
 #endif
 
@@ -90,40 +87,36 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
 
 /* Endpoints */
 
-DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			 DAT_EVD_HANDLE recv_completion_evd_handle,
-			 DAT_EVD_HANDLE request_completion_evd_handle,
-			 DAT_EVD_HANDLE connect_evd_handle, const DAT_EP_ATTR *ep_attributes,
-			 DAT_EP_HANDLE *ep_handle)
+DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
+			 DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+			 const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
 {
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
-	CHECK_ARG(ia.provider, EVD, recv_completion_evd_handle, EVD_RECV);
-	CHECK_ARG(ia.provider, EVD, request_completion_evd_handle, EVD_REQUEST);
-	CHECK_ARG(ia.provider, EVD, connect_evd_handle, EVD_CONN);
-	CREATE(&ia, EP, ep_handle, ep_create_func, ia_handle, pz_handle,
-	       recv_completion_evd_handle, request_completion_evd_handle, connect_evd_handle,
-	       ep_attributes);
+	CHECK_ARG(ia.provider, EVD, recv_evd, EVD_RECV);
+	CHECK_ARG(ia.provider, EVD, request_evd, EVD_REQUEST);
+	CHECK_ARG(ia.provider, EVD, connect_evd, EVD_CONN);
+	CREATE(&ia, EP, ep_handle, ep_create_func, ia_handle, pz_handle, recv_evd, request_evd,
+	       connect_evd, attr);
 }
 
 DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-				  DAT_EVD_HANDLE recv_evd_handle, DAT_EVD_HANDLE request_evd_handle,
-				  DAT_EVD_HANDLE connect_evd_handle, DAT_SRQ_HANDLE srq_handle,
-				  const DAT_EP_ATTR *ep_attributes, DAT_EP_HANDLE *ep_handle)
+				  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+				  DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
+				  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
 {
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
-	CHECK_ARG(ia.provider, EVD, recv_evd_handle, EVD_RECV);
-	CHECK_ARG(ia.provider, EVD, request_evd_handle, EVD_REQUEST);
-	CHECK_ARG(ia.provider, EVD, connect_evd_handle, EVD_CONN);
+	CHECK_ARG(ia.provider, EVD, recv_evd, EVD_RECV);
+	CHECK_ARG(ia.provider, EVD, request_evd, EVD_REQUEST);
+	CHECK_ARG(ia.provider, EVD, connect_evd, EVD_CONN);
 	CHECK_ARG(ia.provider, SRQ, srq_handle, SRQ);
-	CREATE(&ia, EP, ep_handle, ep_create_with_srq_func, ia_handle, pz_handle,
-	       recv_evd_handle, request_evd_handle, connect_evd_handle, srq_handle,
-	       ep_attributes);
+	CREATE(&ia, EP, ep_handle, ep_create_with_srq_func, ia_handle, pz_handle, recv_evd,
+	       request_evd, connect_evd, srq_handle, attr);
 }
 
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
@@ -131,14 +124,14 @@ DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 	FREE(EP, ep_free_func, ep_handle);
 }
 
-DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
+DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
+			  DAT_SRQ_HANDLE *srq_handle)
 {
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
-	CREATE(&ia, SRQ, srq_handle, srq_create_func, ia_handle, pz_handle, srq_attr);
+	CREATE(&ia, SRQ, srq_handle, srq_create_func, ia_handle, pz_handle, attr);
 }
 
 DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
@@ -162,14 +155,14 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 }
 
 DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
-			  DAT_REGION_DESCRIPTION region_description, DAT_VLEN length,
-			  DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
+			  DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			  DAT_MEM_PRIV_FLAGS priv,
 #if DAT_VERSION_MAJOR >= 2
 			  DAT_VA_TYPE va_type,
 #endif
 			  DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
-			  DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
-			  DAT_VADDR *registered_address)
+			  DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *reg_length,
+			  DAT_VADDR *reg_address)
 {
 	struct dreg_handle ia;
 	DAT_RETURN ret;
@@ -177,15 +170,14 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
 	if (mem_type == DAT_MEM_TYPE_LMR)
-		CHECK_ARG(ia.provider, LMR, region_description.for_lmr_handle, LMR);
+		CHECK_ARG(ia.provider, LMR, region.for_lmr_handle, LMR);
 	NEEDS(ia.provider, lmr_create_func);
-	ret = ia.provider->lmr_create_func(ia_handle, mem_type, region_description, length,
-					   pz_handle, privileges,
+	ret = ia.provider->lmr_create_func(ia_handle, mem_type, region, length, pz_handle, priv,
 #if DAT_VERSION_MAJOR >= 2
 					   va_type,
 #endif
-					   lmr_handle, lmr_context, rmr_context,
-					   registered_length, registered_address);
+					   lmr_handle, lmr_context, rmr_context, reg_length,
+					   reg_address);
 	return object_add(ret, &ia, DAT_HANDLE_TYPE_LMR, lmr_handle);
 }
 
@@ -227,26 +219,25 @@ DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 	} while (0)
 
 DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
-			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
+			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			  DAT_PSP_HANDLE *psp_handle)
 {
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_REQUEST_EVD(ia.provider, evd_handle);
-	CREATE(&ia, PSP, psp_handle, psp_create_func, ia_handle, conn_qual, evd_handle, psp_flags);
+	CREATE(&ia, PSP, psp_handle, psp_create_func, ia_handle, conn_qual, evd_handle, flags);
 }
 
 DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
-			      DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
+			      DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			      DAT_PSP_HANDLE *psp_handle)
 {
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_REQUEST_EVD(ia.provider, evd_handle);
-	CREATE(&ia, PSP, psp_handle, psp_create_any_func, ia_handle, conn_qual, evd_handle,
-	       psp_flags);
+	CREATE(&ia, PSP, psp_handle, psp_create_any_func, ia_handle, conn_qual, evd_handle, flags);
 }
 
 DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
@@ -271,15 +262,14 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *communicator,
-			  DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
-			  DAT_CSP_HANDLE *csp_handle)
+DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
+			  DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle)
 {
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_REQUEST_EVD(ia.provider, evd_handle);
-	CREATE(&ia, CSP, csp_handle, csp_create_func, ia_handle, communicator, address, evd_handle);
+	CREATE(&ia, CSP, csp_handle, csp_create_func, ia_handle, comm, address, evd_handle);
 }
 
 DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle)
