@@ -67,7 +67,6 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_post.c \
 	prov/ofi/obj/ep_queue.c \
 	prov/ofi/obj/ep_revoke.c \
-	prov/ofi/obj/ep_srq.c \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_queue.c \
 	prov/ofi/obj/evd_wait.c \

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Each child is not less than its parent, and knows the node before it. */
 static void timers_check(struct dofi_progress *p, const struct dofi_heap_node *node)

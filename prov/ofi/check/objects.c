@@ -2,7 +2,6 @@
 /* Verifies an IA's objects: their lists, the counts of their users, and the grants of RMRs. */
 
 #include "check/check.h"
-#include "obj/cr.h"
 #include "obj/rmr.h"
 #include "obj/sp.h"
 

@@ -4,7 +4,6 @@
 #include "check/check.h"
 #include "xport/rdm/endpoint.h"
 #include "xport/rdm/op.h"
-#include "xport/rdm/peer.h"
 
 #include <string.h>
 

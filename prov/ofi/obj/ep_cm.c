@@ -9,7 +9,6 @@
 #include "base/layout.h"
 #include "base/log.h"
 #include "fab/info.h"
-#include "fab/quirks.h"
 #include "obj/datagram.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_dto.h"

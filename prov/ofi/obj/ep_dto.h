@@ -109,7 +109,7 @@ void dofi_dto_pump_queue(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep
 /* Submits pending operations of @ep, as far as the fabric and the rules of order allow. */
 void dofi_dto_pump(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
-/* ep_srq.c: how an endpoint of an SRQ gets buffers from it. */
+/* How an endpoint of an SRQ gets buffers from it. */
 
 /* Sets feed() of @user, of an EP that is not published. */
 void dofi_ep_srq_init(struct dofi_srq_user *user);
