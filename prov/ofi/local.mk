@@ -92,11 +92,9 @@ dofi_api_sources = \
 	prov/ofi/xport/msg/srq.c \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm/conn.c \
-	prov/ofi/xport/rdm/direct.c \
 	prov/ofi/xport/rdm/endpoint.c \
 	prov/ofi/xport/rdm/frame.c \
 	prov/ofi/xport/rdm/link.c \
-	prov/ofi/xport/rdm/onesided.c \
 	prov/ofi/xport/rdm/op.c \
 	prov/ofi/xport/rdm/peer.c \
 	prov/ofi/xport/rdm/recv.c \

@@ -28,10 +28,7 @@ static struct local_or_net *of(const struct dofi_ia *ia)
 	return (struct local_or_net *)ia->xport;
 }
 
-/*
- * Any process can squat the qualifier's name; then peers on this host use the fabric. A program
- * with many service points meets that many times, so it is a warning once.
- */
+/* Any process can squat the name. A program may meet that many times, so one warning is enough. */
 static int sp_listen(struct dofi_sp *sp)
 {
 	static atomic_flag reported = ATOMIC_FLAG_INIT;

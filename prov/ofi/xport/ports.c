@@ -135,10 +135,7 @@ void dofi_ports_unlisten(struct dofi_sp *sp)
 
 /* Attempts */
 
-/*
- * What a failed attempt means. A fabric on TCP reports what it read in place of an answer: nothing
- * before the end, or bytes of another protocol, which is a libfabric provider's or any other.
- */
+/* The meaning of errors. A fabric on TCP reports an end or foreign bytes in place of an answer. */
 static const struct failure {
 	int err;
 	DAT_EVENT_NUMBER event;

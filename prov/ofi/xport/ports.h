@@ -62,8 +62,8 @@ bool dofi_port_next(struct dofi_ep *ep, int err, const char *why);
 void dofi_port_failed(struct dofi_ep *ep, int err, const char *why);
 
 /*
- * The path to the peer of @ep is lost. An attempt of the active side ends with @event, because of
- * @why. Returns false if @ep is connected, and goes on.
+ * The path to the peer of @ep is lost: ends an attempt, the active side's with @event because of
+ * @why. Returns false if @ep is connected.
  */
 bool dofi_port_attempt_lost(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why);
 

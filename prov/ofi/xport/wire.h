@@ -59,9 +59,8 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
 
 /*
- * The ports of a qualifier. A qualifier that fits a port is that port. Any other one, and one below
- * 1024, which an ordinary user may not bind, maps to a few ports outside the ephemeral range, which
- * both ends try in order.
+ * The ports of a qualifier. A qualifier that fits a port is that port. Others, and ports below
+ * 1024, which users may not bind, map to a few ports outside the ephemeral range, tried in order.
  */
 unsigned dofi_wire_ports(uint64_t conn_qual);	/* number of ports */
 uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt);

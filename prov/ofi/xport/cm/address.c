@@ -60,10 +60,7 @@ static bool is_loopback(const struct sockaddr_storage *a)
 	return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/*
- * The kernel looks up the route; nothing is sent. Messages to an address of this host are sent from
- * that address. A loopback address needs no interface, which may be down in a network namespace.
- */
+/* The kernel looks up the route; nothing is sent. Loopback may be down in a namespace. */
 bool dofi_cm_is_here(const struct sockaddr_storage *address)
 {
 	struct sockaddr_storage to = *address, from;

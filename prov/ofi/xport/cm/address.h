@@ -28,10 +28,7 @@ bool dofi_cm_is_here(const struct sockaddr_storage *address);
  * TCP. If no name is free the socket stays without one, and can connect as well.
  */
 void dofi_cm_name_socket(int fd, const struct sockaddr_storage *to);
-/*
- * Replaces the name of the socket that connected, @len untrusted bytes, with the address and port
- * in it; or with 127.0.0.1 and no port if it contains none.
- */
+/* Replaces @peer, an untrusted name of @len bytes, with the address in it, or with 127.0.0.1. */
 void dofi_cm_show_name(struct sockaddr_storage *peer, socklen_t len);
 
 /* Whether the process at the other end of the connected local socket @fd runs as our user. */

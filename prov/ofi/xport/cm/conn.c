@@ -140,8 +140,7 @@ static void conn_end(struct dofi_cm_conn *s, int err)
 
 /*
  * Processes all complete messages; the owner may close the connection in any of them. Descriptors
- * arrive before the last byte of their message, perhaps with an earlier message. The beginning of a
- * message is stored; most messages arrive complete, and do not call the allocator.
+ * arrive before the last byte of their message, perhaps with an earlier message.
  */
 static void in_take(struct dofi_cm_conn *s, const unsigned char *bytes, size_t len)
 {
@@ -276,10 +275,7 @@ static void out_fds_add(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 	memcpy(s->out_fds.fd, msg->fd, sizeof(s->out_fds.fd));
 }
 
-/*
- * Makes a connection with the socket @fd, which the caller keeps if that fails. A dead peer is
- * noticed as fast when it takes no bytes as when it does not answer keep-alives.
- */
+/* Makes a connection with @fd. A peer that takes no bytes is noticed as fast as a silent one. */
 static struct dofi_cm_conn *conn_new(struct dofi_progress *p, int fd, const struct sockaddr *peer,
 				     const struct dofi_cm_ops *ops, void *owner)
 {

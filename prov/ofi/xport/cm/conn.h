@@ -59,10 +59,7 @@ int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
 /* Never blocks: some bytes that the socket does not take are sent later. NULL is ignored. */
 void dofi_cm_send(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
 
-/*
- * Sends a WAKEUP, unless other bytes are pending, which wake the peer as well. Any thread; the
- * caller ensures that the connection is not closed meanwhile.
- */
+/* Sends a WAKEUP, unless other bytes are pending. Any thread that keeps the connection open. */
 void dofi_cm_wake(struct dofi_cm_conn *conn);
 
 /*
@@ -102,10 +99,7 @@ struct dofi_cm_fds {
 
 /* Like send(), with @fds, which is empty after success. The caller keeps the descriptors open. */
 ssize_t dofi_cm_fds_send(int socket, const void *bytes, size_t n, struct dofi_cm_fds *fds);
-/*
- * Like recv(). Adds received descriptors to @fds, and closes those that do not fit. A descriptor
- * that may block when it is closed is not added, but closed on another thread.
- */
+/* Like recv(). Adds descriptors to @fds, and closes excess ones, and apart those that may block. */
 ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds);
 void dofi_cm_fds_close(struct dofi_cm_fds *fds);
 

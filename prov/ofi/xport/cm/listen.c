@@ -31,10 +31,7 @@
 /* Pause after a failure to accept a connection, such as for want of descriptors. */
 #define PAUSE (100 * MS)
 
-/*
- * The time that each stranger has before it may be closed for another. The system accepts a TCP
- * connection with its first byte, or DEFER_S after it was made.
- */
+/* The time of a stranger until another replaces it. TCP accepts with a byte, or after DEFER_S. */
 #define TIME_TO_SPEAK (50 * MS)
 #define TIME_TO_SPEAK_LOCAL (1000 * MS)
 #define DEFER_S 1
@@ -217,8 +214,8 @@ static void pause_ended(struct dofi_timer *timer)
 }
 
 /*
- * Returns the stranger to close for the next one: the oldest one at the limit; or the oldest one of
- * the newest one's address, if that address has more than half of the limit. NULL if there is none.
+ * Returns the stranger to close for the next one: the oldest at the limit, or the oldest of the
+ * newest one's address, if that has more than half of the limit.
  */
 static struct stranger *excess(struct dofi_cm_listener *l)
 {

@@ -6,10 +6,7 @@
 #include "xport/cm/conn.h"
 
 #define DOFI_CM_PATIENCE_MS 3000	/* from the arrival of a stranger to its complete request */
-/*
- * Limits of the number of strangers of a listener, which is a quarter of the process's limit of
- * descriptors. One address may have half of them. If there are more, the oldest is closed.
- */
+/* Limits of a listener's strangers: a quarter of the descriptors, half of it for one address. */
 #define DOFI_CM_STRANGERS_LEAST 64
 #define DOFI_CM_STRANGERS_MOST 4096
 

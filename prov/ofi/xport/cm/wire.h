@@ -94,10 +94,7 @@ struct dofi_cm_msg {
 	int fd[DOFI_CM_FDS];
 };
 
-/*
- * Packs @msg. Its names are terminated and its sizes are within the limits above. Returns the
- * number of bytes. Members that are not fields of the kind are ignored.
- */
+/* Packs @msg, with names and sizes within the limits above. Returns the number of bytes. */
 size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *msg);
 
 /*

@@ -79,9 +79,8 @@ static const struct dofi_xport native_xport = {
 #define PLENTY 64
 
 /*
- * Chooses the operations, before anything can complete, and the private data left to programs. If
- * few bytes are left, a request for a qualifier that is no port has less than other requests;
- * otherwise all requests have an equal number.
+ * Chooses the operations, before anything can complete, and the private data left to programs: the
+ * same for all requests, unless few bytes are left.
  */
 static int msg_ia_init(struct dofi_ia *ia)
 {

@@ -52,10 +52,7 @@ bool msg_endpoint_finish(struct dofi_ep *ep);
 
 /* Callback: fi_endpoint returned @ret, and @fid if that is 0. Does not own @info. */
 typedef void msg_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_ep *fid, int ret);
-/*
- * Opens an endpoint in @ep's PZ with @info, which it takes over, and calls @opened: at once, or
- * later where opening takes time (ep->opening).
- */
+/* Opens an endpoint for @ep with @info, which it takes over; @opened is called at once or later. */
 void msg_open(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened);
 /* Cancels the opening for @ep, if there is one; its endpoint will be closed. */
 void msg_open_cancel(struct dofi_ep *ep);
@@ -118,10 +115,7 @@ bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto) DOFI_NEEDS(
 void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 /* dofi_progress_ops.completed */
 void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
-/*
- * Variants for fabrics that may lose FI_REMOTE_CQ_DATA of a completion: every message has remote CQ
- * data then, which is not 0.
- */
+/* Variants for fabrics that lose FI_REMOTE_CQ_DATA: all messages have CQ data, which is not 0. */
 int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
@@ -191,10 +185,7 @@ struct msg_mail;
 
 /* Whether connections of @ia have mailboxes. */
 bool msg_mail_offered(const struct dofi_ia *ia);
-/*
- * Makes the mailbox of @ep for a connection, and sets @own for the peer. Returns 0, also if no
- * mailbox is offered, or a negative errno. Progress thread, no lock held.
- */
+/* Makes the mailbox of @ep, if offered, and @own for the peer. 0 or -errno. No lock held. */
 int msg_mail_open(struct dofi_ep *ep, struct msg_mail **mail, struct dofi_mailbox *own);
 /* Frees @mail, which no connection uses; NULL is ignored. Progress thread, no lock held. */
 void msg_mail_close(struct msg_mail *mail);

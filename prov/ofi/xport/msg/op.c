@@ -67,10 +67,7 @@ static int send_message(struct dofi_ep *ep, struct dofi_dto *dto)
 			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
 }
 
-/*
- * Sends a message of @length bytes, none or all of @dto, to a peer that receives from an SRQ. A
- * frame contains the message, or announces it, so that the peer finds a buffer.
- */
+/* Sends @length bytes to a peer with an SRQ in a frame, or behind a frame that announces them. */
 static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi_dto *dto,
 						 uint64_t length, uint64_t cq_data)
 {

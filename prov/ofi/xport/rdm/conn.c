@@ -94,23 +94,6 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Sets limits that suit both ends. EP lock held. */
-static void set_limits(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
-{
-	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
-	const size_t longest = conn->ring ? DOFI_LINK_FRAME : RDM_INJECT_MAX;
-	const size_t in_parts = conn->ring ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX;
-
-	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
-	conn->inject = least(least(fabric->info->tx_attr->inject_size, longest), conn->frame_size);
-	conn->max_copy = conn->rpz->copy ? conn->frame_size : conn->inject;
-	conn->eager = conn->max_copy - RDM_FRAME_FULL;
-	/* the frames of a message in parts are all injected */
-	if (fabric->target_rdma && !conn->rpz->copy && conn->eager < in_parts)
-		conn->eager = in_parts;
-	conn->credits = conn->max_credits = conn->peer->window;
-}
-
 static bool is_in_process(const struct rdm_conn *conn)
 {
 	return conn->peer->host.pid == rdm_ia_of(conn->ep->obj.ia)->host.pid;
@@ -139,11 +122,17 @@ static int endpoint_find(struct rdm_conn *conn)
 
 int rdm_conn_reach(struct rdm_conn *conn)
 {
+	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
+	size_t longest = RDM_INJECT_MAX, in_parts = RDM_EAGER_MAX;
 	const struct rdm_peer *peer = conn->peer;
 	struct dofi_ep *ep = conn->ep;
+	struct fid_ep *fid;
 	int ret;
 
 	if (conn->ring) {
+		longest = DOFI_LINK_FRAME;
+		in_parts = RDM_EAGER_RING_MAX;
+		fid = dofi_rings_ep(conn->rpz->rings);
 		conn->near = conn->reached = true;
 		/* a process id has a meaning in its namespace alone */
 		if (dofi_host_shares_pids(&rdm_ia_of(ep->obj.ia)->host, &peer->host))
@@ -154,15 +143,23 @@ int rdm_conn_reach(struct rdm_conn *conn)
 		ret = endpoint_find(conn);
 		if (ret)
 			return ret;
+		fid = conn->endpoint->rdm.fid;
 	}
 	dofi_ep_lock(conn->ep);
-	set_limits(conn);
+	/* limits that suit both ends; the frames of a message in parts are all injected */
+	conn->frame_size = least(fabric->frame_size, peer->frame_size);
+	conn->inject = least(least(fabric->info->tx_attr->inject_size, longest), conn->frame_size);
+	conn->max_copy = conn->rpz->copy ? conn->frame_size : conn->inject;
+	conn->eager = conn->max_copy - RDM_FRAME_FULL;
+	if (fabric->target_rdma && !conn->rpz->copy && conn->eager < in_parts)
+		conn->eager = in_parts;
+	conn->credits = conn->max_credits = peer->window;
 	conn->peer_id = peer->id;
 	conn->matched = ep->rq.next;
 	ep->peer_secret = peer->secret;
 	ep->mailbox.key = 1;	/* all peers support atomics */
 	ep->framed = false;
-	ep->fid = conn->ring ? dofi_rings_ep(conn->rpz->rings) : conn->endpoint->rdm.fid;
+	ep->fid = fid;
 	dofi_ep_open_queues(conn->ep);
 	dofi_dto_pump(conn->ep);
 	dofi_ep_unlock(conn->ep);
@@ -188,10 +185,7 @@ static bool is_acking(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 	return !conn->left && rdm_owes_ack(conn);
 }
 
-/*
- * Progresses the CQ while @busy returns true, for a limited time. Reads it once more after that, as
- * the thread may have had no processor meanwhile.
- */
+/* Progresses the CQ while @busy, for a limited time, and once more: the thread may be preempted. */
 static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn))
 {
 	struct dofi_cq *cq = conn->ep->cq;

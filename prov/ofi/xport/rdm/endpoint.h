@@ -26,10 +26,7 @@ struct dofi_reservations {
 };
 
 void dofi_reservations_init(struct dofi_reservations *reservations);
-/*
- * Reserves an entry. Returns false if @entries of them are reserved already. @key, of at most
- * DOFI_RESERVATION_KEY bytes, identifies the peer.
- */
+/* Reserves an entry for the peer @key. Returns false if @entries of them are reserved already. */
 bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation,
 		  unsigned entries, const void *key, size_t len);
 /* Releases the entry, if one is reserved. */

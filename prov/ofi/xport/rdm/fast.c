@@ -66,10 +66,7 @@ ssize_t rdm_fast_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint
 
 /* Arrival */
 
-/*
- * Whether the message in @record, with @credits, is the next one of @conn, and completes the oldest
- * receive at once: it is plain, of the sink's EVD, and long enough.
- */
+/* Whether @record is the next message of @conn, plain and short enough for the oldest receive. */
 static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_record *record,
 			     uint16_t *credits, const struct dofi_cq *cq,
 			     const struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)

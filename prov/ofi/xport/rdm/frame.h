@@ -46,7 +46,7 @@ enum rdm_frame_kind {
 	/*
 	 * Announces a message of that length. With segments, the receiver reads it there and
 	 * answers with an ACK; without, it answers with a CTS. Value 0 is 1 if the sender has a
-	 * direct endpoint (direct.c).
+	 * direct endpoint (rndv.c).
 	 */
 	RDM_FRAME_RTS,
 	/*
@@ -58,8 +58,8 @@ enum rdm_frame_kind {
 	/* the number of the CTS; data that belongs at address of the message */
 	RDM_FRAME_DATA,
 	/*
-	 * Key, address, length; data, or segments that the target reads. Value 1 is how many bytes
-	 * of the operation follow in other frames: the operation is refused as a whole.
+	 * Key, address, length; data, or segments to read. Value 1: bytes of the operation in other
+	 * frames; it is refused as a whole.
 	 */
 	RDM_FRAME_WRITE,
 	/* Key, address, length. Values: bytes that earlier frames requested, bytes that follow. */
@@ -72,10 +72,7 @@ enum rdm_frame_kind {
 	 * an atomic: the former value in value 0.
 	 */
 	RDM_FRAME_ACK,
-	/*
-	 * Length; data, the first bytes of a message of that length. No other message or request
-	 * may come before the MORE frames with the other bytes.
-	 */
+	/* Length; the first bytes of that message. Only its MORE frames may follow. */
 	RDM_FRAME_FIRST,
 	RDM_FRAME_MORE,			/* the next bytes of the message that a FIRST began */
 	RDM_FRAME_KINDS,
@@ -115,10 +112,7 @@ struct rdm_frame {
 	struct iovec segment[RDM_FRAME_SEGMENTS]; /* addresses in the sender's memory */
 };
 
-/*
- * Clears all fields but the segments, of which there are none then. The fields are cleared one by
- * one, because compilers clear the whole struct with an instruction that is slow to start.
- */
+/* Clears all fields but the segments, one by one: compilers clear structs by a slow instruction. */
 static inline void rdm_frame_clear(struct rdm_frame *frame)
 {
 	frame->conn = frame->cq_data = 0;
@@ -160,10 +154,7 @@ static inline void rdm_frame_pack_send(unsigned char *buf, uint64_t conn, uint16
 	memset(buf + 16, 0, 8);
 }
 
-/*
- * Returns whether @buf, from an untrusted peer, is what rdm_frame_pack_send() packs for @conn and
- * @sequence, and stores the credits.
- */
+/* Whether the untrusted @buf is a message without CQ data of @conn and @sequence; sets @credits. */
 static inline bool rdm_frame_is_send(const unsigned char *buf, uint64_t conn, uint32_t sequence,
 				     uint16_t *credits)
 {

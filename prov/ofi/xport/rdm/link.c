@@ -47,10 +47,7 @@ void rdm_wake(struct rdm_conn *conn)
 		dofi_cm_wake(conn->peer->cm);
 }
 
-/*
- * Wakes the peer, updates the counters for a frame for which the fabric returned @ret, and returns
- * @ret. The peer misses a frame that failed, so the connection ends.
- */
+/* Wakes the peer, and counts the frame unless @ret, which it returns, is an error. */
 static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 	DOFI_NEEDS(conn->ep->lock)
 {

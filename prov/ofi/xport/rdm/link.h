@@ -21,16 +21,12 @@ static inline bool rdm_is_unmapped(const _Atomic uint64_t *here, uint64_t id)
 	return here && atomic_load(here) != id;
 }
 
-/*
- * Sends a frame with @size bytes of @iov from @offset on. Returns 0, -FI_EAGAIN if the call is to
- * be repeated, or another negative errno.
- */
+/* Sends a frame with @size bytes of @iov from @offset on. 0, -FI_EAGAIN, or a lasting error. */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
 		 size_t n, size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);
 /*
- * Wakes a sleeping peer, which has to take a frame, or to free space for it. A peer that has left
- * is not woken: it may not read the doorbell any more, and its other connections would count it as
- * awake.
+ * Wakes a sleeping peer, to take a frame or to free space. A peer that has left is not woken: it
+ * may not read the doorbell, and its other connections would count it as awake.
  */
 void rdm_wake(struct rdm_conn *conn);
 /* Sends all of @dto in a frame that is too long to be injected, from the program's memory. */

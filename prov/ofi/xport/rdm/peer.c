@@ -41,14 +41,6 @@ void rdm_peer_free(struct rdm_peer *peer)
 	free(peer);
 }
 
-/* Whether the sender is on this fabric, and takes our frames. */
-static bool is_compatible(const struct dofi_ia *ia, const struct dofi_cm_msg *msg)
-{
-	return !strcmp(msg->fabric, rdm_fabric_of(ia)->info->fabric_attr->prov_name) &&
-	       msg->window && msg->frame_size >= RDM_FRAME_LEAST &&
-	       msg->addr_len <= DOFI_RDM_ADDRESS;
-}
-
 /* Takes the ring, if *@ring is NULL, and the peer's doorbell and grants. 0 or a negative errno. */
 static int rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
 {
@@ -72,13 +64,15 @@ static int rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
 /* libfabric's shm looks for an endpoint with the first message, and then never gives up. */
 int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
+	const struct dofi_fabric_choice *fabric = rdm_fabric_of(ia);
 	int ret = 0;
 
-	if (!is_compatible(ia, msg))
+	if (strcmp(msg->fabric, fabric->info->fabric_attr->prov_name) || !msg->window ||
+	    msg->frame_size < RDM_FRAME_LEAST || msg->addr_len > DOFI_RDM_ADDRESS)
 		return -EHOSTUNREACH;
 	if (rdm_has_rings(ia))
 		ret = rings_learn(&peer->ring, msg);
-	else if (rdm_fabric_of(ia)->shared_memory &&
+	else if (fabric->shared_memory &&
 		 !dofi_host_shares_pids(&rdm_ia_of(ia)->host, &msg->host))
 		ret = -EHOSTUNREACH;
 	if (ret) {
@@ -107,23 +101,10 @@ void rdm_peer_refuse(struct rdm_peer *peer, enum dofi_cm_reason reason)
 	rdm_peer_free(peer);
 }
 
-static void rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
-{
-	const struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
-
-	msg->frame_size = DOFI_LINK_FRAME;
-	msg->addr_len = sizeof(layout);
-	msg->addr = layout;
-	if (conn->ring->made)
-		msg->fd[msg->n_fds++] = conn->ring->fd;
-	msg->fd[msg->n_fds++] = dofi_rings_doorbell(conn->rpz->rings);
-	if (book)
-		msg->fd[msg->n_fds++] = dofi_grant_book_fd(book);
-}
-
 void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg)
 {
 	const struct dofi_ep *ep = conn->ep;
+	const struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
 	const char *fabric = rdm_fabric(conn)->info->fabric_attr->prov_name;
 	const struct dofi_rdm *rdm;
 
@@ -140,7 +121,14 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 	};
 	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
 	if (conn->ring) {
-		rings_introduce(conn, msg);
+		msg->frame_size = DOFI_LINK_FRAME;
+		msg->addr_len = sizeof(layout);
+		msg->addr = layout;
+		if (conn->ring->made)
+			msg->fd[msg->n_fds++] = conn->ring->fd;
+		msg->fd[msg->n_fds++] = dofi_rings_doorbell(conn->rpz->rings);
+		if (book)
+			msg->fd[msg->n_fds++] = dofi_grant_book_fd(book);
 		return;
 	}
 	rdm = &conn->endpoint->rdm;

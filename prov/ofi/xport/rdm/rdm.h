@@ -21,10 +21,8 @@
  *	endpoint.c	the fabric's endpoints of a PZ; their replacement
  *	peer.c		the other end of a connection
  *	link.c		sending a frame; credits
- *	direct.c	a connection's own endpoint, for long messages
  *	rndv.c		messages longer than a frame, at both ends
- *	onesided.c	RDMA that this end carries out alone
- *	rma.c		RDMA and atomics, by the fabric or by the peer
+ *	rma.c		RDMA and atomics, by the fabric, by this end, or by the peer
  *	target.c	RDMA and atomics carried out for the peer
  *	send.c		requests of the EP
  *	recv.c		frames that arrive
@@ -185,7 +183,7 @@ struct rdm_conn {
 	struct dofi_peer_word alive;
 	bool peer_reads;		/* the peer can read our memory */
 	uint32_t asked;			/* RDMA in flight that the peer carries out */
-	/* the peer is to carry out the next RDMA, or all that comes: onesided.c */
+	/* the peer is to carry out the next RDMA, or all that comes: rma.c */
 	bool ask_next, ask_always;
 
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */

@@ -142,20 +142,6 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	}
 }
 
-static void refused(struct dofi_ep *ep, uint8_t reason)
-{
-	switch (reason) {
-	case DOFI_CM_NO_PATH:
-		connect_otherwise(ep, 0);
-		break;
-	case DOFI_CM_NO_LISTENER:
-		attempt_failed(ep, ECONNREFUSED, DOFI_NO_LISTENER);
-		break;
-	default:
-		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_LISTENER);
-	}
-}
-
 /* The passive side */
 
 struct rdm_listener {
@@ -353,7 +339,13 @@ static void on_answer(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg->data, msg->data_size);
 		break;
 	default:
-		refused(ep, msg->reason);
+		if (msg->reason == DOFI_CM_NO_PATH)
+			connect_otherwise(ep, 0);
+		else if (msg->reason == DOFI_CM_NO_LISTENER)
+			attempt_failed(ep, ECONNREFUSED, DOFI_NO_LISTENER);
+		else
+			dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+					      DOFI_NO_LISTENER);
 	}
 }
 

@@ -12,6 +12,131 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
+/*
+ * RDMA within a host that this end carries out alone
+ *
+ * The peer's grants are in memory that this end can read (fab/grant_book.h). A write is made under
+ * a mark, for which the end of the grant and the end of the connection wait. A read
+ * needs no mark: its bytes count only if the grant has not ended when they have been read.
+ *
+ * Requests that the peer carries out keep their order: while one is in flight, or a message that
+ * ends a grant may be, the peer carries out the next request, too.
+ */
+
+/* The errors of this process's own access: the peer may still reach this process's memory. */
+static int failed(struct rdm_conn *conn, int ret) DOFI_NEEDS(conn->ep->lock)
+{
+	switch (ret) {
+	case -EFAULT:	/* as if the peer had tried */
+		return -EIO;
+	case -EPERM:
+	case -ENOSYS:
+		conn->ask_next = conn->ask_always = true;
+		return -EAGAIN;
+	default:
+		return -EAGAIN;
+	}
+}
+
+/* A write or read, with the memory of this process. */
+struct transfer {
+	const struct iovec *iov;
+	size_t n;
+	struct dofi_use use;
+	struct dofi_permit permit;
+};
+
+static int write_all(struct rdm_conn *conn, const struct transfer *t) DOFI_NEEDS(conn->ep->lock)
+{
+	struct dofi_link *ring = conn->ring;
+	size_t offset, len;
+	int ret = 0;
+
+	for (offset = 0; offset < t->use.len && !ret; offset += len) {
+		len = t->use.len - offset;
+		if (len > DOFI_WRITE_PIECE)
+			len = DOFI_WRITE_PIECE;
+		ret = -EAGAIN;
+		dofi_mark_set(ring->mark_out, &ring->writes, t->permit.page);
+		if (!dofi_mark_over(ring->mark_out) &&
+		    dofi_grant_pages_hold(ring->grants, &t->permit))
+			ret = dofi_peer_push(conn->pid, t->iov, t->n, offset, len,
+					     t->permit.memory + offset);
+		dofi_mark_clear(ring->mark_out);
+	}
+	return ret;
+}
+
+static int carry_out(struct rdm_conn *conn, struct transfer *t) DOFI_NEEDS(conn->ep->lock)
+{
+	struct iovec from;
+	int ret;
+
+	if (!conn->ring || !conn->ring->grants || !conn->pid || conn->asked || conn->ask_next ||
+	    !dofi_grant_pages_find(conn->ring->grants, &t->use, &t->permit))
+		return -EAGAIN;
+	if (t->use.access == FI_REMOTE_READ) {
+		from = (struct iovec){ (void *)(uintptr_t)t->permit.memory, t->use.len };
+		ret = dofi_peer_pull(conn->pid, t->iov, t->n, &from, 1, &conn->alive);
+		if (!dofi_grant_pages_held(conn->ring->grants, &t->permit))
+			return -EAGAIN;
+	} else {
+		ret = write_all(conn, t);
+	}
+	return __builtin_expect(ret, 0) ? failed(conn, ret) : 0;
+}
+
+/*
+ * Carries out the write or read @dto. Returns -EAGAIN if the peer has to carry @dto out: it does so
+ * if this end cannot, and refuses an access that its grants do not permit. Returns -EIO if the peer
+ * has unmapped the memory.
+ */
+static int onesided(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
+{
+	struct transfer t = {
+		.iov = dto->iov, .n = dto->n_iov,
+		.use = {
+			.key = dto->remote_key, .secret = conn->ep->peer_secret,
+			.addr = dto->remote_addr, .len = dto->length,
+			.access = dto->kind == DOFI_DTO_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE,
+		},
+	};
+
+	return carry_out(conn, &t);
+}
+
+/* The slow path makes the attempt again, and asks the peer or reports an error. */
+static ssize_t fast(struct dofi_ep *ep, void *buf, size_t len, uint64_t addr, uint64_t key,
+		    uint64_t access)
+{
+	struct rdm_conn *conn = rdm_conn_of(ep);
+	const struct iovec iov = { buf, len };
+	struct transfer t = {
+		.iov = &iov, .n = 1,
+		.use = {
+			.key = (uint32_t)key, .secret = ep->peer_secret, .addr = addr, .len = len,
+			.access = access,
+		},
+	};
+
+	dofi_ep_assert_locked(conn->ep);
+	return carry_out(conn, &t) ? -FI_EAGAIN : DOFI_DONE;
+}
+
+ssize_t rdm_fast_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+		       uint64_t key, void *context)
+{
+	(void)desc, (void)context;
+	return fast(ep, buf, len, addr, key, FI_REMOTE_WRITE);
+}
+
+ssize_t rdm_fast_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+		      uint64_t key, void *context)
+{
+	(void)desc, (void)context;
+	return fast(ep, buf, len, addr, key, FI_REMOTE_READ);
+}
+
 /* RDMA by the fabric */
 
 /* An unordered fabric, or one that goes on after a refusal, gets nothing until the completion. */
@@ -111,10 +236,7 @@ static int ask_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq
 	return 0;
 }
 
-/*
- * Has the peer carry out the write or read @dto. Frames carry the bytes if they are few, or the end
- * that would read them from the other end's memory cannot do so.
- */
+/* Has the peer carry out @dto. Frames carry few bytes, or all if memory cannot be read. */
 static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 	DOFI_NEEDS(conn->ep->lock)
 {
@@ -195,7 +317,7 @@ int rdm_write_alone(struct rdm_conn *conn, struct dofi_dto *dto)
 	dofi_ep_assert_locked(conn->ep);
 	if (dto->step == DOFI_STEP_BEGUN)
 		return 0;
-	ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : rdm_onesided(conn, dto);
+	ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : onesided(conn, dto);
 	if (!ret)
 		dto->step = DOFI_STEP_BEGUN;
 	return ret;
@@ -212,7 +334,7 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 		if (!rdm_fabric(conn)->target_rdma)
 			return rma_by_fabric(conn, dto);
 		/* without the peer if that is possible */
-		ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : rdm_onesided(conn, dto);
+		ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : onesided(conn, dto);
 		if (ret == -FI_EAGAIN)
 			return ask_rma(conn, dto, 0);
 		return ret ? ret : DOFI_DONE;

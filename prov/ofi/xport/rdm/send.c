@@ -10,21 +10,11 @@
 
 #include <rdma/fi_errno.h>
 
-/*
- * Software fabrics keep a message that the peer does not take, for any time. So they get no memory
- * of the program, which must be unused when the connection has ended.
- */
-static bool suits_zero_copy(const struct rdm_conn *conn, const struct dofi_dto *dto)
-{
-	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
-
-	return !fabric->target_rdma && dto->n_iov < fabric->info->tx_attr->iov_limit;
-}
-
 /* Sends a message of @length bytes: none, or all of @dto. */
 static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length,
 			uint64_t cq_data) DOFI_NEEDS(conn->ep->lock)
 {
+	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
 	struct rdm_frame f;
 	size_t size;
 	int ret;
@@ -38,17 +28,16 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	if (size > conn->frame_size)
 		return length <= conn->eager ? rdm_eager_send(conn, dto, cq_data) :
 					       rdm_rndv_rts(conn, dto, &f);
+	/* software fabrics keep untaken messages beyond the connection: no program memory */
 	if (size > conn->inject)
-		return suits_zero_copy(conn, dto) ? rdm_transmit_zero_copy(conn, dto, &f) :
-						    rdm_transmit_copy(conn, dto, &f, 0, length);
+		return !fabric->target_rdma && dto->n_iov < fabric->info->tx_attr->iov_limit ?
+			rdm_transmit_zero_copy(conn, dto, &f) :
+			rdm_transmit_copy(conn, dto, &f, 0, length);
 	ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, 0, length);
 	return ret ? ret : DOFI_DONE;
 }
 
-/*
- * A write and the message behind it, which is sent once the write has completed, because the peer
- * must not receive it if it refuses the write.
- */
+/* The message waits for the completion of the write: a peer that refuses must not get it. */
 static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const bool within_host = rdm_fabric(conn)->target_rdma;

@@ -10,10 +10,7 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto);
 /* dofi_xport.holds. Bytes that were copied into frames need no memory of the program. */
 bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);
 
-/*
- * recv.c: returns the receive of @ep that the next message is matched with, or NULL; *@matched is
- * the number of the next receive to be matched.
- */
+/* recv.c: returns the receive for the next message, or NULL; *@matched counts up its number. */
 struct dofi_dto *rdm_receive_find(struct dofi_ep *ep, uint32_t *matched) DOFI_NEEDS(ep->lock);
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock);

@@ -194,10 +194,7 @@ static void rdm_resume(struct dofi_ep *ep)
 	rdm_process_pending(conn, NULL);
 }
 
-/*
- * The SRQ has a buffer. The oldest pending frame may be no message that takes it. If further
- * messages are pending, the EP has queued itself for another buffer.
- */
+/* The SRQ has a buffer. Pending messages that need another one queue the EP again. */
 static void rdm_fed(struct dofi_ep *ep)
 {
 	ep->srq_user.asked = false;

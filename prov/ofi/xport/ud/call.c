@@ -19,10 +19,7 @@
 /* Most exchanges begun and not answered: each has a descriptor. The others wait. */
 #define CALLS_MOST 128
 
-/*
- * How long a request that finds no service point, or no descriptor, is repeated, and how often:
- * programs that start together exchange their addresses before both have service points.
- */
+/* How long and often a request is repeated: programs that start together have no listeners yet. */
 #define REPEAT_NS (500 * 1000000LL)
 #define REPEAT_EVERY_NS (10 * 1000000LL)
 
@@ -106,10 +103,7 @@ static void on_timeout(struct dofi_timer *timer)
 	call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, "no answer within the time-out");
 }
 
-/*
- * The peer's IA has the address that the program named, which its datagrams do not show. The peer
- * reports the exchange only after READY, so both ends report the same result.
- */
+/* The peer reports the exchange only after READY, so both ends report the same result. */
 static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 {
 	static const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
@@ -269,10 +263,7 @@ static void round_again(struct ud_call *call)
 	dofi_timer_start(progress_of(call), &call->repeat, dofi_now() + REPEAT_EVERY_NS);
 }
 
-/*
- * Makes the next attempt of the round: over the net, or at its next port. After the last one starts
- * another round a little later, or fails because of @why.
- */
+/* Makes the next attempt, over the net or at its next port, or ends the round because of @why. */
 static void attempt_next(struct ud_call *call, const char *why)
 {
 	bool more;

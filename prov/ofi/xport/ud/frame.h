@@ -35,10 +35,7 @@ struct ud_frame {
 /* Packs all but the data behind @buf. */
 void ud_frame_pack(unsigned char buf[UD_FRAME_HEADER], const struct ud_frame *frame);
 
-/*
- * Parses @len bytes from an untrusted sender. Returns 0, or -EPROTO if they are no datagram of this
- * version. @frame->data points into @buf.
- */
+/* Parses @len untrusted bytes, which @frame->data points into. 0 or -EPROTO. */
 int ud_frame_unpack(const void *buf, size_t len, struct ud_frame *frame);
 
 #endif

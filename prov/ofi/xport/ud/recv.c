@@ -38,10 +38,7 @@ static void foreign(struct ud_pz *upz, const char *what)
 		dofi_log(DOFI_WARN, DOFI_EP, "dropped a datagram %s; reported once", what);
 }
 
-/*
- * Delivers the datagram of @len bytes at @bytes. @header comes before its data in the receive. An
- * SRQ without a buffer does not queue the EP: the datagram is dropped. CQ lock held.
- */
+/* Delivers a datagram, with @header before its data; drops it without a receive. CQ lock held. */
 static void take(struct ud_way *way, const void *header, const unsigned char *bytes, size_t len,
 		 struct dofi_sink *sink)
 {

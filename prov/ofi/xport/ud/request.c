@@ -219,10 +219,7 @@ static void report(const struct dofi_sp *sp, int err, const char *what)
 			 (unsigned long long)sp->conn_qual, what, strerror(-err));
 }
 
-/*
- * Listens within the host first: a peer that finds no local socket tries the network. Any process
- * can squat the name of the qualifier; then peers on this host use the network.
- */
+/* Listens within the host first: a peer that finds no local socket tries the network. */
 void ud_listen(struct dofi_sp *sp)
 {
 	struct ud_ia *uia = ud_ia_of(sp->obj.ia);

@@ -107,10 +107,7 @@ static void count_dropped(struct ud_pz *upz)
 	dofi_count_exactly(&upz->uia->ia->count.dropped_sends);
 }
 
-/*
- * Records the fabric's result for a datagram to @peer, which takes some, or is stuck. Wakes a
- * sleeping peer on this host, to take the datagram, or to free space for it.
- */
+/* Records the result of a datagram to @peer, and wakes a sleeping peer on this host. */
 static void judge(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret) DOFI_NEEDS(upz->lock)
 {
 	if (peer->link && dofi_link_notify(peer->link))
