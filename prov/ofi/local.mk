@@ -159,7 +159,6 @@ noinst_HEADERS += \
 	prov/ofi/loop/progress.h \
 	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \
-	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/endpoint.h \
 	prov/ofi/fab/grant.h \
@@ -170,7 +169,6 @@ noinst_HEADERS += \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/reach.h \
 	prov/ofi/fab/shards.h \
-	prov/ofi/fab/topo.h \
 	prov/ofi/sock/linger.h \
 	prov/ofi/sock/watch.h \
 	prov/ofi/rings/link.h \
@@ -202,7 +200,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/srq.h \
 	prov/ofi/wq/dto.h \
 	prov/ofi/wq/queue.h \
-	prov/ofi/wq/unread.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
 	prov/ofi/xport/local_or_net.h \

@@ -7,7 +7,6 @@
 #include "base/mutex.h"
 #include "check/check.h"
 #include "ext.h"
-#include "fab/device.h"
 #include "fab/params.h"
 #include "obj/caps.h"
 #include "obj/counters.h"

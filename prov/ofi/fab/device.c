@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The RDMA device of a fabric; and the device or interface that ia_params name in OFED's form. */
 
-#include "fab/device.h"
+#include "fab/params.h"
 
 #include "base/log.h"
 #include "fab/offers.h"
-#include "fab/params.h"
 #include "fab/reach.h"
 
 #include <arpa/inet.h>

@@ -4,9 +4,9 @@
 #define DOFI_FAB_INFO_H
 
 #include "fab/params.h"
-#include "fab/topo.h"
 
 #include <netinet/in.h>
+#include <pthread.h>
 #include <rdma/fabric.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +26,13 @@ struct dofi_progress;
 struct dofi_progress_ops;
 struct dofi_quirk;
 struct fid_fabric;
+
+/* Where a device is in the machine. */
+struct dofi_locality {
+	int node;		/* the kernel's number of the NUMA node near the device */
+	/* from the nodes where the calling thread may run; 10: the device's own node */
+	unsigned distance;
+};
 
 /*
  * A fabric that an IA can use. With cq_data, remote CQ data carries what DAT adds to a message.
@@ -124,5 +131,16 @@ void dofi_version_text(uint32_t version, char *text, size_t size);
 
 /* Logs a version that is newer than the tested ones, once in a process. Any thread. */
 void dofi_version_check(uint32_t version);
+
+/* Where a fabric's device is in the machine: topo.c, or topo_none.c in builds without hwloc. */
+
+/*
+ * Returns whether the location of the device of @info is known, and sets *@locality. The first call
+ * reads the topology, in milliseconds; choosing a fabric makes it before any thread runs or forks.
+ */
+bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
+
+/* Binds @thread to the processors near the device of @info, unless DAT_OFI_NUMA disables it. */
+void dofi_topo_bind(pthread_t thread, const struct fi_info *info);
 
 #endif

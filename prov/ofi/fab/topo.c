@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Where a fabric's device is in the machine, by hwloc. */
 
-#include "fab/topo.h"
+#include "fab/info.h"
 
 #include "base/env.h"
 #include "base/log.h"

@@ -8,7 +8,7 @@
 #include "base/runner.h"
 #include "fab/cq.h"
 #include "obj/cno.h"
-#include "wq/unread.h"
+#include "wq/queue.h"
 
 /* If more CQs feed an EVD the progress thread serves the others. */
 #define DOFI_EVD_FEEDS 4

@@ -6,7 +6,6 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "fab/info.h"
-#include "fab/topo.h"
 #include "obj/xport.h"
 #include "rings/rings.h"
 

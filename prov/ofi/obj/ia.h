@@ -5,8 +5,8 @@
 
 #include "base/layout.h"
 #include "base/mutex.h"
-#include "fab/device.h"
 #include "fab/info.h"
+#include "fab/params.h"
 #include "loop/counter_server.h"
 #include "loop/progress.h"
 #include "obj/obj.h"

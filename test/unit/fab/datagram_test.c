@@ -5,7 +5,6 @@
 
 #include "base/env.h"
 #include "fab/endpoint.h"
-#include "fab/info.h"
 #include "fab/offer.h"
 #include "fab/offers.h"
 #include "fab/quirks.h"

@@ -4,10 +4,9 @@
  * makes.
  */
 
-#include "fab/device.h"
+#include "fab/params.h"
 
 #include "fab/fake.h"
-#include "fab/params.h"
 #include "fab/tree.h"
 
 #include <arpa/inet.h>

@@ -4,7 +4,6 @@
 #include "fab/params.h"
 
 #include "base/clock.h"
-#include "fab/device.h"
 #include "fab/offer.h"
 #include "fab/reach.h"
 #include "nomem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Without hwloc no location is known, and no thread is bound. */
 
-#include "fab/topo.h"
+#include "fab/info.h"
 
 #include "base/env.h"
 #include "fab/fake.h"

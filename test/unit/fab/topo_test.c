@@ -2,13 +2,11 @@
 /* Where devices are, on machines that are files in test/data/topo, and in a /sys of the test. */
 
 #include "fab/info.h"
-#include "fab/topo.h"
 
 #include "base/env.h"
 #include "base/log.h"
 #include "capture.h"
 #include "fab/fake.h"
-#include "fab/info.h"
 #include "loop/progress.h"
 
 #include <criterion/criterion.h>

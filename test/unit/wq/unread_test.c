@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The count of events that are not dequeued, and its generations. */
 
-#include "wq/unread.h"
+#include "wq/queue.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
