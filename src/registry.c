@@ -131,20 +131,6 @@ static void providers_forget(const struct dreg_entry *e)
 
 /* Uses */
 
-/* Loads and starts an entry's library. Call with the entry's lock held. */
-static int entry_start(struct dreg_entry *e) DREG_NEEDS(e->lock)
-{
-	struct dreg_entry *outer = loading_entry;
-	int ret = dreg_library_open(&e->lib, e->library);
-
-	if (ret)
-		return ret;
-	loading_entry = e;
-	e->lib.init(&e->info, e->ia_params);
-	loading_entry = outer;
-	return 0;
-}
-
 /* Call with the entry's lock held, which keeps other threads from loading the library meanwhile. */
 static void entry_stop(struct dreg_entry *e) DREG_NEEDS(e->lock)
 {
@@ -153,19 +139,6 @@ static void entry_stop(struct dreg_entry *e) DREG_NEEDS(e->lock)
 	providers_forget(e);
 	dreg_library_close(&e->lib);
 	dreg_log(DREG_LOG_PROVIDER_API, "unloaded %s", e->library);
-}
-
-/* Takes a use of the provider registered as @info; null if there is none. */
-static struct provider *provider_get(const DAT_PROVIDER_INFO *info)
-{
-	struct provider *p;
-
-	dreg_lock(&lock);
-	p = *provider_find(info);
-	if (p)
-		p->users++;
-	dreg_unlock(&lock);
-	return p;
 }
 
 static void provider_put(struct provider *p)
@@ -178,35 +151,38 @@ static void provider_put(struct provider *p)
 /* Returns null if @e cannot be used; sets *@err to negative errno if its library did not load. */
 static struct provider *entry_get(struct dreg_entry *e, int *err)
 {
+	struct dreg_entry *outer = loading_entry;
 	struct provider *p = NULL;
-	int ret;
+	int ret = 0;
 
 	dreg_lock(&e->lock);
-	ret = e->users ? 0 : entry_start(e);
+	if (!e->users)
+		ret = dreg_library_open(&e->lib, e->library);
 	if (ret) {
 		*err = ret;
-	} else {
-		p = provider_get(&e->info);
-		if (!p)
-			dreg_log(DREG_LOG_ERROR, "%s does not offer %s u%u.%u", e->library,
-				 e->info.ia_name, e->info.dapl_version_major,
-				 e->info.dapl_version_minor);
-		if (p)
-			e->users++;
-		else if (!e->users)
-			entry_stop(e);
+		goto unlock;
 	}
+	if (!e->users) {
+		loading_entry = e;
+		e->lib.init(&e->info, e->ia_params);
+		loading_entry = outer;
+	}
+	dreg_lock(&lock);
+	p = *provider_find(&e->info);
+	if (p)
+		p->users++;
+	dreg_unlock(&lock);
+	if (!p)
+		dreg_log(DREG_LOG_ERROR, "%s does not offer %s u%u.%u", e->library,
+			 e->info.ia_name, e->info.dapl_version_major,
+			 e->info.dapl_version_minor);
+	if (p)
+		e->users++;
+	else if (!e->users)
+		entry_stop(e);
+unlock:
 	dreg_unlock(&e->lock);
 	return p;
-}
-
-static void entry_put(struct dreg_entry *e, struct provider *p)
-{
-	dreg_lock(&e->lock);
-	provider_put(p);
-	if (!--e->users)
-		entry_stop(e);
-	dreg_unlock(&e->lock);
 }
 
 /* Returns a provider that needs no loading: linked to the program, or registered by it. */
@@ -269,10 +245,17 @@ free_use:
 
 void dreg_use_put(struct dreg_use *use)
 {
-	if (use->entry)
-		entry_put(use->entry, use->provider);
-	else
+	struct dreg_entry *e = use->entry;
+
+	if (e) {
+		dreg_lock(&e->lock);
 		provider_put(use->provider);
+		if (!--e->users)
+			entry_stop(e);
+		dreg_unlock(&e->lock);
+	} else {
+		provider_put(use->provider);
+	}
 	free(use);
 }
 

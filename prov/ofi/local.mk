@@ -134,7 +134,6 @@ dofi_api_sources += \
 	prov/ofi/check/check.c \
 	prov/ofi/check/ep.c \
 	prov/ofi/check/events.c \
-	prov/ofi/check/loop.c \
 	prov/ofi/check/objects.c \
 	prov/ofi/check/rdm.c
 endif

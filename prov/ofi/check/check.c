@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Verifies the objects of all IAs: the walk, and the report. */
+/* Verifies the objects of all IAs: the walk, the report, and the progress threads. */
 
 #include "check/check.h"
 
+#include "base/layout.h"
+#include "obj/ep.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,6 +32,137 @@ void check_each_ia(void (*fn)(struct dofi_ia *ia, void *arg), void *arg)
 		if (dofi_obj_kind(&ia->obj) == DOFI_KIND(DAT_HANDLE_TYPE_IA))
 			fn(ia, arg);
 }
+
+/* Progress threads: their work, timers and epoll sets, and the CQs that they serve */
+
+/* Each child is not less than its parent, and knows the node before it. */
+static void timers_check(struct dofi_progress *p, const struct dofi_heap_node *node)
+{
+	const struct dofi_timer *timer = DOFI_CONTAINER_OF(node, const struct dofi_timer, node);
+	const struct dofi_heap_node *child, *prev = node;
+
+	CHECK("progress thread", p, timer->at == node->key && timer->fire, "timer %p, %lld, %lld",
+	      (const void *)timer, (long long)timer->at, (long long)node->key);
+	for (child = node->child; child; prev = child, child = child->next) {
+		CHECK("progress thread", p, child->prev == prev, "node %p, %p", (const void *)child,
+		      (void *)child->prev);
+		CHECK("progress thread", p, child->key >= node->key, "timer of %lld below %lld",
+		      (long long)child->key, (long long)node->key);
+		timers_check(p, child);
+	}
+}
+
+/* Whether @fd is in the set with @source. */
+static bool is_registered(FILE *set, int fd, const struct dofi_source *source)
+{
+	unsigned long long data;
+	char line[256];
+	int tfd;
+
+	rewind(set);
+	while (fgets(line, sizeof(line), set))
+		if (sscanf(line, "tfd: %d events: %*x data: %llx", &tfd, &data) == 2 && tfd == fd &&
+		    data == (uintptr_t)source)
+			return true;
+	return false;
+}
+
+static void eq_check(const struct dofi_progress *p, const struct dofi_eq *eq, FILE *set)
+{
+	CHECK("progress thread", p,
+	      !eq->fid || !eq->watched || is_registered(set, eq->fd, &eq->source),
+	      "event queue %p, descriptor %d", (void *)eq->fid, eq->fd);
+}
+
+static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
+{
+	const bool all = cq->mode == DOFI_CQ_ARMED || dofi_lead_is_taken(&cq->lead);
+	const bool direct = !all && !cq->mixed && !cq->several;
+	const struct dofi_poller *poller;
+
+	CHECK("cq", cq, cq->progress == p, "%p, %p", (void *)cq->progress, (void *)p);
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		if (poller == &cq->poller)
+			break;
+	CHECK("cq", cq, poller, "the progress thread %p does not serve it", (void *)p);
+	CHECK("cq", cq, !cq->watched || is_registered(set, cq->fd, &cq->source), "descriptor %d",
+	      cq->fd);
+	dofi_mutex_lock(&cq->lock);
+	CHECK("cq", cq, cq->programs_fid == (direct ? cq->fid : NULL), "%p, %p, mode %d",
+	      (void *)cq->programs_fid, (void *)cq->fid, cq->mode);
+	CHECK("cq", cq, !cq->fid || cq->programs_poll == (all ? NULL : cq->ops->poll), "mode %d",
+	      cq->mode);
+	CHECK("cq", cq, cq->left < DOFI_CQ_BATCH, "%u", cq->left);
+	CHECK("cq", cq,
+	      !cq->left || (cq->next > cq->entry &&
+			    cq->next + cq->left <= &cq->entry[DOFI_CQ_BATCH]),
+	      "%u left from %td", cq->left, cq->next - cq->entry);
+	CHECK("cq", cq, cq->most >= 1 && cq->most <= DOFI_CQ_BATCH, "%u", cq->most);
+	CHECK("cq", cq, cq->sleepers >= 0, "%d", cq->sleepers);
+	dofi_mutex_unlock(&cq->lock);
+}
+
+static void pz_check(struct dofi_ia *ia, struct dofi_pz *pz, FILE *set)
+{
+	unsigned i;
+
+	CHECK("pz", pz, pz->domain.fid, "domain %p", (void *)&pz->domain);
+	CHECK("pz", pz, pz->domain.n_more <= DOFI_DOMAIN_CQS, "%u", pz->domain.n_more);
+	cq_check(&ia->progress, &pz->domain.cq, set);
+	for (i = 0; i < pz->domain.n_more; i++)
+		cq_check(&ia->progress, pz->domain.more[i], set);
+	if (pz->local.fid && pz->xport_pz)
+		cq_check(&ia->progress, &pz->local.cq, set);
+	if (pz->datagram.fid)
+		cq_check(&ia->progress, &pz->datagram.cq, set);
+	if (pz->datagram_rings.fid)
+		cq_check(&ia->progress, &pz->datagram_rings.cq, set);
+}
+
+/* The program changes these lists only in calls, so that they stay while no lock is held. */
+static void queues_check(struct dofi_ia *ia, FILE *set) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_obj *obj;
+
+	CHECK_EACH(obj, ia, PZ)
+	pz_check(ia, (struct dofi_pz *)obj, set);
+	CHECK_EACH(obj, ia, EP)
+	{
+		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
+
+		CHECK("ep", ep,
+		      ep->watch.fd < 0 || is_registered(set, ep->watch.fd, &ep->watch.source),
+		      "descriptor %d", ep->watch.fd);
+	}
+}
+
+static void check_loop(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock)
+{
+	struct dofi_progress *p = &ia->progress;
+	const struct dofi_work *w;
+	char path[64];
+	FILE *set;
+
+	dofi_mutex_lock(&p->lock);
+	STAILQ_FOREACH(w, &p->work, link)
+		CHECK("progress thread", p, w->queued, "work %p is in the queue", (const void *)w);
+	dofi_mutex_unlock(&p->lock);
+	/* the kernel's list of the descriptors in an epoll set, one per line */
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->epfd);
+	set = fopen(path, "re");
+	if (p->timers.top)
+		timers_check(p, p->timers.top);
+	CHECK("progress thread", p, !p->resting, "%d", p->resting);
+	CHECK("progress thread", p, set, "epoll set %d", p->epfd);
+	CHECK("progress thread", p, is_registered(set, p->doorbell, &p->doorbell_source),
+	      "doorbell %d", p->doorbell);
+	eq_check(p, &p->eq, set);
+	eq_check(p, &p->listen_eq, set);
+	queues_check(ia, set);
+	fclose(set);
+}
+
+/* The walk */
 
 static void check_on_thread(void *arg)
 {

@@ -47,8 +47,6 @@ void check_objects(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
 void check_endpoints(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
 /* EVDs and CNOs. IA lock held. */
 void check_events(struct dofi_ia *ia) DOFI_NEEDS(ia->lock);
-/* The progress thread's work, timers and descriptors, and the CQs. No lock held. */
-void check_loop(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock);
 /* Connections of the transport xport/rdm/. No lock held. */
 void check_connections(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock);
 

@@ -113,25 +113,6 @@ void dofi_exchanges_start(struct dofi_ep *ep)
 	}
 }
 
-#if DAT_VERSION_MAJOR >= 2
-static DAT_COUNT type_of(const struct dofi_exchange *x, DAT_EVENT_NUMBER event)
-{
-	switch ((int)event) {
-	case DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED:
-		return x->active ? DAT_IB_UD_REMOTE_AH : DAT_IB_UD_PASSIVE_REMOTE_AH;
-	case DAT_IB_UD_CONNECTION_REJECT_EVENT:
-		return DAT_IB_UD_CONNECT_REJECT;
-	default:
-		return DAT_IB_UD_CONNECT_ERROR;
-	}
-}
-#else
-static DAT_COUNT type_of(const struct dofi_exchange *x, DAT_EVENT_NUMBER event)
-{
-	return (DAT_COUNT)event * x->active;
-}
-#endif
-
 /*
  * Queues the event of @x. Returns false if the program will not see it, and so not free the address
  * handle; @x is freed then, or is when its EP ends.
@@ -174,7 +155,14 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 	bool seen;
 
 	dofi_ep_lock(ep);
-	x->type = type_of(x, how->event);
+#if DAT_VERSION_MAJOR >= 2
+	if (how->event == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REJECT_EVENT)
+		x->type = DAT_IB_UD_CONNECT_REJECT;
+	else if (how->event != (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED)
+		x->type = DAT_IB_UD_CONNECT_ERROR;
+	else
+		x->type = x->active ? DAT_IB_UD_REMOTE_AH : DAT_IB_UD_PASSIVE_REMOTE_AH;
+#endif
 	x->ah = how->ah;
 	x->number = how->number;
 	if (how->peer.ss_family)
