@@ -167,7 +167,6 @@ obj_test_sources = \
 	test/unit/obj/ep_create_test.c \
 	test/unit/obj/ep_done_test.c \
 	test/unit/obj/ep_dto_test.c \
-	test/unit/obj/ep_ext_test.c \
 	test/unit/obj/ep_one.h \
 	test/unit/obj/ep_post_test.c \
 	test/unit/obj/ep_queue_test.c \

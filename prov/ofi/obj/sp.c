@@ -196,69 +196,55 @@ static const struct dofi_sp_kind psp_kind = {
 	.evd_taken = DOFI_BAD_ARG(3),
 };
 
-/* The arguments that both calls that create a PSP have in common. */
-static DAT_RETURN plan_make(struct dofi_ia *ia, struct dofi_evd *evd, DAT_PSP_FLAGS flags,
-			    const void *out, struct sp_plan *plan)
+/* Makes a PSP for *@conn_qual, or with @any for a qualifier that the transport chooses. */
+static DAT_RETURN psp_new(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual, bool any,
+			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+			  DAT_PSP_HANDLE *psp_handle)
 {
-	*plan = (struct sp_plan){
-		.kind = &psp_kind,
-		.ia = ia,
-		.evd = evd,
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
+	struct sp_plan plan = {
+		.kind = &psp_kind, .ia = ia, .evd = evd,
 		.makes_eps = flags == DAT_PSP_PROVIDER_FLAG,
 	};
+	struct dofi_sp *psp;
+	DAT_RETURN ret;
+
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
 	if (!evd || !(evd->flags & DAT_EVD_CR_FLAG))
 		return DOFI_BAD_HANDLE(EVD_CR);
 	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
 		return DOFI_BAD_ARG(4);
-	return out ? DAT_SUCCESS : DOFI_BAD_ARG(5);
+	if (!psp_handle)
+		return DOFI_BAD_ARG(5);
+	if (!conn_qual || (!any && !*conn_qual))
+		return DOFI_BAD_ARG(2);
+	plan.conn_qual = any ? 0 : *conn_qual;
+	ret = sp_new(&plan, &psp);
+	if (any && DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
+		return DOFI_RET(DAT_CONN_QUAL_UNAVAILABLE, 0);
+	if (ret)
+		return ret;
+	if (any)
+		dofi_count_exactly(&ia->count.psp_any);
+	*conn_qual = psp->conn_qual;
+	*psp_handle = psp;
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			   DAT_PSP_HANDLE *psp_handle)
 {
-	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
-	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
-	struct sp_plan plan;
-	struct dofi_sp *psp;
-	DAT_RETURN ret = plan_make(ia, evd, flags, psp_handle, &plan);
-
-	if (ret)
-		return ret;
-	if (!conn_qual)
-		return DOFI_BAD_ARG(2);
-	plan.conn_qual = conn_qual;
-	ret = sp_new(&plan, &psp);
-	if (!ret)
-		*psp_handle = psp;
-	return ret;
+	return psp_new(ia_handle, &conn_qual, false, evd_handle, flags, psp_handle);
 }
 
 DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			       DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			       DAT_PSP_HANDLE *psp_handle)
 {
-	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
-	struct dofi_evd *evd DOFI_USED = dofi_evd_use(evd_handle, ia);
-	struct sp_plan plan;
-	struct dofi_sp *psp;
-	DAT_RETURN ret = plan_make(ia, evd, flags, psp_handle, &plan);
-
-	if (ret)
-		return ret;
-	if (!conn_qual)
-		return DOFI_BAD_ARG(2);
-	ret = sp_new(&plan, &psp);
-	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
-		return DOFI_RET(DAT_CONN_QUAL_UNAVAILABLE, 0);
-	if (ret)
-		return ret;
-	dofi_count_exactly(&ia->count.psp_any);
-	*conn_qual = psp->conn_qual;
-	*psp_handle = psp;
-	return DAT_SUCCESS;
+	return psp_new(ia_handle, conn_qual, true, evd_handle, flags, psp_handle);
 }
 
 DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
