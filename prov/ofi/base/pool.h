@@ -118,17 +118,11 @@ static inline uintptr_t dofi_pool_self(const void *p)
 #endif
 }
 
-/* Returns whether an object begins at @p, which may be anywhere in an object. */
-static inline bool dofi_pool_begins(const void *p)
-{
-	return (dofi_pool_self(p) ^ (uintptr_t)p ^ DOFI_POOL_SCRAMBLE) < DOFI_POOL_TAGS;
-}
-
 /* Returns whether @p is the address of an object of @pool, free or in use; @p may be any value. */
 static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
 {
 	return (dofi_chunk_has(&pool->chunk[0], p) || dofi_pool_later_has(pool, p)) &&
-	       dofi_pool_begins(p);
+	       (dofi_pool_self(p) ^ (uintptr_t)p ^ DOFI_POOL_SCRAMBLE) < DOFI_POOL_TAGS;
 }
 
 /* Tags: a number that the user gives an object. One comparison checks address and tag. */

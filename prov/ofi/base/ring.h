@@ -97,16 +97,6 @@ static inline int dofi_ring_read_head(struct dofi_ring_out *out)
 }
 
 /*
- * Returns whether a record of @n lines that would leave the ring's first lines can begin at the
- * first line again: if the ring is empty, and the record fits before the SKIP.
- */
-static inline bool dofi_ring_can_restart(struct dofi_ring_out *out, uint64_t n)
-{
-	return n < out->tail % DOFI_RING_LINES && !dofi_ring_read_head(out) &&
-	       out->head == out->tail;
-}
-
-/*
  * Reserves a record of up to @len bytes, at most DOFI_RING_RECORD_MAX, and sets *@data. Returns 0,
  * -EAGAIN if the ring is full, or -EPROTO if the consumer broke it. Replaces an unpublished record.
  */
@@ -116,8 +106,9 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 	const uint64_t n = dofi_ring_lines(len);
 	/* begins before line DOFI_RING_FIRST and ends at it or after, in one comparison */
 	const bool leaves = line + n - DOFI_RING_FIRST < n;
-	const bool skips = n > left ||
-			   (__builtin_expect(leaves, 0) && dofi_ring_can_restart(out, n));
+	/* instead of leaving, the record begins at the first line again if the ring is empty */
+	const bool skips = n > left || (__builtin_expect(leaves, 0) && n < line &&
+					!dofi_ring_read_head(out) && out->head == out->tail);
 	const uint64_t at = skips ? out->tail + left : out->tail;
 	const uint64_t end = at + n + 1;	/* including the word to be cleared */
 	int ret;

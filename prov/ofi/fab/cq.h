@@ -248,20 +248,6 @@ static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
  */
 ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 
-/* Keeps all but the first of @n completions for the next calls. Returns 1, or the error @n. */
-static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n) DOFI_NEEDS(cq->lock)
-{
-	dofi_mutex_assert_held(&cq->lock);
-	if (n == 1)
-		return n;
-	cq->most = 1;
-	if (n < 1)
-		return n;
-	cq->next = &cq->entry[1];
-	cq->left = n - 1;
-	return 1;
-}
-
 /*
  * Returns the next completion, in cq->entry[0]; or NULL if there is none, or a batch was read
  * (programs_fid). Sets *@n for dofi_cq_go_on(), to the completions or to the error of the read. A
@@ -273,6 +259,7 @@ static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ss
 {
 	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 
+	dofi_mutex_assert_held(&cq->lock);
 	dofi_cq_assert_entered(cq);
 	if (!fid) {
 		*n = dofi_cq_read(cq);
@@ -284,8 +271,17 @@ static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ss
 		*n = 1;
 		return cq->entry;
 	}
-	*n = dofi_cq_keep_others(cq, fi_cq_read(fid, cq->entry, cq->most));
-	return *n > 0 ? cq->entry : NULL;
+	*n = fi_cq_read(fid, cq->entry, cq->most);
+	if (*n != 1) {
+		cq->most = 1;
+		if (*n < 1)
+			return NULL;
+		/* the others are for the next calls */
+		cq->next = &cq->entry[1];
+		cq->left = *n - 1;
+		*n = 1;
+	}
+	return cq->entry;
 }
 
 /* Returns whether a read that returned @n leaves nothing to do. */

@@ -187,6 +187,11 @@ static bool interface_has(const struct search *s, const struct ifaddrs *a)
 	return !strcmp(a->ifa_name, s->params->name);
 }
 
+static bool address_write(const struct sockaddr *sa, char *text, size_t size)
+{
+	return !getnameinfo(sa, dofi_address_size(sa), text, size, NULL, 0, NI_NUMERICHOST);
+}
+
 static bool is_link_local(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET6 &&
@@ -209,8 +214,7 @@ static bool address_find(const struct search *s,
 		for (a = list; a && !found; a = a->ifa_next)
 			found = a->ifa_addr && a->ifa_addr->sa_family == families[i] &&
 				!is_link_local(a->ifa_addr) && has(s, a) &&
-				!getnameinfo(a->ifa_addr, dofi_address_size(a->ifa_addr), text,
-					     size, NULL, 0, NI_NUMERICHOST);
+				address_write(a->ifa_addr, text, size);
 	freeifaddrs(list);
 	return found;
 }
@@ -247,11 +251,6 @@ static int device_find(const struct search *s, struct dofi_params *p, char *why,
 	return 0;
 }
 
-static bool address_write(const struct addrinfo *a, char *text, size_t size)
-{
-	return !getnameinfo(a->ai_addr, a->ai_addrlen, text, size, NULL, 0, NI_NUMERICHOST);
-}
-
 /*
  * Sets the address of @p to the first in @list that this host has and others reach, for localhost
  * to any. A host's own name often is 127.0.1.1: the address is chosen as without a name then.
@@ -262,7 +261,8 @@ static bool own_address_take(struct dofi_params *p, const struct addrinfo *list)
 	char text[sizeof(p->address)], loopback[sizeof(p->address)] = "";
 
 	for (; list; list = list->ai_next) {
-		if (!address_write(list, text, sizeof(text)) || !dofi_address_is_local(text))
+		if (!address_write(list->ai_addr, text, sizeof(text)) ||
+		    !dofi_address_is_local(text))
 			continue;
 		if (!dofi_reach_is_loopback(list->ai_addr) ||
 		    !strncmp(p->name, "localhost", strlen("localhost"))) {
@@ -282,7 +282,7 @@ static bool own_address_take(struct dofi_params *p, const struct addrinfo *list)
 
 static int interface_find(const struct search *s, struct dofi_params *p, char *why, size_t why_size)
 {
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	struct sockaddr_storage address;
 	struct addrinfo *list;
 	int ret;
 
@@ -294,12 +294,9 @@ static int interface_find(const struct search *s, struct dofi_params *p, char *w
 		snprintf(why, why_size, "network interface \"%s\" has no address", p->name);
 		return -ENODATA;
 	}
-	if (!getaddrinfo(p->name, NULL, &hints, &list)) {
-		ret = address_write(list, p->address, sizeof(p->address)) ? 0 : -ENODATA;
-		freeaddrinfo(list);
-		if (!ret)
-			return 0;
-	}
+	if (dofi_address_parse(p->name, &address) &&
+	    address_write((struct sockaddr *)&address, p->address, sizeof(p->address)))
+		return 0;
 	/* the name of this host, or of one of its addresses, as OFED's provider takes it */
 	ret = dofi_resolve(p->name, RESOLVE_NS, &list);
 	if (ret == -ENOENT) {

@@ -16,14 +16,8 @@
 #define FURTHER_CQ 32767
 
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
+		     struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
 		     const struct dofi_fabric_choice *choice)
-{
-	return dofi_domain_open_on(domain, progress, progress->fabric, progress->ops, choice);
-}
-
-int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progress,
-			struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
-			const struct dofi_fabric_choice *choice)
 {
 	int ret;
 

@@ -149,22 +149,20 @@ void dofi_fabric_release(struct dofi_fabric_choice *choice)
 void dofi_fabric_address(const struct dofi_fabric_choice *choice, const struct dofi_params *params,
 			 struct sockaddr_storage *address)
 {
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
 	const struct sockaddr *sa = dofi_offer_ip(choice->info);
 	struct sockaddr_in *in = (struct sockaddr_in *)address;
-	struct addrinfo *a;
 
 	memset(address, 0, sizeof(*address));
 	if (sa && choice->info->src_addrlen <= sizeof(*address)) {
 		memcpy(address, sa, choice->info->src_addrlen);
 		in->sin_port = 0;	/* at one offset in both families */
-	} else if (params->address[0] && !getaddrinfo(params->address, NULL, &hints, &a)) {
-		memcpy(address, a->ai_addr, a->ai_addrlen);
-		freeaddrinfo(a);
-	} else if (choice->quirk->shared_memory || !dofi_reach_host(address)) {
-		in->sin_family = AF_INET;
-		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		return;
 	}
+	if (dofi_address_parse(params->address, address) ||
+	    (!choice->quirk->shared_memory && dofi_reach_host(address)))
+		return;
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
 /* Datagrams */

@@ -86,7 +86,7 @@ int dofi_datagram_choose(const struct dofi_fabric_choice *main,
 			 const struct sockaddr_storage *address,
 			 struct dofi_fabric_choice *choice);
 
-/* Opens the fabric of @choice, for dofi_domain_open_on(); the caller closes it. */
+/* Opens the fabric of @choice, for dofi_domain_open(); the caller closes it. */
 int dofi_datagram_start(const struct dofi_fabric_choice *choice, struct fid_fabric **fabric);
 
 /* Writes the names of the providers that dofi_fabric_choose() could choose, with blanks between. */

@@ -125,43 +125,51 @@ const struct sockaddr *dofi_offer_ip(const struct fi_info *info)
 	return sa->sa_family == AF_INET || sa->sa_family == AF_INET6 ? sa : NULL;
 }
 
+socklen_t dofi_address_parse(const char *text, struct sockaddr_storage *address)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *a;
+	socklen_t len;
+
+	if (!text[0] || getaddrinfo(text, NULL, &hints, &a))
+		return 0;
+	len = a->ai_addrlen;
+	memcpy(address, a->ai_addr, len);
+	freeaddrinfo(a);
+	return len;
+}
+
 /* libfabric may offer a device that has another address than the wanted one. */
 bool dofi_offer_has_address(const struct fi_info *info, const char *text)
 {
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
 	const struct sockaddr *own = dofi_offer_ip(info);
-	struct addrinfo *a;
-	bool same;
+	struct sockaddr_storage wanted;
 
-	if (!text[0] || !own || getaddrinfo(text, NULL, &hints, &a))
+	if (!own || !dofi_address_parse(text, &wanted))
 		return true;
-	if (own->sa_family != a->ai_family)
-		same = false;
-	else if (own->sa_family == AF_INET6)
-		same = IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)own)->sin6_addr,
-					  &((const struct sockaddr_in6 *)a->ai_addr)->sin6_addr);
-	else
-		same = ((const struct sockaddr_in *)own)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)a->ai_addr)->sin_addr.s_addr;
-	freeaddrinfo(a);
-	return same;
+	if (own->sa_family != wanted.ss_family)
+		return false;
+	if (own->sa_family == AF_INET6)
+		return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)own)->sin6_addr,
+					  &((const struct sockaddr_in6 *)&wanted)->sin6_addr);
+	return ((const struct sockaddr_in *)own)->sin_addr.s_addr ==
+	       ((const struct sockaddr_in *)&wanted)->sin_addr.s_addr;
 }
 
 /* With a source address that no interface has, each listen and connect fails. */
 bool dofi_address_is_local(const char *text)
 {
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
-	struct addrinfo *a;
+	struct sockaddr_storage address;
+	const socklen_t len = dofi_address_parse(text, &address);
 	bool local;
 	int fd;
 
-	if (getaddrinfo(text, NULL, &hints, &a))
+	if (!len)
 		return false;
-	fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	local = fd < 0 || !bind(fd, a->ai_addr, a->ai_addrlen);
+	fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	local = fd < 0 || !bind(fd, (struct sockaddr *)&address, len);
 	if (fd >= 0)
 		close(fd);
-	freeaddrinfo(a);
 	return local;
 }
 

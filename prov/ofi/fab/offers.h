@@ -49,6 +49,8 @@ bool dofi_offer_has_source(const struct fi_info *info);
 /* Returns whether messages stay in order. */
 bool dofi_offer_keeps_order(const struct fi_info *info);
 
+/* Parses a numeric address. Returns its length; 0 if @text is empty or no address. */
+socklen_t dofi_address_parse(const char *text, struct sockaddr_storage *address);
 /* Returns whether an interface of this host has the numeric address @text. */
 bool dofi_address_is_local(const char *text);
 

@@ -37,7 +37,8 @@ static void pz_open(void *arg)
 	struct pz_call *c = arg;
 	struct dofi_ia *ia = c->pz->obj.ia;
 
-	c->ret = dofi_domain_open(&c->pz->domain, &ia->progress, &ia->fabric);
+	c->ret = dofi_domain_open(&c->pz->domain, &ia->progress, ia->progress.fabric,
+				  ia->progress.ops, &ia->fabric);
 }
 
 static void pz_close(void *arg)

@@ -90,10 +90,10 @@ int dofi_rings_choose_beside(struct dofi_fabric_choice *choice)
 
 int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
 {
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
-	struct addrinfo *a = NULL;
+	struct sockaddr_storage address;
 	struct fi_info *info;
 	char why[192] = "";
+	socklen_t len;
 	int ret;
 
 	choice->info = NULL;
@@ -117,22 +117,15 @@ int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choic
 	if (ret || !params->address[0])
 		return ret;
 	info = choice->info;
-	if (getaddrinfo(params->address, NULL, &hints, &a)) {
-		ret = -FI_ENODATA;
-		goto release;
+	len = dofi_address_parse(params->address, &address);
+	info->src_addr = len ? malloc(len) : NULL;
+	if (!info->src_addr) {
+		dofi_fabric_release(choice);
+		return len ? -FI_ENOMEM : -FI_ENODATA;
 	}
-	info->src_addr = malloc(a->ai_addrlen);
-	if (info->src_addr) {
-		memcpy(info->src_addr, a->ai_addr, a->ai_addrlen);
-		info->src_addrlen = a->ai_addrlen;
-	}
-	freeaddrinfo(a);
-	if (info->src_addr)
-		return 0;
-	ret = -FI_ENOMEM;
-release:
-	dofi_fabric_release(choice);
-	return ret;
+	memcpy(info->src_addr, &address, len);
+	info->src_addrlen = len;
+	return 0;
 }
 
 bool dofi_is_rings(const struct dofi_fabric_choice *choice)

@@ -261,7 +261,7 @@ static void side_open(void *arg)
 	sem_init(&s->came, 0, 0);
 	sem_init(&s->sent, 0, 0);
 	dofi_cq_init(&s->domain.cq);
-	udp.ret = dofi_domain_open_on(&s->domain, &udp.progress, udp.fabric, &udp_ops, &found);
+	udp.ret = dofi_domain_open(&s->domain, &udp.progress, udp.fabric, &udp_ops, &found);
 	if (!udp.ret)
 		udp.ret = dofi_rdm_open(&s->rdm, &s->domain, &found, &options);
 }

@@ -32,7 +32,8 @@ static void init(void)
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.pollers);
 	dofi_cq_init(&domain.cq);
-	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
+	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,
+				      progress.ops, &choice), 0);
 }
 
 static int reg(void)
@@ -76,7 +77,8 @@ static void init_fixed(void)
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.pollers);
 	dofi_cq_init(&domain.cq);
-	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
+	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,
+				      progress.ops, &choice), 0);
 }
 
 TestSuite(domain_fixed, .init = init_fixed);
@@ -123,7 +125,8 @@ Test(domain, reads_each_is_passed_to_the_queue)
 	cr_expect(!domain.cq.reads_each);
 	dofi_domain_close(&domain);
 	choice.quirk = &each;
-	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
+	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,
+				      progress.ops, &choice), 0);
 	cr_expect(domain.cq.reads_each);
 	dofi_domain_close(&domain);
 }
@@ -132,7 +135,8 @@ Test(domain, a_failing_open_is_reported)
 {
 	dofi_domain_close(&domain);
 	fake.fault.domain = -FI_ENOMEM;
-	cr_expect_eq(dofi_domain_open(&domain, &progress, &choice), -FI_ENOMEM);
+	cr_expect_eq(dofi_domain_open(&domain, &progress, progress.fabric,
+				      progress.ops, &choice), -FI_ENOMEM);
 	cr_expect_eq(fake.open, 0);
 }
 
@@ -140,7 +144,8 @@ Test(domain, without_a_queue_it_is_closed_again)
 {
 	dofi_domain_close(&domain);
 	fake.fault.cq_open = -FI_EMFILE;
-	cr_expect_eq(dofi_domain_open(&domain, &progress, &choice), -FI_EMFILE);
+	cr_expect_eq(dofi_domain_open(&domain, &progress, progress.fabric,
+				      progress.ops, &choice), -FI_EMFILE);
 	cr_expect_eq(fake.open, 0);
 }
 
@@ -552,7 +557,7 @@ Test(domain, a_domain_on_another_fabric_has_its_own_completions)
 	const int before = fake.open;
 
 	dofi_cq_init(&second.cq);
-	cr_assert_eq(dofi_domain_open_on(&second, &progress, &second_fabric, &others, &choice), 0);
+	cr_assert_eq(dofi_domain_open(&second, &progress, &second_fabric, &others, &choice), 0);
 	cr_expect(second.cq.ops == &others && second.cq.mixed && !second.cq.owner);
 	cr_expect(domain.cq.ops == &ops && !domain.cq.mixed);
 	cr_expect(dofi_cq_can_sleep(&second.cq, second.cq.fid));

@@ -237,7 +237,8 @@ static void init(void)
 	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&domain.cq);
-	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
+	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,
+				      progress.ops, &choice), 0);
 }
 
 static void fini(void)
@@ -448,7 +449,8 @@ static void domain_needs_local(void)
 {
 	dofi_domain_close(&domain);
 	choice.info->domain_attr->mr_mode = FI_MR_LOCAL;
-	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
+	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,
+				      progress.ops, &choice), 0);
 }
 
 Test(rdm, buffers_are_registered_where_the_fabric_wants_it)
@@ -828,7 +830,8 @@ static void side_open(void *arg)
 	};
 
 	dofi_cq_init(&s->domain.cq);
-	s->ret = dofi_domain_open(&s->domain, &s->progress, &s->choice);
+	s->ret = dofi_domain_open(&s->domain, &s->progress, s->progress.fabric,
+				  s->progress.ops, &s->choice);
 	if (!s->ret)
 		s->ret = dofi_rdm_open(&s->rdm, &s->domain, &s->choice, &side_options);
 }

@@ -49,7 +49,8 @@ static void endpoint_open(void *arg)
 
 	(void)arg;
 	dofi_cq_init(&shm.domain.cq);
-	shm.ret = dofi_domain_open(&shm.domain, &shm.progress, &shm.choice);
+	shm.ret = dofi_domain_open(&shm.domain, &shm.progress, shm.progress.fabric,
+				   shm.progress.ops, &shm.choice);
 	if (!shm.ret)
 		shm.ret = dofi_rdm_open(&shm.rdm, &shm.domain, &shm.choice, &options);
 }

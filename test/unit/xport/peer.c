@@ -104,7 +104,8 @@ static void hub_open(void *arg)
 	hub.ret = dofi_host_read(&hub.host);
 	dofi_cq_init(&hub.domain.cq);
 	if (!hub.ret)
-		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, &hub.choice);
+		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, hub.progress.fabric,
+					   hub.progress.ops, &hub.choice);
 	if (!hub.ret)
 		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, &options);
 }

@@ -39,7 +39,7 @@ static int pz_init(struct rdm_pz *rpz)
 	LIST_INIT(&rpz->endpoints);
 	rpz->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
 	if (!rdm_is_alone(ia))
-		ret = dofi_domain_open_on(rpz->domain, &ia->progress, &dofi_rings_fabric,
+		ret = dofi_domain_open(rpz->domain, &ia->progress, &dofi_rings_fabric,
 					  rdm_ia_of(ia)->ring_ops, &ia->local);
 	if (ret)
 		return ret;

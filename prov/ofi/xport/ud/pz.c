@@ -76,7 +76,7 @@ static int net_open(struct ud_pz *upz)
 	int ret;
 
 	if (uia->own.info)
-		ret = dofi_domain_open_on(&upz->pz->datagram, &uia->ia->progress, uia->fid,
+		ret = dofi_domain_open(&upz->pz->datagram, &uia->ia->progress, uia->fid,
 					  &uia->own_ops, &uia->own);
 	else
 		ret = rdm_pz_open(upz->pz, &rpz);
@@ -120,7 +120,7 @@ static int rings_open(struct ud_pz *upz)
 	};
 	struct ud_ia *uia = upz->uia;
 	struct dofi_domain *domain = &upz->pz->datagram_rings;
-	int ret = dofi_domain_open_on(domain, &uia->ia->progress, &dofi_rings_fabric, &ops,
+	int ret = dofi_domain_open(domain, &uia->ia->progress, &dofi_rings_fabric, &ops,
 				      uia->rings);
 
 	if (ret)
