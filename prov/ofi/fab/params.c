@@ -73,35 +73,10 @@ static int param_word(struct dofi_params *p, const char *word, size_t len,
 
 #define MOST_PORT 255	/* ports have 8 bits */
 
-/* Parses OFED's form: a name of @name_len characters, and a port at @port. */
-static int named_parse(struct dofi_params *p, const char *text, size_t name_len, const char *port,
-		       size_t port_len, char *why, size_t why_size)
-{
-	const char *rest = port + port_len + strspn(port + port_len, blank);
-
-	if (*rest) {
-		snprintf(why, why_size, "\"%s\" follows the name and port", rest);
-		return -EINVAL;
-	}
-	if (name_len >= sizeof(p->name) || memchr(text, '/', name_len)) {
-		snprintf(why, why_size, "\"%.*s\" is not the name of a device or interface",
-			 (int)name_len, text);
-		return -EINVAL;
-	}
-	if (strtoul(port, NULL, 10) > MOST_PORT) {
-		snprintf(why, why_size, "port %.*s of \"%.*s\" is above %d", (int)port_len, port,
-			 (int)name_len, text, MOST_PORT);
-		return -EINVAL;
-	}
-	memcpy(p->name, text, name_len);
-	p->port = strtoul(port, NULL, 10);
-	return 0;
-}
-
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size)
 {
+	const char *port, *rest;
 	size_t len, port_len;
-	const char *port;
 	int ret = 0;
 
 	memset(params, 0, sizeof(*params));
@@ -111,15 +86,34 @@ int dofi_params_parse(const char *text, struct dofi_params *params, char *why, s
 	len = strcspn(text, blank);
 	port = text + len + strspn(text + len, blank);
 	port_len = strspn(port, "0123456789");
-	if (port_len && !memchr(text, '=', len) &&
-	    (!port[port_len] || strchr(blank, port[port_len])))
-		return named_parse(params, text, len, port, port_len, why, why_size);
-	for (; *text && !ret; text += strspn(text, blank)) {
-		len = strcspn(text, blank);
-		ret = param_word(params, text, len, why, why_size);
-		text += len;
+	if (!port_len || memchr(text, '=', len) ||
+	    (port[port_len] && !strchr(blank, port[port_len]))) {
+		for (; *text && !ret; text += strspn(text, blank)) {
+			len = strcspn(text, blank);
+			ret = param_word(params, text, len, why, why_size);
+			text += len;
+		}
+		return ret;
 	}
-	return ret;
+	/* OFED's form */
+	rest = port + port_len + strspn(port + port_len, blank);
+	if (*rest) {
+		snprintf(why, why_size, "\"%s\" follows the name and port", rest);
+		return -EINVAL;
+	}
+	if (len >= sizeof(params->name) || memchr(text, '/', len)) {
+		snprintf(why, why_size, "\"%.*s\" is not the name of a device or interface",
+			 (int)len, text);
+		return -EINVAL;
+	}
+	if (strtoul(port, NULL, 10) > MOST_PORT) {
+		snprintf(why, why_size, "port %.*s of \"%.*s\" is above %d", (int)port_len, port,
+			 (int)len, text, MOST_PORT);
+		return -EINVAL;
+	}
+	memcpy(params->name, text, len);
+	params->port = strtoul(port, NULL, 10);
+	return 0;
 }
 
 /* The addresses of a host name */

@@ -27,50 +27,40 @@ static FILE *file_open(const char *dir, const char *name, const char *file)
 	return fopen(path, "re");
 }
 
-/* Writes the interface of the IPv4 default route with the least metric. */
-static void default_ipv4(const char *procfs, char *interface)
+/*
+ * Writes the interface of the default route with the least metric. The kernel's last route of IPv6
+ * rejects all that no other takes.
+ */
+static void default_route(const char *procfs, bool ipv6, char *interface)
 {
-	unsigned destination, flags, metric, mask, least = UINT_MAX;
-	FILE *f = file_open(procfs, "route", "");
-	char line[256], name[IF_NAMESIZE];
+	unsigned to, length, flags, metric, least = UINT_MAX;
+	FILE *f = file_open(procfs, ipv6 ? "ipv6_route" : "route", "");
+	char line[256], to6[33], name[IF_NAMESIZE];
+	int n;
 
 	if (!f)
 		return;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%15s %x %*x %x %*u %*u %u %x", name, &destination, &flags,
-			   &metric, &mask) == 5 &&
-		    !destination && !mask && flags & UP && !(flags & REJECT) && metric < least) {
+	while (fgets(line, sizeof(line), f)) {
+		if (ipv6)
+			n = sscanf(line, "%32s %x %*s %*x %*s %x %*x %*x %x %15s", to6, &length,
+				   &metric, &flags, name);
+		else
+			n = sscanf(line, "%15s %x %*x %x %*u %*u %u %x", name, &to, &flags,
+				   &metric, &length);
+		if (n == 5 && !length && (ipv6 ? strspn(to6, "0") == 32 : !to) && flags & UP &&
+		    !(flags & REJECT) && metric < least) {
 			least = metric;
 			strcpy(interface, name);
 		}
-	fclose(f);
-}
-
-/* As default_ipv4(), of IPv6. The kernel's last route rejects all that no other takes. */
-static void default_ipv6(const char *procfs, char *interface)
-{
-	unsigned length, flags, metric, least = UINT_MAX;
-	FILE *f = file_open(procfs, "ipv6_route", "");
-	char line[256], to[33], name[IF_NAMESIZE];
-
-	if (!f)
-		return;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%32s %x %*s %*x %*s %x %*x %*x %x %15s", to, &length, &metric,
-			   &flags, name) == 5 &&
-		    !length && strspn(to, "0") == 32 && flags & UP && !(flags & REJECT) &&
-		    metric < least) {
-			least = metric;
-			strcpy(interface, name);
-		}
+	}
 	fclose(f);
 }
 
 void dofi_routes_read(struct dofi_routes *routes, const char *sysfs, const char *procfs)
 {
 	*routes = (struct dofi_routes){ .sysfs = sysfs };
-	default_ipv4(procfs, routes->interface[0]);
-	default_ipv6(procfs, routes->interface[1]);
+	default_route(procfs, false, routes->interface[0]);
+	default_route(procfs, true, routes->interface[1]);
 }
 
 static bool has(const struct dofi_routes *routes, const char *interface, const char *file)

@@ -74,47 +74,38 @@ static void serve(struct dofi_source *source)
 	close(to);
 }
 
-/* Binds to the first free number: other IAs, also of the other API version, have the lower ones. */
-static int bind_name(int fd)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int i, len;
-
-	for (i = 0; i < MOST; i++) {
-		len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d",
-			       (int)getpid(), i);
-		if (!bind(fd, (struct sockaddr *)&at,
-			  offsetof(struct sockaddr_un, sun_path) + 1 + len))
-			return 0;
-		if (errno != EADDRINUSE)
-			break;
-	}
-	return -errno;
-}
-
 void dofi_counter_server_init(struct dofi_counter_server *t)
 {
 	*t = (struct dofi_counter_server){ .fd = -1 };
 }
 
+/* Binds to the first free number: other IAs, also of the other API version, have the lower ones. */
 static void open_on_thread(void *arg)
 {
 	struct dofi_counter_server *t = arg;
-	int ret = 0;
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int i = 0, len, ret;
 
 	t->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (t->fd >= 0)
-		ret = bind_name(t->fd);
-	if (!ret && t->fd >= 0 && !listen(t->fd, 8))
-		ret = dofi_source_add(t->progress, &t->source, t->fd, EPOLLIN);
-	else if (!ret)
+	if (t->fd < 0) {
 		ret = -errno;
+		goto log;
+	}
+	do {
+		len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d",
+			       (int)getpid(), i);
+		ret = bind(t->fd, (struct sockaddr *)&at,
+			   offsetof(struct sockaddr_un, sun_path) + 1 + len) ? -errno : 0;
+	} while (ret == -EADDRINUSE && ++i < MOST);
+	if (!ret)
+		ret = listen(t->fd, 8) ? -errno :
+		      dofi_source_add(t->progress, &t->source, t->fd, EPOLLIN);
 	if (!ret)
 		return;
-	dofi_log(DOFI_INFO, DOFI_CORE, "the counters are not served: %s", strerror(-ret));
-	if (t->fd >= 0)
-		close(t->fd);
+	close(t->fd);
 	t->fd = -1;
+log:
+	dofi_log(DOFI_INFO, DOFI_CORE, "the counters are not served: %s", strerror(-ret));
 }
 
 void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,

@@ -200,30 +200,6 @@ static void *progress_run(void *arg)
 	return NULL;
 }
 
-static int epoll_open(struct dofi_progress *p)
-{
-	int ret;
-
-	p->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (p->epfd < 0)
-		return -errno;
-	p->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->doorbell < 0) {
-		ret = -errno;
-		goto close_epoll;
-	}
-	p->doorbell_source.ready = doorbell_ready;
-	ret = dofi_source_add(p, &p->doorbell_source, p->doorbell, EPOLLIN);
-	if (!ret)
-		ret = dofi_eqs_watch(p);
-	if (!ret)
-		return 0;
-	close(p->doorbell);
-close_epoll:
-	close(p->epfd);
-	return ret;
-}
-
 int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
@@ -256,16 +232,31 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	ret = dofi_eqs_open(p, info);
 	if (ret)
 		goto close_fabric;
-	ret = epoll_open(p);
-	if (ret)
+	p->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (p->epfd < 0) {
+		ret = -errno;
 		goto close_eq;
+	}
+	p->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->doorbell < 0) {
+		ret = -errno;
+		goto close_epoll;
+	}
+	p->doorbell_source.ready = doorbell_ready;
+	ret = dofi_source_add(p, &p->doorbell_source, p->doorbell, EPOLLIN);
+	if (!ret)
+		ret = dofi_eqs_watch(p);
+	if (ret)
+		goto close_doorbell;
 	dofi_fork_guard_add(&p->fork_guard);
 	ret = dofi_thread_start(&p->thread, progress_run, p);
 	if (!ret)
 		return 0;
 
 	dofi_fork_guard_remove(&p->fork_guard);
+close_doorbell:
 	close(p->doorbell);
+close_epoll:
 	close(p->epfd);
 close_eq:
 	dofi_eqs_close(p);
