@@ -3,6 +3,7 @@
 EXTRA_DIST += \
 	docs/architecture.md \
 	docs/design.md \
+	docs/glossary.md \
 	docs/libfabric-defects.md \
 	docs/libfabric-defects/check.sh \
 	docs/libfabric-defects/run \

@@ -5,6 +5,7 @@
 
 #include "base/layout.h"
 #include "obj/ep.h"
+#include "xport/msg/msg.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,9 +131,9 @@ static void queues_check(struct dofi_ia *ia, FILE *set) DOFI_UNCHECKED_LOCKS
 	{
 		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
 
-		CHECK("ep", ep,
-		      ep->watch.fd < 0 || is_registered(set, ep->watch.fd, &ep->watch.source),
-		      "descriptor %d", ep->watch.fd);
+		CHECK("ep", ep, msg_watched(ep) < 0 ||
+		      is_registered(set, msg_watched(ep), &msg_part(ep)->watch.source),
+		      "descriptor %d", msg_watched(ep));
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "check/check.h"
 #include "fab/quirks.h"
 #include "obj/ep.h"
+#include "xport/msg/msg.h"
 
 /* A queue, with what it is called in a report. */
 struct queue {
@@ -139,11 +140,12 @@ static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	CHECK_EP(ep, !ep->closing, "end %#x", OF_EP(ep), ep->end);
 	CHECK_EP(ep, !ep->fid, "transport %s", OF_EP(ep), ep->xport->name);
 	CHECK_EP(ep, !ep->conn, "connection %p", OF_EP(ep), ep->conn);
-	CHECK_EP(ep, !ep->opening, "opening %p", OF_EP(ep), ep->opening);
+	CHECK_EP(ep, msg_watched(ep) < 0, "descriptor %d", OF_EP(ep), msg_watched(ep));
+	CHECK_EP(ep, ep->obj.ia->xport->ep_init != msg_ep_init || !msg_part(ep)->opening,
+		 "opening %p", OF_EP(ep), (void *)msg_part(ep)->opening);
 	CHECK_EP(ep, !ep->shard, "shard %p", OF_EP(ep), (void *)ep->shard);
 	CHECK_EP(ep, ep->xport == ep->obj.ia->xport, "transport %s", OF_EP(ep), ep->xport->name);
 	CHECK_EP(ep, !ep->timer.at, "timer %lld", OF_EP(ep), (long long)ep->timer.at);
-	CHECK_EP(ep, ep->watch.fd < 0, "descriptor %d", OF_EP(ep), ep->watch.fd);
 	CHECK_EP(ep, ep->sq.next == ep->sq.head, "%u requests are submitted", OF_EP(ep),
 		 ep->sq.next - ep->sq.head);
 	CHECK_EP(ep, ep->rq.next == ep->rq.head, "%u receives are submitted", OF_EP(ep),

@@ -4,7 +4,6 @@
 #define DOFI_OBJ_EP_H
 
 #include "base/mutex.h"
-#include "sock/watch.h"
 #include "obj/evd.h"
 #include "obj/exchange.h"
 #include "obj/lmr.h"
@@ -41,6 +40,8 @@ enum {
 };
 
 #define DOFI_EP_COUNTERS 24
+/* Bytes of dofi_ep.part. */
+#define DOFI_EP_PART 160
 
 /* What the fast path of an EP may assume, see fast.h. dofi_fast_renew() writes all but lock. */
 struct dofi_fast {
@@ -78,7 +79,7 @@ struct dofi_ep {
 	bool failed_early;		/* a receive failed before the event of the connection */
 	bool lost;			/* the fabric reported an end that was not requested here */
 	bool data_lost;			/* and did so before it read all that the peer sent */
-	bool sends_bye, got_bye;	/* the peer sends a message before an orderly end; it did */
+	bool cut_off;			/* the connection ended without the peer's last message */
 	bool graceful;			/* a disconnect waits for requests; the CQ has a sleeper */
 	bool finishing;			/* a disconnect waits for the peer: dofi_xport.finish() */
 	bool silent;			/* being freed: no more events */
@@ -97,7 +98,6 @@ struct dofi_ep {
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* atomics at the fabric; also counted in reads */
 	struct dofi_mailbox mailbox;	/* the peer's */
-	void *mail;			/* the transport's state of atomics with it, or NULL */
 	bool owes;			/* dofi_xport.resume() has something to do */
 	uint32_t secret, peer_secret;	/* sent and received: dofi_mr_fabric_key() */
 	DAT_COUNT soft_watermark;	/* more receives raise an asynchronous event, once */
@@ -109,7 +109,6 @@ struct dofi_ep {
 	DAT_EVENT_NUMBER end;		/* the event that will report the end */
 	struct dofi_work work;
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
-	void *inbox;			/* the transport's, with an SRQ: dofi_xport_srq.open() */
 
 	/* the RSP's pointer to this EP, or NULL; under the IA's lock */
 	struct dofi_ep **reserved_by;
@@ -117,13 +116,13 @@ struct dofi_ep {
 	/* of the connection; progress thread, or the consumer's while no connection is live */
 	struct dofi_request request;
 	void *conn;			/* the transport's state of the open endpoint */
-	void *opening;			/* its state of one that a thread is opening, or NULL */
+	/* further state of the IA's transport; zero at first, see dofi_xport.ep_init() */
+	_Alignas(max_align_t) unsigned char part[DOFI_EP_PART];
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
 	/* of the attempt; later of a peer if the fabric does not report its end */
 	struct dofi_timer timer;
 	struct dofi_timer retry;	/* of DOFI_EP_RETRY */
-	struct dofi_watch watch;
 	struct dofi_linger *lingering;	/* the transport's, while it waits in finish() */
 	uint32_t received;		/* rq.head when dofi_ep_last_receives() started the timer */
 	struct sockaddr_storage local;

@@ -170,11 +170,11 @@ static void closed(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 
 	ep->xport = ep->obj.ia->xport;
 	ep->todo = 0;	/* drops work that was queued meanwhile */
-	if (ep->lost && connected && ep->sends_bye && !ep->got_bye)
+	if (ep->lost && connected && ep->cut_off)
 		ep->end = DAT_CONNECTION_EVENT_BROKEN;
 	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
 		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
-	ep->lost = ep->sends_bye = ep->got_bye = false;
+	ep->lost = ep->cut_off = false;
 	if (!dofi_ep_is_live(ep))
 		return;
 	dofi_dto_flush(ep);
@@ -264,11 +264,12 @@ void dofi_ep_cm_init(struct dofi_ep *ep)
 	ep->work = (struct dofi_work){ .run = ep_work };
 	ep->todo = 0;
 	ep->conn = NULL;
-	ep->opening = NULL;
 	ep->accepting = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
 	ep->retry = (struct dofi_timer){ .fire = ep_retry };
-	ep->watch.fd = -1;
+	memset(ep->part, 0, sizeof(ep->part));
+	if (ep->obj.ia->xport->ep_init)
+		ep->obj.ia->xport->ep_init(ep);
 	ep->lingering = NULL;
 	ep->peer_data_size = 0;
 	ep->local_port = ep->remote_port = 0;

@@ -62,7 +62,7 @@ static void ep_destroy(struct dofi_obj *obj)
 	events_purge(ep);
 	if (ep->datagrams)
 		dofi_exchanges_drop(ep);
-	if (ep->inbox)
+	if (ep->srq && ia->xport->srq)
 		ia->xport->srq->close(ep);
 	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
@@ -73,7 +73,6 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->pz = NULL;
 	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
 	ep->srq = NULL;
-	ep->inbox = NULL;
 	dofi_unread_renew(&ep->sq_unread);
 	dofi_unread_renew(&ep->rq_unread);
 	ep->sq = (struct dofi_queue){ .unread = &ep->sq_unread, .lmr = &dofi_lmr_none };
@@ -95,11 +94,10 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->fast.recv = NULL;
 	ep->fast.request_evd = ep->fast.recv_evd = NULL;
 	ep->mailbox.key = 0;
-	ep->mail = NULL;
 	ep->owes = false;
 	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->silent = false;
 	ep->moved = ep->scoped = ep->framed = false;
-	ep->lost = ep->sends_bye = ep->got_bye = false;
+	ep->lost = ep->cut_off = false;
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;

@@ -304,7 +304,7 @@ void dofi_dto_flush(struct dofi_ep *ep)
 	sq->failed = rq->failed = false;
 	if (ep->srq) {
 		dofi_srq_leave(ep->srq, &ep->srq_user);
-		if (ep->inbox && ep->obj.ia->xport->srq)
+		if (ep->obj.ia->xport->srq)
 			ep->obj.ia->xport->srq->clear(ep);
 	}
 	ep->reads = ep->atomics = 0;

@@ -61,9 +61,9 @@ typedef ssize_t dofi_rdma(struct dofi_ep *ep, void *buf, size_t len, void *desc,
 /* Runs under the EP lock, on any thread, unless a comment says otherwise. */
 struct dofi_xport_srq {
 	/*
-	 * Makes ep->inbox, the transport's state, for an EP that has its SRQ and PZ and is not
-	 * published, or frees it. Progress thread, no lock held. Returns 0 or a negative errno. The
-	 * IA's transport is called, as the EP may be connected later.
+	 * Makes or frees the transport's state for an EP that has its SRQ and PZ and is not
+	 * published; close() also after a failed open(). Progress thread, no lock held. Returns 0
+	 * or a negative errno. The IA's transport is called, as the EP may be connected later.
 	 */
 	int (*open)(struct dofi_ep *ep);
 	void (*close)(struct dofi_ep *ep);
@@ -113,6 +113,8 @@ struct dofi_xport {
 	int (*ia_init)(struct dofi_ia *ia);
 	void (*ia_fini)(struct dofi_ia *ia);
 
+	/* Initializes ep->part of a new EP. May be NULL. Any thread. */
+	void (*ep_init)(struct dofi_ep *ep);
 	/* Ends the transport's state of a PZ, before its domain closes. May be NULL. */
 	void (*pz_close)(struct dofi_pz *pz);
 

@@ -183,4 +183,8 @@ void msg_close(struct dofi_ep *ep)
 		msg_refuse(ep->accepting, DOFI_REJECT_PROVIDER, NULL, 0);
 	ep->accepting = NULL;
 	msg_endpoint_close(ep);
+	dofi_ep_lock(ep);
+	ep->cut_off = msg_part(ep)->sends_bye && !msg_part(ep)->got_bye;
+	msg_part(ep)->sends_bye = msg_part(ep)->got_bye = false;
+	dofi_ep_unlock(ep);
 }

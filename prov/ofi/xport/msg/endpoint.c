@@ -126,8 +126,8 @@ void msg_info_fit(const struct dofi_ep *ep, struct fi_info *info)
 static bool owes_bye(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
-	       ep->state != DAT_EP_STATE_COMPLETION_PENDING && ep->sends_bye && !ep->lost &&
-	       ep->end != DAT_CONNECTION_EVENT_BROKEN;
+	       ep->state != DAT_EP_STATE_COMPLETION_PENDING && msg_part(ep)->sends_bye &&
+	       !ep->lost && ep->end != DAT_CONNECTION_EVENT_BROKEN;
 }
 
 static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
@@ -188,7 +188,7 @@ int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid
 	dofi_ep_lock(ep);
 	ep->fid = fid;
 	ep->shard = conn->shard;
-	ep->mail = mail;
+	msg_part(ep)->mail = mail;
 	dofi_ep_set_cq(ep, conn->cq);
 	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
@@ -206,7 +206,8 @@ static void await_bye(struct dofi_ep *ep)
 
 	for (i = 0; i < READS_FOR_BYE; i++) {
 		dofi_ep_lock(ep);
-		may_arrive = ep->lost && ep->data_lost && ep->sends_bye && !ep->got_bye;
+		may_arrive = ep->lost && ep->data_lost && msg_part(ep)->sends_bye &&
+			     !msg_part(ep)->got_bye;
 		dofi_ep_unlock(ep);
 		if (!may_arrive)
 			return;
@@ -229,9 +230,9 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 	dofi_ep_lock(ep);
 	bye = owes_bye(ep);
 	fid = ep->fid;
-	mail = ep->mail;
+	mail = msg_part(ep)->mail;
 	ep->fid = NULL;
-	ep->mail = NULL;
+	msg_part(ep)->mail = NULL;
 	ep->owes = false;
 	dofi_ep_open_queues(ep);
 	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
@@ -241,8 +242,8 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 		return;
 	if (bye && !conn->said_bye)
 		msg_bye_send(ep, fid);
-	linger = dofi_linger_begin(p, ep->watch.fd, ended, ep, conn->acked);
-	dofi_watch_close(&ep->watch, p);
+	linger = dofi_linger_begin(p, msg_part(ep)->watch.fd, ended, ep, conn->acked);
+	dofi_watch_close(&msg_part(ep)->watch, p);
 	endpoint_end(fid, ep->cq, !linger && !ep->obj.ia->fabric.quirk->shutdown_closes);
 	ep->lingering = ended ? linger : NULL;
 	msg_mail_close(mail);
@@ -253,6 +254,11 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 	ep->shard = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
 	dofi_ep_unlock(ep);
+}
+
+void msg_ep_init(struct dofi_ep *ep)
+{
+	msg_part(ep)->watch.fd = -1;
 }
 
 void msg_endpoint_close(struct dofi_ep *ep)
@@ -279,7 +285,7 @@ static void peer_left(void *arg, bool whole)
 static void has_room(struct dofi_source *source)
 {
 	struct dofi_watch *watch = (struct dofi_watch *)source;
-	struct dofi_ep *ep = DOFI_CONTAINER_OF(watch, struct dofi_ep, watch);
+	struct dofi_ep *ep = msg_watch_owner(watch);
 
 	dofi_ep_lock(ep);
 	if (watch->fd >= 0)
@@ -293,19 +299,19 @@ bool msg_endpoint_finish(struct dofi_ep *ep)
 	struct msg_conn *conn = ep->conn;
 	bool bye;
 
-	if (ep->watch.fd < 0)
+	if (msg_part(ep)->watch.fd < 0)
 		return ep->lingering;
 	dofi_ep_lock(ep);
 	bye = owes_bye(ep) && !conn->said_bye;
 	dofi_ep_unlock(ep);
 	if (bye) {
-		conn->acked = dofi_linger_is_acked(ep->watch.fd);
+		conn->acked = dofi_linger_is_acked(msg_part(ep)->watch.fd);
 		msg_bye_send(ep, ep->fid);
 		conn->said_bye = true;
 	}
 	dofi_cq_ask(ep->cq, ep->shard);
 	dofi_cq_drain(ep->cq);
-	if (!dofi_watch_has_room(&ep->watch, has_room))
+	if (!dofi_watch_has_room(&msg_part(ep)->watch, has_room))
 		return true;
 	endpoint_close(ep, peer_left);
 	return ep->lingering;

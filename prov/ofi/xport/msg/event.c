@@ -35,7 +35,7 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 static void peer_ended(struct dofi_source *source)
 {
 	struct dofi_watch *watch = (struct dofi_watch *)source;
-	struct dofi_ep *ep = DOFI_CONTAINER_OF(watch, struct dofi_ep, watch);
+	struct dofi_ep *ep = msg_watch_owner(watch);
 
 	/* if the fabric also detects the end, it reports that before the timer fires */
 	if (watch->fd >= 0)
@@ -61,7 +61,7 @@ static void connected(struct dofi_ep *ep, const void *data, size_t size)
 	struct dofi_ia *ia = ep->obj.ia;
 
 	if (ia->fabric.quirk->blind_when_blocked &&
-	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
+	    dofi_watch_open(&msg_part(ep)->watch, &ia->progress, ep->fid, peer_ended))
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
 	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		accepted(ep, data, size);

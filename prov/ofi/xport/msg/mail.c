@@ -112,7 +112,7 @@ static int post(struct dofi_ep *ep, const void *letter, size_t size, size_t offs
 
 int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	struct msg_mail *m = ep->mail;
+	struct msg_mail *m = msg_part(ep)->mail;
 	uint32_t number = m->asked + 1;
 	const struct request request = {
 		.number = htobe32(number),
@@ -139,7 +139,7 @@ int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 void msg_mail_resume(struct dofi_ep *ep)
 {
-	struct msg_mail *m = ep->mail;
+	struct msg_mail *m = msg_part(ep)->mail;
 
 	dofi_ep_assert_locked(ep);
 	/* requests that arrive before the connection is established are answered after that */
@@ -162,7 +162,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 /* Carries out the peer's requests, in order, and replies. */
 static void take_requests(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
-	struct msg_mail *m = ep->mail;
+	struct msg_mail *m = msg_part(ep)->mail;
 
 	while (m->served - m->replied < MSG_MAIL_SLOTS) {
 		/* a copy: the peer may overwrite the request at any time */
@@ -187,7 +187,7 @@ static void take_requests(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 
 static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
-	struct msg_mail *m = ep->mail;
+	struct msg_mail *m = msg_part(ep)->mail;
 
 	while (m->answered != m->asked) {
 		const struct reply r = m->in.reply[slot(m->answered + 1)];
@@ -214,8 +214,8 @@ void msg_mail_arrived(uint64_t data, struct dofi_sink *sink)
 		return;
 	dofi_ep_lock(ep);
 	if (secret) {
-		ep->got_bye |= ep->secret == secret;
-	} else if (ep->mail) {
+		msg_part(ep)->got_bye |= ep->secret == secret;
+	} else if (msg_part(ep)->mail) {
 		take_requests(ep);
 		take_replies(ep, sink);
 	}
@@ -230,7 +230,7 @@ void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers)
 	ep->mailbox = *peers;
 	if (!ep->mailbox.addr)
 		ep->mailbox.key = 0;
-	ep->sends_bye = ep->obj.ia->fabric.sends_bye && ep->mailbox.id & MSG_SENDS_BYE;
+	msg_part(ep)->sends_bye = ep->obj.ia->fabric.sends_bye && ep->mailbox.id & MSG_SENDS_BYE;
 }
 
 /* How often the goodbye is tried; a read of the CQ after each refusal may free space. */

@@ -53,7 +53,7 @@ static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
 }
 
 #define OPS                                                                                       \
-	.name = "msg", .header_size = DOFI_WIRE_FIXED, .retries = true,                           \
+	.name = "msg", .header_size = DOFI_WIRE_FIXED, .retries = true, .ep_init = msg_ep_init,   \
 	.ia_init = msg_ia_init, .ia_fini = msg_ia_fini, .pz_close = msg_open_pz_close,            \
 	.listen = dofi_ports_listen, .unlisten = dofi_ports_unlisten, .connect = msg_connect,     \
 	.accept = msg_accept, .reject = msg_reject, .close = msg_close,                           \

@@ -7,12 +7,41 @@
 #include "obj/cr.h"
 #include "obj/ep.h"
 #include "obj/xport.h"
+#include "sock/watch.h"
 #include "xport/ports.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 
 extern const struct dofi_xport dofi_msg_xport;
+
+struct msg_inbox;
+struct msg_mail;
+struct msg_opening;
+
+/* The transport's part of an EP. */
+struct msg_ep {
+	struct msg_mail *mail;		/* atomics over a connection without them, or NULL */
+	struct msg_inbox *inbox;	/* receives the next frame for an SRQ, or NULL */
+	struct msg_opening *opening;	/* of an endpoint that a thread is opening, or NULL */
+	struct dofi_watch watch;	/* on the endpoint's socket; progress thread */
+	/* EP lock: the peer sends a BYE before an orderly end; it did */
+	bool sends_bye, got_bye;
+};
+
+_Static_assert(sizeof(struct msg_ep) <= DOFI_EP_PART, "fits into an EP");
+
+static inline struct msg_ep *msg_part(const struct dofi_ep *ep)
+{
+	return (struct msg_ep *)(uintptr_t)ep->part;
+}
+
+static inline struct dofi_ep *msg_watch_owner(struct dofi_watch *watch)
+{
+	void *part = DOFI_CONTAINER_OF(watch, struct msg_ep, watch);
+
+	return DOFI_CONTAINER_OF(part, struct dofi_ep, part);
+}
 
 /* connect.c: connecting, accepting and closing: members of dofi_xport. Progress thread only. */
 
@@ -41,6 +70,14 @@ int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid
 void msg_endpoint_close(struct dofi_ep *ep);
 /* dofi_xport.finish */
 bool msg_endpoint_finish(struct dofi_ep *ep);
+
+/* dofi_xport.ep_init */
+void msg_ep_init(struct dofi_ep *ep);
+/* The watched socket of @ep, or -1; for checks. Progress thread. */
+static inline int msg_watched(const struct dofi_ep *ep)
+{
+	return ep->obj.ia->xport->ep_init == msg_ep_init ? msg_part(ep)->watch.fd : -1;
+}
 
 /*
  * open.c: opening endpoints where that takes time.
@@ -180,8 +217,6 @@ bool msg_srq_waits(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
  */
 
 #define MSG_MAIL_SLOTS 16		/* most outstanding requests of each end */
-
-struct msg_mail;
 
 /* Whether connections of @ia have mailboxes. */
 bool msg_mail_offered(const struct dofi_ia *ia);

@@ -101,7 +101,7 @@ static void opening_done(struct dofi_work *work)
 		openings_continue(all);
 	}
 	if (ep) {
-		ep->opening = NULL;
+		msg_part(ep)->opening = NULL;
 		o->opened(ep, o->info, o->ret ? NULL : o->fid, o->ret);
 	} else {
 		opening_drop(o);
@@ -127,18 +127,18 @@ void msg_open(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
 		.work.run = opening_done, .progress = &ep->obj.ia->progress, .info = info,
 		.domain = ep->pz->domain.fid, .opened = opened, .ep = ep, .pz = ep->pz,
 	};
-	ep->opening = o;
+	msg_part(ep)->opening = o;
 	TAILQ_INSERT_TAIL(&openings_of(ep->pz)->list, o, link);
 	openings_continue(openings_of(ep->pz));
 }
 
 void msg_open_cancel(struct dofi_ep *ep)
 {
-	struct msg_opening *o = ep->opening;
+	struct msg_opening *o = msg_part(ep)->opening;
 
 	if (o)
 		o->ep = NULL;
-	ep->opening = NULL;
+	msg_part(ep)->opening = NULL;
 }
 
 void msg_open_pz_close(struct dofi_pz *pz)

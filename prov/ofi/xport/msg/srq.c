@@ -61,14 +61,9 @@ struct msg_inbox {
 	unsigned char buf[MSG_FRAME_MAX]; /* receives the next frame */
 };
 
-static struct msg_inbox *inbox_of(const struct dofi_ep *ep)
-{
-	return ep->inbox;
-}
-
 void msg_srq_listen(struct dofi_ep *ep)
 {
-	struct msg_inbox *in = inbox_of(ep);
+	struct msg_inbox *in = msg_part(ep)->inbox;
 	struct dofi_dto *dto;
 
 	dofi_ep_assert_locked(ep);
@@ -95,7 +90,7 @@ void msg_srq_listen(struct dofi_ep *ep)
 /* Receives the message in @dto, the newest of the EP's receives. */
 static void receive(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
-	const struct msg_inbox *in = inbox_of(ep);
+	const struct msg_inbox *in = msg_part(ep)->inbox;
 	const struct msg_frame *frame = &in->frame;
 	int err = dofi_srq_buffer_check(ep, dto);
 
@@ -128,7 +123,7 @@ static bool is_received(const struct dofi_ep *ep, const struct msg_frame *frame)
 /* Receives an arrived message in a buffer, for which the EP has space; @sink may be NULL. */
 static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
-	struct msg_inbox *in = inbox_of(ep);
+	struct msg_inbox *in = msg_part(ep)->inbox;
 	struct dofi_dto *dto = dofi_srq_buffer(ep);
 
 	if (!dto)
@@ -152,7 +147,7 @@ void msg_srq_fed(struct dofi_ep *ep)
 void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err,
 		      struct dofi_sink *sink)
 {
-	struct msg_inbox *in = inbox_of(ep);
+	struct msg_inbox *in = msg_part(ep)->inbox;
 
 	dofi_ep_assert_locked(ep);
 	dofi_dto_finish(ep, dto, err);
@@ -173,15 +168,17 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 bool msg_srq_waits(const struct dofi_ep *ep)
 {
 	dofi_ep_assert_locked(ep);
-	return inbox_of(ep)->arrived;
+	return msg_part(ep)->inbox->arrived;
 }
 
 /* Beginning and end */
 
 void msg_srq_clear(struct dofi_ep *ep)
 {
-	struct msg_inbox *in = inbox_of(ep);
+	struct msg_inbox *in = msg_part(ep)->inbox;
 
+	if (!in)
+		return;
 	in->arrived = false;
 	dofi_queue_clear(&in->frames);
 }
@@ -203,7 +200,7 @@ int msg_srq_open(struct dofi_ep *ep)
 	ret = dofi_mr_open(&ep->pz->domain, &memory, &in->mr);
 	if (ret)
 		goto fini_frames;
-	ep->inbox = in;
+	msg_part(ep)->inbox = in;
 	return 0;
 
 fini_frames:
@@ -215,8 +212,10 @@ put_inbox:
 
 void msg_srq_close(struct dofi_ep *ep)
 {
-	struct msg_inbox *in = inbox_of(ep);
+	struct msg_inbox *in = msg_part(ep)->inbox;
 
+	if (!in)
+		return;
 	dofi_mr_close(&in->mr);
 	dofi_queue_fini(&in->frames);
 	dofi_block_put(in, sizeof(*in));

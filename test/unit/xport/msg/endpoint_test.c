@@ -356,7 +356,7 @@ static int socket_open(int *peer)
 
 static void socket_give(void *fd)
 {
-	inside()->watch.fd = *(int *)fd;
+	msg_part(inside())->watch.fd = *(int *)fd;
 }
 
 Test(msg_endpoint_end, a_graceful_end_does_not_wait_for_the_socket_of_an_earlier_connection)
