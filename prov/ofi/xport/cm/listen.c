@@ -256,22 +256,11 @@ static bool may_accept(struct dofi_cm_listener *l)
 	return false;
 }
 
-/* An error of the system lasts a while, during which epoll would report the socket all the time. */
-static void accept_failed(struct dofi_cm_listener *l, int err)
-{
-	if (err == EAGAIN || err == EINTR || err == ECONNABORTED)
-		return;
-	if (is_first(l, BARRED))
-		dofi_log(DOFI_WARN, DOFI_CM, "port %u: accepting a connection: %s", l->port,
-			 strerror(err));
-	pause_begin(l, dofi_now() + PAUSE);
-}
-
 static void listener_ready(struct dofi_source *source)
 {
 	struct dofi_cm_listener *l = (struct dofi_cm_listener *)source;
 	struct sockaddr_storage peer;
-	int i, fd;
+	int i, fd, err = 0;
 
 	for (i = 0; i < ARRIVALS && l->fd >= 0 && may_accept(l); i++) {
 		socklen_t len = sizeof(peer);
@@ -279,13 +268,20 @@ static void listener_ready(struct dofi_source *source)
 		dofi_std_fds_hold();
 		fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			accept_failed(l, errno);
-			return;
+			err = errno;
+			break;
 		}
 		if (l->local)
 			dofi_cm_show_name(&peer, len);
 		admit(l, fd, &peer);
 	}
+	if (!err || err == EAGAIN || err == EINTR || err == ECONNABORTED)
+		return;
+	/* an error of the system lasts a while, in which epoll would report the socket always */
+	if (is_first(l, BARRED))
+		dofi_log(DOFI_WARN, DOFI_CM, "port %u: accepting a connection: %s", l->port,
+			 strerror(err));
+	pause_begin(l, dofi_now() + PAUSE);
 }
 
 static void listener_free(struct dofi_work *work)

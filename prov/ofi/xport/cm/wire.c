@@ -173,17 +173,6 @@ static bool is_void(const struct field *f, const struct dofi_cm_msg *msg)
 	return f->size <= sizeof(zero) && !memcmp((const char *)msg + f->offset, zero, f->size);
 }
 
-static void value_pack(unsigned char *p, size_t n, const struct field *f,
-		       const struct dofi_cm_msg *msg)
-{
-	const char *member = (const char *)msg + f->offset;
-
-	if (f->type == NUMBER)
-		put(p, n, load(member, n));
-	else if (n)
-		memcpy(p, f->type == SPAN ? *(const void *const *)member : member, n);
-}
-
 size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *msg)
 {
 	const struct kind *kind = &kinds[msg->kind];
@@ -192,6 +181,7 @@ size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *ms
 
 	for (tag = 1; tag < TAGS; tag++) {
 		const struct field *f = &fields[tag];
+		const char *member = (const char *)msg + f->offset;
 		size_t n;
 
 		if (!(kind->must & BIT(tag)) && (!(kind->may & BIT(tag)) || is_void(f, msg)))
@@ -199,8 +189,12 @@ size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *ms
 		n = value_size(f, msg);
 		put(p, 1, tag);
 		put(p + 1, 2, n);
-		value_pack(p + FIELD_HEADER, n, f, msg);
-		p += FIELD_HEADER + n;
+		p += FIELD_HEADER;
+		if (f->type == NUMBER)
+			put(p, n, load(member, n));
+		else if (n)
+			memcpy(p, f->type == SPAN ? *(const void *const *)member : member, n);
+		p += n;
 	}
 	memcpy(buf, magic, sizeof(magic));
 	buf[4] = VERSION;

@@ -56,19 +56,6 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 	dofi_ep_unlock(ep);
 }
 
-static void connected(struct dofi_ep *ep, const void *data, size_t size)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-
-	if (ia->fabric.quirk->blind_when_blocked &&
-	    dofi_watch_open(&msg_part(ep)->watch, &ia->progress, ep->fid, peer_ended))
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
-	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-		accepted(ep, data, size);
-	else
-		dofi_ep_established(ep, NULL, 0);
-}
-
 /* An EP of an SRQ posts one receive at a time, so it may still receive the peer's last messages. */
 static void peer_left(struct dofi_ep *ep)
 {
@@ -101,10 +88,17 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
 	ep = msg_ep_of(ia, entry->fid);
 	if (!ep)
 		return;
-	if (event == FI_CONNECTED)
-		connected(ep, entry->data, data_size);
-	else if (event == FI_SHUTDOWN)
+	if (event == FI_SHUTDOWN)
 		peer_left(ep);
+	if (event != FI_CONNECTED)
+		return;
+	if (ia->fabric.quirk->blind_when_blocked &&
+	    dofi_watch_open(&msg_part(ep)->watch, &ia->progress, ep->fid, peer_ended))
+		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
+	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		accepted(ep, entry->data, data_size);
+	else
+		dofi_ep_established(ep, NULL, 0);
 }
 
 /*

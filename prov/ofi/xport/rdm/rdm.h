@@ -84,7 +84,7 @@ struct rdm_ring_guest {
 
 /* The transport's part of an IA. */
 struct rdm_ia {
-	struct dofi_ports ports;
+	struct dofi_ports ports;	/* first, see ports.h */
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
 	LIST_HEAD(, rdm_ring_guest) ring_guests; /* used by the progress thread alone */
