@@ -16,8 +16,8 @@
  * RDMA within a host that this end carries out alone
  *
  * The peer's grants are in memory that this end can read (fab/grant_book.h). A write is made under
- * a mark, for which the end of the grant and the end of the connection wait. A read
- * needs no mark: its bytes count only if the grant has not ended when they have been read.
+ * a mark, for which the end of the grant and the end of the connection wait. A read needs no mark:
+ * its bytes count only if the grant has not ended when they have been read.
  *
  * Requests that the peer carries out keep their order: while one is in flight, or a message that
  * ends a grant may be, the peer carries out the next request, too.
