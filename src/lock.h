@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A pthread mutex that clang knows as a lock (-Wthread-safety). What is DREG_GUARDED_BY a lock is
+ * A pthread mutex that clang knows as a lock (-Wthread-safety). Data DREG_GUARDED_BY a lock is
  * accessed with the lock held; a function that needs a lock is marked DREG_NEEDS. Other compilers
  * see nothing.
  */

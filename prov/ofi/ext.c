@@ -84,7 +84,7 @@ static DAT_RETURN open_query(DAT_HANDLE name, va_list args)
 	return ret;
 }
 
-/* Handles of other IAs are not taken: those are closed by dat_ia_close(). */
+/* Refuses other IAs, which dat_ia_close() closes. */
 static DAT_RETURN close_query(DAT_HANDLE handle)
 {
 	struct dofi_ia *ia = dofi_ia_enter(handle);

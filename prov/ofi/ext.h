@@ -11,7 +11,7 @@
 DAT_RETURN dofi_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 #endif
 
-/* Opens the IA of this name without an EVD; what DAT_IB_OPEN_QUERY_OP needs of prov.c. */
+/* Opens the IA of this name without an EVD; for DAT_IB_OPEN_QUERY_OP. */
 DAT_RETURN dofi_prov_open_bare(const char *name, struct dofi_ia **ia);
 
 #endif

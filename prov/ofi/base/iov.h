@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Returns whether the bytes are in the first segment, as those of short messages usually are. */
+/* Returns whether the bytes are in the first segment, as a short message's usually are. */
 static inline bool dofi_iov_in_first(const struct iovec *iov, size_t n, size_t offset, size_t len)
 {
 	return n && len && offset <= iov->iov_len && len <= iov->iov_len - offset;

@@ -16,7 +16,7 @@
 #endif
 
 /*
- * What clang checks of locks (-Wthread-safety): docs/locking.md lists them. Other compilers see
+ * Clang checks these locks (-Wthread-safety): docs/locking.md lists them. Other compilers see
  * nothing, as unit tests (DOFI_NO_GUARDS), whose objects no other thread uses.
  */
 #if defined(__clang__) && !defined(DOFI_NO_GUARDS)

@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct dofi_pool_head) == 64, "objects start on cache line
 /* Tags are less than this, which is the alignment of objects. */
 #define DOFI_POOL_TAGS 64
 
-/* Returns an object with what its constructor or last user left in it; NULL without memory. */
+/* Returns an object as its constructor or last user left it; NULL without memory. */
 void *dofi_pool_get(struct dofi_pool *pool) DOFI_NEEDS_NOT(pool->lock);
 void dofi_pool_put(struct dofi_pool *pool, void *obj) DOFI_NEEDS_NOT(pool->lock);
 

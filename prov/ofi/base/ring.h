@@ -35,7 +35,7 @@
 
 #define DOFI_RING_LINE DOFI_CACHE_LINE
 #define DOFI_RING_LINES (65536 / DOFI_RING_LINE) /* a power of two */
-/* lines that a ring with little in it uses: with what is before them, less than 4 KiB */
+/* lines that a ring with little in it uses: with the header, less than 4 KiB */
 #define DOFI_RING_FIRST (4096 / DOFI_RING_LINE - 8)
 #define DOFI_RING_RECORD_MAX 8320		/* bytes of the longest record */
 

@@ -79,7 +79,7 @@ void dofi_prompt(void);
 
 /* One per object that threads wait for; all zero at first. */
 struct dofi_spin {
-	int64_t usual;		/* what the last short wait took, in ns */
+	int64_t usual;		/* duration of the last short wait in ns */
 	unsigned long_waits;	/* how many long waits followed it */
 };
 

@@ -39,7 +39,7 @@ struct dofi_shared {
 };
 
 /*
- * Finds what is mapped at @addr. Returns 0; -EFAULT if a part of the @len bytes is not mapped;
+ * Finds the mapping at @addr. Returns 0; -EFAULT if a part of the @len bytes is not mapped;
  * -EPERM if a part is private to this process; or another negative errno if /proc cannot be read.
  */
 int dofi_shared_find(const void *addr, size_t len, struct dofi_shared *shared);

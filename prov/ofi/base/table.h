@@ -34,10 +34,10 @@ struct dofi_table_link *dofi_table_next(const struct dofi_table_link *link);
 void dofi_table_each(struct dofi_table *table, void (*fn)(struct dofi_table_link *link, void *arg),
 		     void *arg);
 
-/* Frees what the table allocated, and makes it all zero. Its objects stay. */
+/* Frees the table's memory, and makes it all zero. Its objects stay. */
 void dofi_table_fini(struct dofi_table *table);
 
-/* A pairing heap. The nodes are members of what it holds. */
+/* A pairing heap. The nodes are members of its elements. */
 
 struct dofi_heap_node {
 	int64_t key;

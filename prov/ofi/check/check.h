@@ -6,7 +6,7 @@
 #include "obj/ia.h"
 
 /*
- * Verifies what holds for each object while no thread of the program is in a call. Prints the
+ * Verifies the invariants of each object while no thread of the program is in a call. Prints the
  * object, the condition and the values, and aborts if one does not hold. Each IA is verified on its
  * progress thread, so that this thread changes nothing meanwhile; a forked child has none, and
  * verifies nothing. No lock held.
@@ -20,7 +20,7 @@ void dofi_check_invariants(void);
  */
 void dofi_check_at_close(void *ia_handle);
 
-/* What each file of this directory verifies. */
+/* The checks of each file of this directory. */
 
 /* Aborts with the values of @fmt unless @condition holds for @object, which is a @kind. */
 #define CHECK(kind, object, condition, ...)                                  \

@@ -6,7 +6,7 @@
 #include "obj/ep.h"
 #include "xport/msg/msg.h"
 
-/* A queue, with what it is called in a report. */
+/* A queue, with its name in a report. */
 struct queue {
 	const char *kind;
 	const void *owner;
@@ -85,7 +85,7 @@ static void requests_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 		 OF_EP(ep), q->head);
 }
 
-/* What dofi_ep_open_queues() and dofi_fast_renew() derive from other fields. */
+/* The fields that dofi_ep_open_queues() and dofi_fast_renew() derive from other fields. */
 static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	const bool open = ep->fid && !ep->closing,
@@ -136,7 +136,7 @@ static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 		 ep->srq_user.waiting);
 	if (dofi_ep_is_live(ep))
 		return;
-	/* what an EP without a connection does not have */
+	/* an EP without a connection has none of these */
 	CHECK_EP(ep, !ep->closing, "end %#x", OF_EP(ep), ep->end);
 	CHECK_EP(ep, !ep->fid, "transport %s", OF_EP(ep), ep->xport->name);
 	CHECK_EP(ep, !ep->conn, "connection %p", OF_EP(ep), ep->conn);

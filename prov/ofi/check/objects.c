@@ -92,7 +92,7 @@ static int streams_with(struct dofi_ia *ia, const struct dofi_evd *evd, DAT_COMP
 	return n;
 }
 
-/* What an EVD may count in addition to the objects of its own IA. */
+/* Users of an EVD that are no objects of its own IA. */
 struct async_users {
 	const struct dofi_evd *evd;
 	int n;			/* IAs that did not make this asynchronous EVD, but refer to it */

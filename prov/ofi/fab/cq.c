@@ -52,7 +52,7 @@ static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* What the program did since the last check. */
+/* The program's calls since the last check. */
 struct use {
 	unsigned polls;
 	bool reads;		/* a poll holds the lock, and is not counted in polls */

@@ -119,15 +119,15 @@ struct dofi_cq {
 	bool reads_each;	/* a read of fid checks each of its endpoints: shards pay off */
 	bool wc_errors;			/* prov_errno of a failed completion is a verbs status */
 	bool offloaded;			/* hardware moves data while no thread reads the CQ */
-	bool trywait_reads;		/* fi_trywait() moves what has arrived, as a read does */
+	bool trywait_reads;		/* fi_trywait() moves arrived data, as a read does */
 	bool silent_errors;		/* a failed completion does not make fd readable */
-	bool by_clock;			/* no descriptor reports what arrives */
+	bool by_clock;			/* no descriptor reports arrivals */
 	bool serial;			/* the domain is FI_THREAD_COMPLETION: dofi_cq_enter() */
 	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */
 	bool fixed;			/* fid loses completions beyond its size */
 	unsigned unreserved;		/* fixed: entries not reserved; at first, the wanted size */
 
-	/* what the program did since the progress thread served the CQ last */
+	/* the program's calls since the progress thread served the CQ last */
 	struct dofi_runner runner;	/* the thread of the program that read the CQ last */
 	_Atomic bool taken;		/* the program took an event that another thread had read */
 	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
@@ -244,7 +244,7 @@ static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
 
 /*
  * Reads a batch into cq->entry: the completions that dofi_cq_next() left, then the fabric's.
- * Returns what fi_cq_read() does. Call within dofi_cq_enter().
+ * Returns as fi_cq_read(). Call within dofi_cq_enter().
  */
 ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 
@@ -411,7 +411,7 @@ void dofi_lead_expel(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
 
 /*
- * Makes the caller the leader and delivers what is there. Returns 0 if the CQ is empty: call
+ * Makes the caller the leader and delivers pending completions. Returns 0 if the CQ is empty: call
  * dofi_lead_sleep(), and dofi_lead_end() in the end. Otherwise the caller does not lead: -EAGAIN if
  * there was something to read; -EBUSY if the CQ cannot be led now. No lock.
  */
@@ -424,7 +424,7 @@ int dofi_lead_begin(struct dofi_cq *cq);
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
 		    int64_t deadline) DOFI_NEEDS(*lock);
 
-/* The caller is no longer the leader, and has to poll for what arrived in between. No lock. */
+/* The caller is no longer the leader, and has to poll for arrivals in between. No lock. */
 void dofi_lead_end(struct dofi_cq *cq);
 
 /* Wakes the leader: its next dofi_lead_begin() fails if it may not go on. Any thread or lock. */

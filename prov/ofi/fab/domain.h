@@ -51,7 +51,7 @@ void dofi_domain_close(struct dofi_domain *domain);
 struct dofi_mr {
 	struct fid_mr *fid;		/* the fabric's, or NULL */
 	struct dofi_grant *grant;	/* ours, or NULL */
-	uint32_t key;			/* what peers name it by */
+	uint32_t key;			/* its name for peers */
 	void *desc;			/* the descriptor for local use */
 	pid_t owner;			/* the process that opened it */
 };

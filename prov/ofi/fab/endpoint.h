@@ -22,7 +22,7 @@
 struct dofi_rdm;
 
 /*
- * The first member of what an operation of a connectionless endpoint has as its context. A fabric
+ * The first member of the context of an operation of a connectionless endpoint. A fabric
  * with the mode FI_CONTEXT or FI_CONTEXT2 writes there until the operation has completed.
  */
 struct dofi_rdm_context {

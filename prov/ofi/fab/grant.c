@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Grants: what peers may do with memory of this process, and the keys for it. */
+/* Grants: peers' permitted accesses to memory of this process, and the keys for it. */
 
 #include "fab/grant.h"
 

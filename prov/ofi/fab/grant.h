@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Grants: what peers may do with memory of this process, and the keys for it. */
+/* Grants: peers' permitted accesses to memory of this process, and the keys for it. */
 #ifndef DOFI_FAB_GRANT_H
 #define DOFI_FAB_GRANT_H
 
@@ -49,7 +49,7 @@ struct dofi_grants {
 	/* of the members below; no lock is taken after it; held while bytes are moved */
 	struct dofi_mutex lock;
 	struct dofi_table table;	/* of grants, by key */
-	struct dofi_grant_book *book;	/* what peers can read of the grants, or NULL */
+	struct dofi_grant_book *book;	/* the grants as peers read them, or NULL */
 	LIST_HEAD(, dofi_writer) writers; /* peers that can read it: fab/grant_book.h */
 };
 
@@ -69,12 +69,12 @@ void dofi_grant_close(struct dofi_grant *grant);
 /* An access that a peer requests. All but the secret comes from the peer. */
 struct dofi_use {
 	uint32_t key;
-	uint32_t secret;	/* what this end sent when the connection was made */
+	uint32_t secret;	/* sent by this end when the connection was made */
 	uint64_t addr, len;	/* as the peer counts addresses */
 	uint64_t access;	/* FI_REMOTE_READ or FI_REMOTE_WRITE */
 };
 
-/* What a grant permits. */
+/* The memory and accesses of a grant. */
 struct dofi_terms {
 	uint64_t fabric_key;		/* dofi_mr_fabric_key() */
 	uint64_t first;			/* address of the first byte for peers */

@@ -60,7 +60,7 @@ static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 		choice->write_flags = FI_DELIVERY_COMPLETE;
 }
 
-/* Sets what hardware does itself. FI_RX_CQ_DATA: a write with data consumes a receive. */
+/* Sets the features of hardware. FI_RX_CQ_DATA: a write with data consumes a receive. */
 static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q)
 {
 	struct fi_info *info = choice->info;
@@ -81,7 +81,7 @@ static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q
 #define FRAME_BYTES 16384	/* the default */
 #define LEAST_FRAME 512		/* the header of a frame has to fit */
 
-/* Sets what only connectionless fabrics have. */
+/* Sets the members of connectionless fabrics. */
 static int choose_rdm(struct dofi_fabric_choice *choice)
 {
 	const struct fi_info *info = choice->info;
@@ -122,7 +122,7 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 		.quirk = dofi_quirk_of(info->fabric_attr->prov_name),
 		.cq_data = info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 			   !(info->mode & FI_RX_CQ_DATA),
-		/* a device's domain is tied to its interface, that of software is not */
+		/* a device's domain is tied to its interface, software's is not */
 		.wildcard = !info->nic && !params->address[0] && !params->domain[0],
 	};
 	/* libfabric reports the open objects of another IA, which may close them: shm of 1.17 */
@@ -283,7 +283,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		      struct dofi_limits *limits)
 {
 	const struct fi_info *info = choice->info;
-	/* the limits of the fabric do not matter for what we move ourselves */
+	/* the limits of the fabric do not apply to data that the transport moves */
 	const bool by_frames = choice->target_rdma && !choice->quirk->closes_wholly;
 	size_t tx_iov = by_frames ? MAX_IOV : info->tx_attr->iov_limit;
 	size_t rx_iov = by_frames ? MAX_IOV : info->rx_attr->iov_limit;

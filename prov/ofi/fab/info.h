@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric that an IA uses: what it can do, and its limits. */
+/* The fabric that an IA uses: its features and limits. */
 #ifndef DOFI_FAB_INFO_H
 #define DOFI_FAB_INFO_H
 
@@ -35,7 +35,7 @@ struct dofi_locality {
 };
 
 /*
- * A fabric that an IA can use. With cq_data, remote CQ data carries what DAT adds to a message.
+ * A fabric that an IA can use. With cq_data, remote CQ data carries DAT's additions to a message.
  * Hardware has immed, atomics and fences for the commonest of that instead.
  */
 struct dofi_fabric_choice {
@@ -119,7 +119,7 @@ struct dofi_limits {
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits);
-/* Lowers limits to those of a second fabric, but for two that programs do not see. */
+/* Lowers limits to a second fabric's, but for two that programs do not see. */
 void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other);
 
 /* Starts the progress thread with the traits of the fabric of @info, and near its device. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What libfabric offers on this host, and which of it an IA can use. */
+/* The fabrics that libfabric offers on this host, and their use for an IA. */
 
 #include "fab/offers.h"
 
@@ -25,7 +25,7 @@ const struct dofi_query dofi_query_msg = {
 	.mr_mode = DOFI_QUERY_MR_MODES,
 };
 
-/* What each connectionless fabric offers; query.c has the query of a certain one. */
+/* The offers of connectionless fabrics; query.c has the query of a certain one. */
 const struct dofi_query dofi_query_rdm = {
 	.type = FI_EP_RDM,
 	.caps = FI_MSG | FI_TAGGED,

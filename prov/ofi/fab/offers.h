@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What libfabric offers on this host, and which of it an IA can use. */
+/* The fabrics that libfabric offers on this host, and their use for an IA. */
 #ifndef DOFI_FAB_OFFERS_H
 #define DOFI_FAB_OFFERS_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* What a transport requires of a fabric. */
+/* A transport's requirements of a fabric. */
 struct dofi_query {
 	enum fi_ep_type type;
 	uint64_t caps;

@@ -126,7 +126,7 @@ static int info_find(const struct dofi_params *params, const struct dofi_query *
 	return ret;
 }
 
-/* Finds a connectionless fabric, and then requests what this fabric needs. */
+/* Finds a connectionless fabric, and then requests it by its needs. */
 static int rdm_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	struct dofi_params same = *params;

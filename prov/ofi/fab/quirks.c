@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What fi_info does not say about a fabric: a table with reasons. */
+/* Facts on fabrics that fi_info lacks: a table with reasons. */
 
 #include "fab/quirks.h"
 
@@ -104,7 +104,7 @@ static const struct dofi_quirk quirks[] = {
 
 /*
  * A fabric that nobody measured only has to move messages: the target carries out RDMA, frames are
- * as short as those of the other fabrics, CQs are read by the clock, as for psm3, and the other
+ * as short as on the other fabrics, CQs are read by the clock, as for psm3, and the other
  * fabrics are preferred.
  */
 static const struct dofi_quirk unmeasured = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What fi_info does not say about a fabric: a table with reasons. */
+/* Facts on fabrics that fi_info lacks: a table with reasons. */
 #ifndef DOFI_FAB_QUIRKS_H
 #define DOFI_FAB_QUIRKS_H
 
@@ -23,10 +23,10 @@ struct dofi_quirk {
 	/* reports the peer's end before all that the peer sent was received */
 	bool shutdown_overtakes;
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
-	bool trywait_reads;	/* fi_trywait of a CQ moves what has arrived, as a read does */
+	bool trywait_reads;	/* fi_trywait of a CQ moves arrived data, as a read does */
 	/* an EQ's descriptor reports data of its endpoints, and reading the EQ moves the data */
 	bool data_in_eq;
-	bool goes_on;		/* what was sent after a refused RDMA write still arrives */
+	bool goes_on;		/* messages after a refused RDMA write still arrive */
 	/* the completion of a message that waited for its receive lacks FI_REMOTE_CQ_DATA */
 	bool loses_cq_data_flag;
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
@@ -54,20 +54,20 @@ struct dofi_quirk {
 	/* messages hold fi_rma_iov as the processor lays it out: RDMA needs a 64-bit size_t */
 	bool rdma_of_64_bits;
 	bool wc_errors;	/* prov_errno of a failed completion is a verbs status: dofi_wc_errno() */
-	const char *reason;	/* for the log and for readers: what was seen, in which version */
+	const char *reason;	/* for the log and for readers: the observation and the version */
 
 	bool datagrams;		/* the row is of endpoints of type FI_EP_DGRAM, not of others */
 
 	/* connectionless endpoints */
 	bool refused;		/* never chosen, even by name */
-	bool by_clock;		/* a CQ's descriptor does not report what arrives */
+	bool by_clock;		/* a CQ's descriptor does not report arrivals */
 	bool shared_memory;	/* peers are processes on one host */
 	bool no_keys;		/* moves a peer's bytes without checking the key */
 	/* a refused RDMA operation ends all that two endpoints have in flight */
 	bool refusal_ends_all;
 	/* closing an endpoint returns all its memory, and its CQ keeps nothing of it */
 	bool closes_wholly;
-	bool frame_injected;	/* only what can be injected is sure to complete */
+	bool frame_injected;	/* only injected frames are sure to complete */
 	/* a longer message is overtaken, or costs more than it saves; 0: unknown */
 	size_t frame_size;
 	const char *frame_variable; /* the environment variable that limits frame_size */

@@ -31,7 +31,7 @@ static const char *text_or(const char *text, const char *otherwise)
 	return text && text[0] ? text : otherwise;
 }
 
-/* Lists libfabric's providers, excluded or not; without @layers, only those that move data. */
+/* Lists libfabric's providers, excluded or not; without @layers, only core providers. */
 static void providers_list(char names[NAMES_TEXT], bool layers)
 {
 	struct fi_info *list, *i;
@@ -128,7 +128,7 @@ static bool no_such_interface(const struct dofi_params *params, char *text, size
 	return true;
 }
 
-/* A misspelt name, also among names that exist: those alone have not found a fabric. */
+/* A misspelt name, also among names that exist, which alone have not found a fabric. */
 static bool filter_unknown(const struct dofi_params *params, char *text, size_t size)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");

@@ -24,7 +24,7 @@ static void wake(struct dofi_shards *s, struct dofi_shard *shard)
 	shard->awake = true;
 }
 
-/* A new shard is awake, as its descriptor may not report what is there already. */
+/* A new shard is awake, as its descriptor may not report earlier arrivals. */
 static int enter(struct dofi_shards *s, struct dofi_shard *shard)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = shard };
@@ -106,7 +106,7 @@ void dofi_shards_leave(struct dofi_shards *s, struct dofi_shard *shard)
  * Clears s->asked first: a shard that is requested meanwhile is found now, or sets it again. The
  * load is sequentially consistent: a thread that is about to sleep has stored the mode of the CQ,
  * or lead.taken, and a poster loads these two after dofi_shards_ask() (dofi_cq_kick()). So one of
- * the two threads sees what the other has stored.
+ * the two threads sees the other's store.
  */
 static void wake_asked(struct dofi_shards *s)
 {

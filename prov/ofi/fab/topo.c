@@ -43,7 +43,7 @@ static int node_alone(void)
 }
 
 /*
- * Reads nodes, processors and devices, including those that this process may not use: a device near
+ * Reads nodes, processors and devices, including ones that this process may not use: a device near
  * them is far, not of unknown location. Leaves out hwloc's OS devices, for which it would load the
  * libraries of graphics cards.
  */

@@ -16,7 +16,7 @@ struct dofi_host {
 	uint32_t pid;			/* in its namespace */
 };
 
-/* Reads those of the calling process. Returns 0 or a negative errno. Any thread. */
+/* Reads the calling process's. Returns 0 or a negative errno. Any thread. */
 int dofi_host_read(struct dofi_host *host);
 
 /* Returns whether both are in one PID namespace of one host: PIDs are valid for each other. */

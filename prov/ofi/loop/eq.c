@@ -161,7 +161,7 @@ bool dofi_eqs_arm(struct dofi_progress *p)
 /*
  * Returns whether the program polls a CQ with a descriptor that reports the bytes that the event
  * queue would report. Other PZs do not need the event queue then to wake the thread: their CQs are
- * watched, and report what arrives.
+ * watched, and report arrivals.
  */
 static bool program_polls(const struct dofi_progress *p)
 {

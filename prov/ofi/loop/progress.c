@@ -180,7 +180,7 @@ static void *progress_run(void *arg)
 			t->fire(t);
 			dofi_progress_events(p);
 		}
-		/* what a thread that begins to sleep may have missed */
+		/* events that a thread may have missed before it slept */
 		if (atomic_load(&p->probe_wanted) && atomic_exchange(&p->probe_wanted, false)) {
 			dofi_eq_drain(p, &p->eq);
 			TAILQ_FOREACH(poller, &p->pollers, link)

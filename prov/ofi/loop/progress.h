@@ -62,7 +62,7 @@ struct dofi_poller_ops {
 
 struct dofi_poller {
 	const struct dofi_poller_ops *ops;
-	bool has_fd;	/* a descriptor in the epoll set reports what arrives while it is armed */
+	bool has_fd;	/* a descriptor in the epoll set reports arrivals while it is armed */
 	bool fired;		/* something arrived, or armed anew: serve() is due at once */
 	TAILQ_ENTRY(dofi_poller) link;
 };
@@ -90,7 +90,7 @@ struct dofi_eq {
 	unsigned empty_wakeups;		/* consecutive wakeups without an event */
 };
 
-/* What the event queues of a fabric need: fab/quirks.c. */
+/* The properties of a fabric's event queues: fab/quirks.c. */
 struct dofi_eq_traits {
 	/* the descriptor reports data, and reading moves it: passive endpoints get another */
 	bool data_in_eq;
@@ -118,7 +118,7 @@ struct dofi_sink;	/* where an event of a polling thread is written directly; opa
 
 /*
  * Delivers a completion: @entry->op_context is the context of the operation, @err is 0 or a
- * positive libfabric error, @sink is that of the thread that reads, or NULL. Any thread, CQ lock
+ * positive libfabric error, @sink is the reading thread's, or NULL. Any thread, CQ lock
  * held. Must not block, or call functions of the CQ.
  */
 typedef void dofi_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
@@ -126,10 +126,10 @@ typedef void dofi_completed(const struct fi_cq_data_entry *entry, int err, struc
 /* See struct dofi_progress_ops. */
 typedef bool dofi_polled(struct dofi_cq *cq, struct dofi_sink *sink);
 
-/* What the progress thread and the CQs call in higher layers. */
+/* The calls of the progress thread and the CQs into higher layers. */
 struct dofi_progress_ops {
 	dofi_completed *completed;
-	bool mixed;		/* Contexts may be others than those of the program's operations. */
+	bool mixed;		/* Contexts may be others than the program's operations. */
 	/*
 	 * Returns true without a completion, or if a receive of the sink's EVD was delivered there;
 	 * false if a read has to go on. Any thread, CQ lock held. May be NULL.

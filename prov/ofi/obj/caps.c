@@ -184,7 +184,7 @@ static const struct dofi_cap_states waiting = {
 	{ NAMES("ep_attr." #m), .of = DOFI_CAP_EP, .field = DAT_EP_FIELD_EP_ATTR_##FIELD, \
 	  MEMBER(DAT_EP_ATTR, m), __VA_ARGS__ }
 
-/* For an endpoint as much as the IA offers; for the IA what it has. */
+/* For an endpoint as much as the IA offers; for the IA its own value. */
 #define ALL UINT64_MAX
 /* A higher value would overflow a DAT length of this version. */
 #define MAX_LENGTH ((dofi_seg_length)-1)
@@ -331,7 +331,7 @@ const struct dofi_cap dofi_caps[] = {
 	PROVIDER(ep_recv_info_supported, EP_RECV_INFO_SUPPORTED, .most = 0x01 | 0x10,
 		 .adds = "number (0x01) and span (0x10) of the receives that an endpoint holds"),
 	PROVIDER(lmr_sync_req, LMR_SYNC_REQ, IS(DAT_FALSE)),
-	/* in the state DISCONNECTED the post itself flushes what it posts */
+	/* in the state DISCONNECTED the post itself flushes the operation */
 	PROVIDER(dto_async_return_guaranteed, DTO_ASYNC_RETURN_GUARANTEED, IS(DAT_FALSE)),
 	PROVIDER(rdma_write_for_rdma_read_req, RDMA_WRITE_FOR_RDMA_READ_REQ, IS(DAT_FALSE)),
 #if DAT_VERSION_MAJOR >= 2

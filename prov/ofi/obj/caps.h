@@ -23,7 +23,7 @@ struct dofi_cap_states {
 	const char *words;
 };
 
-/* The named attributes about a row, by their prefixes: what datinfo shows. */
+/* The named attributes about a row, by their prefixes, as datinfo shows them. */
 enum {
 	DOFI_NAMED_SOURCE,
 	DOFI_NAMED_ADDS,
@@ -70,7 +70,7 @@ struct dofi_cap {
 
 	/* where the value comes from: libfabric's name; NULL: from nowhere */
 	const char *source;
-	/* what the provider adds where the fabric lacks it */
+	/* the provider's addition where the fabric lacks it */
 	const char *adds;
 };
 
@@ -91,7 +91,7 @@ DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type);
 void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
 
-/* Renders the named attributes of @ia: those of the fabric, and those of the rows. */
+/* Renders the named attributes of @ia, about the fabric and the rows. */
 void dofi_caps_named_attrs(struct dofi_ia *ia);
 
 DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,

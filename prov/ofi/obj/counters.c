@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading the counters of IAs, EPs and EVDs: what each of the extension's numbers counts here. */
+/* Reading the counters of IAs, EPs and EVDs: the meaning of the extension's numbers here. */
 
 #include "obj/counters.h"
 
@@ -143,7 +143,7 @@ struct counted {
 	int n;
 	/* of the object; NULL of an EP, which has dofi_ep_lock() */
 	struct dofi_mutex *lock;
-	uint64_t *base;			/* what the counters were when they were reset */
+	uint64_t *base;			/* values of the counters at the last reset */
 };
 
 static bool counted_as(struct dofi_obj *obj, int kind, struct counted *c)

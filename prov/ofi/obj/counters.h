@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading the counters of IAs, EPs and EVDs. Their numbers are those of the extension. */
+/* Reading the counters of IAs, EPs and EVDs. Their numbers are the extension's. */
 #ifndef DOFI_OBJ_COUNTERS_H
 #define DOFI_OBJ_COUNTERS_H
 
@@ -22,7 +22,7 @@ DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool rese
 
 /*
  * Makes the counters of @group, a DAT_IA_COUNTER_TYPE, of an IA count from 0, or keep their values.
- * Those of connections count from the beginning; there are no other groups.
+ * Connections count from the beginning; there are no other groups.
  */
 DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run);
 

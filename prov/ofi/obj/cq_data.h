@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The data that accompanies a message: immediate data, and what its receiver has to do. */
+/* The data that accompanies a message: immediate data, and instructions for the receiver. */
 #ifndef DOFI_OBJ_CQ_DATA_H
 #define DOFI_OBJ_CQ_DATA_H
 

@@ -54,7 +54,7 @@ static void cr_destroy(struct dofi_obj *obj)
 	turn_down(&call);
 }
 
-/* What a query of the EP returns about the peer. EP lock held. */
+/* The peer as a query of the EP returns it. EP lock held. */
 static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
 {
 	ep->request.peer = cr->peer;

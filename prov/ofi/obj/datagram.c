@@ -137,7 +137,7 @@ static bool report(struct dofi_ep *ep, struct dofi_exchange *x, DAT_EVENT_NUMBER
 		exchange_free(ep, x);
 		return false;
 	}
-	/* programs free the exchanges that succeeded, but may never free those that failed */
+	/* programs free the exchanges that succeeded, but may never free failed ones */
 	while (ep->n_failed > DOFI_EXCHANGES_FAILED) {
 		x = TAILQ_FIRST(&ep->exchanges_failed);
 		if (!atomic_load_explicit(&x->taken, memory_order_relaxed))

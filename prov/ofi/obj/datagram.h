@@ -25,7 +25,7 @@ struct dofi_exchanged {
 	uint32_t number;
 	/* the family is 0: the peer of the request */
 	struct sockaddr_storage peer;
-	/* the peer's private data; @data_size 0 on the passive side: that of the request */
+	/* the peer's private data; @data_size 0 on the passive side: the request's */
 	const void *data;
 	size_t data_size;
 };
@@ -51,7 +51,7 @@ void dofi_exchange_begin(struct dofi_ep *ep, struct dofi_exchange *x) DOFI_NEEDS
 
 /*
  * Progress thread: hands the new exchanges of @ep to the transport. If the EP is being freed, only
- * those of the passive side, which have a request.
+ * the passive side's, which have a request.
  */
 void dofi_exchanges_start(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 /* Frees all exchanges of @ep, after its events were purged and it was closed. */
@@ -64,7 +64,7 @@ void dofi_exchanges_drop(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 DAT_RETURN dofi_datagram_enter(DAT_EP_HANDLE handle, struct dofi_ep **ep);
 
 #if DAT_VERSION_MAJOR >= 2
-/* dat_ib_ud_cm_free(), dat_ib_ud_ah_free(): arguments count as those of dat_extension_op(). */
+/* dat_ib_ud_cm_free(), dat_ib_ud_ah_free(): arguments count as for dat_extension_op(). */
 DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep_handle, void *exchange);
 DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE ep_handle, const DAT_IB_ADDR_HANDLE *ah);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: its lock, its state, what may go to the fabric, and how a connection's end begins. */
+/* Endpoint: its lock, its state, its queues at the fabric, and the begin of a connection's end. */
 
 #include "obj/ep.h"
 

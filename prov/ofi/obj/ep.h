@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: its state, its operation queues, and what its connection needs. */
+/* Endpoint: its state, its operation queues, and its connection. */
 #ifndef DOFI_OBJ_EP_H
 #define DOFI_OBJ_EP_H
 
@@ -13,7 +13,7 @@
 
 struct fid_ep;
 
-/* What a state allows, and what it means. */
+/* The permitted calls and the meaning of a state. */
 enum {
 	DOFI_EP_MAY_REQUEST = 1 << 0,	/* sends and RDMA are accepted */
 	DOFI_EP_MAY_FREE = 1 << 1,
@@ -43,7 +43,7 @@ enum {
 /* Bytes of dofi_ep.part. */
 #define DOFI_EP_PART 160
 
-/* What the fast path of an EP may assume, see fast.h. dofi_fast_renew() writes all but lock. */
+/* The assumptions of the fast path of an EP, see fast.h. dofi_fast_renew() writes all but lock. */
 struct dofi_fast {
 	/*
 	 * The lock that posts and completions of plain operations hold: the EP's lock; or, where
@@ -75,7 +75,7 @@ struct dofi_ep {
 	struct dofi_cq *second_cq;	/* another CQ of a datagram EP, or NULL */
 	struct dofi_shard *shard;	/* of the CQ; NULL unless an own endpoint is open */
 	struct fid_ep *fid;		/* its own endpoint or its PZ's; NULL unless open */
-	bool closing;			/* takes no more operations, and flushes those it has */
+	bool closing;			/* takes no more operations, and flushes its own */
 	bool failed_early;		/* a receive failed before the event of the connection */
 	bool lost;			/* the fabric reported an end that was not requested here */
 	bool data_lost;			/* and did so before it read all that the peer sent */
@@ -87,7 +87,7 @@ struct dofi_ep {
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/msg.h */
 	bool datagrams;			/* a datagram EP, see datagram.h; never changes */
-	/* exchanges of a datagram EP, oldest first: those that the transport has */
+	/* exchanges of a datagram EP, oldest first, which the transport has */
 	struct dofi_exchanges exchanges;
 	/* not yet with the transport; established, or without an event; failed */
 	struct dofi_exchanges exchanges_new, exchanges_kept, exchanges_failed;

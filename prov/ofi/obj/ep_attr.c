@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an endpoint is made of: its PZ, its EVDs, its attributes and the queues of these sizes. */
+/* The parts of an endpoint: its PZ, its EVDs, its attributes and the queues of these sizes. */
 
 #include "obj/ep_attr.h"
 
@@ -206,7 +206,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	}
 	dofi_queue_replace(&ep->sq, &sq);
 	dofi_queue_replace(&ep->rq, &rq);
-	/* what stays is never unused in between; and an EVD can poll few CQs */
+	/* an EVD that stays is never unused in between; and an EVD can poll few CQs */
 	parts_get(parts);
 	feeds(&old, ep->cq, dofi_evd_feed_put);
 	/* a transport may have set the CQ of the PZ that the EP keeps */
@@ -265,7 +265,7 @@ static bool take_pz(const struct dofi_ep *ep, DAT_PZ_HANDLE pz_handle, struct do
 			    pz_handle);
 }
 
-/* The soft watermark of what an endpoint takes from its SRQ, which is at most the SRQ's depth. */
+/* The soft watermark of an endpoint's buffers from its SRQ, which is at most the SRQ's depth. */
 static bool take_srq_mark(const struct dofi_ep *ep, const char *name, DAT_COUNT mark,
 			  struct dofi_ep_parts *parts)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an endpoint is made of: its PZ, its EVDs, its attributes and the queues of these sizes. */
+/* The parts of an endpoint: its PZ, its EVDs, its attributes and the queues of these sizes. */
 #ifndef DOFI_OBJ_EP_ATTR_H
 #define DOFI_OBJ_EP_ATTR_H
 
 #include "obj/ep.h"
 
-/* What an EP is made of. All but the attributes may be NULL. */
+/* The parts of an EP. All but the attributes may be NULL. */
 struct dofi_ep_parts {
 	struct dofi_pz *pz;
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
@@ -38,7 +38,7 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock)
 /* Sets the second CQ of a datagram EP, which its EVDs poll as well; NULL removes it. */
 void dofi_ep_set_second_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
 /*
- * Compares the receives that the EP holds with its watermarks, reports those that are passed, and
+ * Compares the receives that the EP holds with its watermarks, reports passed ones, and
  * sets the queue's depth to the next one, so that a post tests the depth alone. Call after a change
  * of the receives, the watermarks or the state. EP lock held.
  */

@@ -79,7 +79,7 @@ static void ep_retry(struct dofi_timer *timer)
 	dofi_ep_lock(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
-	dofi_cq_kick(ep->cq, ep->shard);	/* for what has arrived before a receive */
+	dofi_cq_kick(ep->cq, ep->shard);	/* for arrivals before a receive */
 }
 
 void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)

@@ -161,7 +161,7 @@ DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR ad
 }
 #endif
 
-/* The flags are those of the duplicated endpoint: there is only the default. */
+/* The flags are the duplicated endpoint's: there is only the default. */
 DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
 			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
 			       DAT_QOS qos)
@@ -180,7 +180,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
 	if (ret)
 		return ret;
-	/* @dup is connected to what a query of it returns */
+	/* @dup is connected to the peer that a query of it returns */
 	dofi_mutex_lock(&dup->lock);
 	if (dup->state == DAT_EP_STATE_CONNECTED) {
 		a.peer = dup->request.peer;

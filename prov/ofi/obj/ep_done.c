@@ -24,7 +24,7 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
 	switch (err) {
 	case 0:
 		return DAT_DTO_SUCCESS;
-	case FI_ECANCELED:	/* what fabrics report when the connection goes away */
+	case FI_ECANCELED:	/* fabrics report it when the connection goes away */
 	case FI_ENOTCONN:
 	case FI_ECONNRESET:
 	case FI_ESHUTDOWN:

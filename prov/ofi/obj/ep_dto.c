@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions from the fabric, with what a transport adds to them. */
+/* Completions from the fabric, with a transport's additions. */
 
 #include "obj/ep_dto.h"
 
@@ -241,7 +241,7 @@ struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep)
 	int err;
 
 	dofi_ep_assert_locked(ep);
-	/* what ends the connection flushes the buffer */
+	/* the end of the connection flushes the buffer */
 	if (!dto || !ep->rq.open)
 		return NULL;
 	dofi_queue_advance(&ep->rq);

@@ -10,7 +10,7 @@ struct fi_cq_data_entry;
 /* A completion from the fabric: dofi_progress_ops.completed. */
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
-/* What a transport adds to the completion of a receive. */
+/* A transport's additions to the completion of a receive. */
 struct dofi_arrived {
 	uint8_t kind;			/* enum dofi_dto_kind */
 	bool solicited;			/* the sender set the solicited flag */

@@ -80,7 +80,7 @@ bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags
 				     ep->attr.request_completion_flags);
 }
 
-/* Fills in what the less usual requests have in addition. */
+/* Fills in the additional members of less usual requests. */
 static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct dofi_dto *dto,
 						      const struct dofi_post *p)
 	DOFI_NEEDS(ep->lock)
@@ -347,7 +347,7 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLE
 
 /* The requests of the InfiniBand extension */
 
-/* Arguments count as those of dat_extension_op(): the operation's first is the third there. */
+/* Arguments count as for dat_extension_op(): the operation's first is the third there. */
 static DAT_RETURN bad_arg(int n)
 {
 	return DOFI_RET(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + (n - 1));

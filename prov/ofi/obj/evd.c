@@ -117,7 +117,7 @@ static const char *stream_misfit(const struct dofi_stream *s) DOFI_NEEDS(streams
 
 /*
  * Counts @n streams that join their EVDs (@by is 1) or leave (-1). Returns how many joined: all, or
- * those before the first misfit.
+ * the ones before the first misfit.
  */
 static int streams_count(const struct dofi_stream *s, int n, int by) DOFI_NEEDS(streams_lock)
 {

@@ -13,7 +13,7 @@
 /* If more CQs feed an EVD the progress thread serves the others. */
 #define DOFI_EVD_FEEDS 4
 
-/* A queued DAT_EVENT, without the handle, and without what dofi_event_extend() adds. */
+/* A queued DAT_EVENT, without the handle and the additions of dofi_event_extend(). */
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	uint32_t immed;			/* immediate data; of an exchange: its pool index */
@@ -22,7 +22,7 @@ struct dofi_event {
 	DAT_EVENT_DATA data;
 };
 
-/* Fills in what the extension adds to its events, of which completions have the lowest number. */
+/* Fills in the extension's additions to its events, of which completions have the lowest number. */
 #if DAT_VERSION_MAJOR >= 2
 void dofi_extension_fill(DAT_EVENT *event, uint32_t immed);
 
@@ -73,7 +73,7 @@ struct dofi_evd {
 
 	_Atomic int keepers;		/* references to the memory: of EPs, and 1 of the IA */
 
-	/* under streams_lock: streams that deliver here, those with a flag; an IA's async EVD */
+	/* under streams_lock: streams that deliver here, the ones with a flag; an IA's async EVD */
 	int streams, unsignalled, solicited;
 	bool is_async;
 	/* the flags of all streams; 0: each event notifies. Written under streams_lock */
@@ -106,7 +106,7 @@ struct dofi_evd {
 		uint64_t wait, blocked, notify;
 		/* dequeues that took an event from the queue, straight from the fabric, or none */
 		uint64_t found, straight, not_found;
-		/* polls of the fabric, except those that returned an event directly */
+		/* polls of the fabric, except polls that returned an event directly */
 		uint64_t poll;
 		uint64_t connection, completion; /* events queued */
 	} count_of;
@@ -171,7 +171,7 @@ static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI
 	dofi_mutex_assert_held(&evd->lock);
 	atomic_store_explicit(&evd->straight_feed, count ? NULL : evd->direct_feed,
 			      memory_order_relaxed);
-	/* releases what is written to the queue */
+	/* releases the queued events */
 	atomic_store_explicit(&evd->count, count, memory_order_release);
 }
 
@@ -237,12 +237,12 @@ struct dofi_stream {
 bool dofi_evd_take_async(struct dofi_evd *evd);
 
 /*
- * Replaces the @n streams of @from by those of @to. Returns false without side effects if streams
+ * Replaces the @n streams of @from by @to's. Returns false without side effects if streams
  * of one EVD of a strict IA would not notify alike.
  */
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n);
 
-/* An endpoint begins or ends to deliver what @cq completes to @evd. */
+/* An endpoint starts or stops delivering @cq's completions to @evd. */
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 

@@ -46,7 +46,7 @@ struct dofi_exchange {
 	void *accepting;		/* the transport's part of a request, until accept() */
 	void *xport;			/* the transport's state; progress thread */
 
-	/* what the event reports, written before it is queued */
+	/* the event's data, written before it is queued */
 	DAT_COUNT type;			/* DAT_IB_EXT_TYPE */
 	void *ah;			/* the address handle, or NULL */
 	uint32_t number;		/* of the peer's EP, its "queue pair number" */

@@ -52,8 +52,8 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
 
 /*
  * The LMR of @s, or NULL if the operation is not plain or the connection is not in a state for the
- * fast path; with @no_change also if the LMR is not that of the operation before. Needs what
- * dofi_fast_lock() says.
+ * fast path; with @no_change also if the LMR is not the former operation's. Requires the lock of
+ * dofi_fast_lock().
  */
 static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind,
 							const DAT_LMR_TRIPLET *s,
@@ -171,8 +171,8 @@ static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /*
- * Returns false without side effects if the operation is not plain. Needs what dofi_fast_lock()
- * says.
+ * Returns false without side effects if the operation is not plain. Requires the lock of
+ * dofi_fast_lock().
  */
 static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)

@@ -28,7 +28,7 @@ struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
 
 /*
  * The order in which objects end with their IA. Service points come first, as they make other
- * objects; then objects before those that they use.
+ * objects; then objects before the objects that they use.
  */
 static const DAT_HANDLE_TYPE close_order[] = {
 	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What all DAT objects have in common: the head, and its checks. child.h makes and ends them. */
+/* The common part of all DAT objects: the head, and its checks. child.h makes and ends them. */
 #ifndef DOFI_OBJ_OBJ_H
 #define DOFI_OBJ_OBJ_H
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/* A part of an LMR, and what peers may do with it. */
+/* A part of an LMR, with the peers' privileges. */
 struct dofi_part {
 	struct dofi_lmr *lmr;		/* NULL: an unbind, which grants nothing */
 	uint64_t addr, len;		/* as segments of the LMR count */

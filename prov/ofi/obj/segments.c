@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The segments of a post, checked and turned into those of a slot. */
+/* The segments of a post, checked and copied to a slot. */
 
 #include "obj/segments.h"
 
@@ -25,7 +25,7 @@ static inline DAT_RETURN load_segment(const struct dofi_pz *pz, uint64_t most, s
 	return DAT_SUCCESS;
 }
 
-/* Makes any number of segments, together of @most bytes, those of the slot. */
+/* Makes any number of segments, together of @most bytes, the slot's. */
 static __attribute__((noinline)) DAT_RETURN load_many(const struct dofi_pz *pz, uint64_t most,
 						      struct dofi_dto *dto, DAT_MEM_PRIV_FLAGS priv,
 						      DAT_COUNT n, const DAT_LMR_TRIPLET *iov)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The segments of a post, checked and turned into those of a slot. */
+/* The segments of a post, checked and copied to a slot. */
 #ifndef DOFI_OBJ_SEGMENTS_H
 #define DOFI_OBJ_SEGMENTS_H
 

@@ -13,12 +13,12 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* What distinguishes the kinds of service points. */
+/* The differences of the kinds of service points. */
 struct dofi_sp_kind {
 	struct dofi_pool *pool;
 	DAT_HANDLE_TYPE type;
 	DAT_RETURN evd_taken;		/* of the call when the EVD may not take requests */
-	/* Fills in what the kind has in addition, before the object is published; or NULL. */
+	/* Fills in the kind's additional members, before the object is published; or NULL. */
 	void (*describe)(struct dofi_sp *sp);
 };
 

@@ -33,20 +33,20 @@ enum dofi_reject {
 	DOFI_REJECT_PROVIDER,	/* no listener, or no memory: NON_PEER_REJECTED */
 };
 
-/* What dofi_xport.submit(), dofi_send and dofi_rdma return for an operation that is done. */
+/* The result of dofi_xport.submit(), dofi_send and dofi_rdma for an operation that is done. */
 #define DOFI_DONE 1
 
 /*
  * Sends @len bytes at @buf; the completion will have @context. Returns 0; DOFI_DONE if no
  * completion comes; or a negative errno if nothing was sent, and submit() has to decide. The type
- * is that of fi_ops_msg.send, so that the fabric's function can be called directly: @to is
+ * is fi_ops_msg.send's, so that the fabric's function can be called directly: @to is
  * ep->fast.to, and @unused 0.
  */
 typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *desc,
 			  uint64_t unused, void *context);
 
 /*
- * As dofi_send(), for a receive; the type is that of fi_ops_msg.recv. It never returns DOFI_DONE.
+ * As dofi_send(), for a receive; the type is fi_ops_msg.recv's. It never returns DOFI_DONE.
  */
 typedef ssize_t dofi_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
@@ -142,7 +142,7 @@ struct dofi_xport {
 	void (*reject)(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
 
 	/*
-	 * Closes what @ep has open at the fabric, and the request that it has not accepted yet;
+	 * Closes @ep's objects at the fabric, and the request that it has not accepted yet;
 	 * idempotent. On return every completion that the fabric had was handed to
 	 * dofi_dto_complete().
 	 */
@@ -180,7 +180,7 @@ struct dofi_xport {
 
 	/*
 	 * Whether the fabric, or the peer, may still use the memory of @dto, which is not done. If
-	 * not, the slot alone decides what becomes of the operation. EP lock held.
+	 * not, the slot alone decides the operation's end. EP lock held.
 	 */
 	bool (*holds)(const struct dofi_ep *ep, const struct dofi_dto *dto);
 	/*
@@ -191,7 +191,7 @@ struct dofi_xport {
 	void (*cancel)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
-	 * Continues what the transport owes the peer (ep->owes). Called after an operation has
+	 * Continues the transport's pending replies (ep->owes). Called after an operation has
 	 * completed or a receive was posted. EP lock held.
 	 */
 	void (*resume)(struct dofi_ep *ep);

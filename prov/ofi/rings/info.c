@@ -35,7 +35,7 @@ static bool lists(const char *list, const char *name)
 /* The name of shared memory in FI_PROVIDER and in ia_params. */
 #define SHM "shm"
 
-/* FI_PROVIDER lists the providers that are used, or, after a ^, those that are not. */
+/* FI_PROVIDER lists the providers that are used, or, after a ^, providers that are not. */
 static bool is_allowed(void)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");

@@ -21,7 +21,7 @@
 #define DOFI_DOORBELL_WORDS 64
 #define DOFI_DOORBELL_MARKS (64 * DOFI_DOORBELL_WORDS)
 
-/* Bits of dofi_doorbell.wants: what a producer has to do after each record. */
+/* Bits of dofi_doorbell.wants: a producer's duties after each record. */
 enum {
 	DOFI_DOORBELL_MARK = 1 << 0,	/* set the mark of the ring */
 	DOFI_DOORBELL_WAKE = 1 << 1,	/* clear this bit, and wake the owner if it was set */
@@ -123,7 +123,7 @@ bool dofi_link_notify_slow(struct dofi_link *link);
 
 /*
  * Returns whether dofi_link_notify() has something to do. Call after dofi_link_send(). Either this
- * load sees what the peer wants, or the peer, which reads its rings after it stored that, finds the
+ * load sees the peer's wish, or the peer, which reads its rings after it stored that, finds the
  * frame: the four accesses are sequentially consistent.
  */
 static inline bool dofi_link_wants(const struct dofi_link *link)

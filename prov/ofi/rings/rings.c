@@ -12,7 +12,7 @@
 /* With up to this many rings, each read covers all; with more, only the marked ones. */
 #define FEW 8
 
-/* How many frames of a ring are taken before those of the next one. */
+/* How many frames of a ring are taken before the next one's. */
 #define AT_A_TIME 8
 
 struct dofi_rings {

@@ -175,7 +175,7 @@ static void end_send(struct dofi_linger *l)
 /* Reads of a check: a peer that sends endlessly must not occupy the progress thread. */
 #define READS 64
 
-/* Discards what the peer has sent. Returns 0, or a negative errno if the connection has failed. */
+/* Discards the peer's data. Returns 0, or a negative errno if the connection has failed. */
 static int discard(struct dofi_linger *l)
 {
 	char unused[1 << 14];	/* the system does not write to it, but valgrind requires it */

@@ -66,7 +66,7 @@ void dofi_watch_close(struct dofi_watch *watch, struct dofi_progress *progress);
  * data.
  *
  * Until its request has come, a connection belongs to the passive endpoint, but libfabric does not
- * end it with the passive endpoint: what the peer sends or does later makes libfabric use freed
+ * end it with the passive endpoint: later data or actions of the peer make libfabric use freed
  * memory (until its pull request 12709). Any host can be such a peer: it connects and waits.
  *
  * All on the progress thread.

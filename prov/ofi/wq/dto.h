@@ -32,7 +32,7 @@ enum dofi_dto_kind {
 	/* remote_addr is the address handle, remote_key the number of the peer's EP */
 	DOFI_DTO_SEND_UD,
 	DOFI_DTO_SEND_UD_IMMED,
-	/* what a receive becomes if the message, or write, that ends it has such data */
+	/* the kind of a receive if the message, or write, that ends it has such data */
 	DOFI_DTO_RECV_INVALIDATE,
 	DOFI_DTO_RECV_IMMED,
 	DOFI_DTO_RECV_WRITE_IMMED,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A ring of slots: how it is made, how it grows, and what concerns all of its operations. */
+/* A ring of slots: its creation and growth, and functions on all of its operations. */
 
 #include "wq/queue.h"
 
@@ -16,7 +16,7 @@ static uint32_t slots_for(uint32_t depth)
 }
 
 /*
- * Makes the @n slots in @memory those of the operations from @from on. Memory comes zeroed: if all
+ * Gives the @n slots in @memory to the operations from @from on. Memory comes zeroed: if all
  * slots began with generation 0 a stale context could match a new slot.
  */
 static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, uint32_t from,
@@ -36,7 +36,7 @@ static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, 
 	}
 }
 
-/* Operations keep their slots, and those behind the newest get the new ones. */
+/* Operations keep their slots, and later operations get the new ones. */
 int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
 {
 	const uint32_t n = q->mask + 1;
@@ -64,7 +64,7 @@ int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
 	return 0;
 }
 
-/* Copies an operation, except what belongs to the slot. */
+/* Copies an operation, except the slot's members. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
 {
 	const uint8_t tag = (to->tag & (DOFI_DTO_GENERATIONS - 1)) | (from->tag & DOFI_DTO_SLOW);

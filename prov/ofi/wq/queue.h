@@ -73,7 +73,7 @@ static inline void dofi_unread_done(struct dofi_unread *unread, uint32_t life)
 /*
  * A ring of slots. Operations enter at tail, go to the fabric at next, leave at head: head <= next
  * <= tail, as counters that wrap. Only the functions below change these. The owner decides when an
- * operation goes to the fabric and what its end means:
+ * operation goes to the fabric and the meaning of its end:
  *
  *	dofi_queue_reserve()	a slot, which the owner fills in
  *	dofi_queue_push()	the operation is posted
@@ -123,7 +123,7 @@ void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
 /* Bars the receive @dto, not at the fabric, from its memory. @pz_id as in DOFI_DTO_BARRED. */
 void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id);
-/* The EP changes from the PZ of id @from to that of @to: bars and unbars its receives. */
+/* The EP changes from the PZ of id @from to the PZ of @to: bars and unbars its receives. */
 void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to);
 
 static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t i)

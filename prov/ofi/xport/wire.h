@@ -4,7 +4,7 @@
  *
  *	byte 0     magic
  *	byte 1     version in the high, kind in the low half
- *	byte 2     flags: those below; 8, if the sender receives framed messages
+ *	byte 2     flags: see below; 8, if the sender receives framed messages
  *	byte 3     length of the consumer's private data
  *	8 bytes    connection qualifier, with flag 1
  *	2 bytes    connection qualifier, with flag 16 in place of flag 1

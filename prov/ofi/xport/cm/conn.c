@@ -65,7 +65,7 @@ static void fail(struct dofi_cm_conn *s, int err)
 
 /* Writing. Call with the lock. */
 
-/* Returns how many bytes need not be stored: those taken, or all if the socket takes no more. */
+/* Returns how many bytes need not be stored: the ones taken, or all if the socket takes no more. */
 static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n) DOFI_NEEDS(s->lock)
 {
 	ssize_t sent = s->out_fds.n ? dofi_cm_fds_send(s->fd, bytes, n, &s->out_fds) :

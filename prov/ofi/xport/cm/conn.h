@@ -27,7 +27,7 @@ struct dofi_cm_listener;
 
 /*
  * Callbacks to the owner of connections, on the progress thread, with no lock held, and never from
- * within a dofi_cm_*() call. A message, and what it points to, is valid during the call. All of
+ * within a dofi_cm_*() call. A message, with its data, is valid during the call. All of
  * them may close connections and listeners; a connection may also be closed after its end.
  */
 struct dofi_cm_ops {
@@ -38,7 +38,7 @@ struct dofi_cm_ops {
 	void (*message)(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
 	/*
 	 * The last callback of a connection, which the owner then closes, now or later. @err is 0
-	 * for an orderly end; else a negative errno, such as that of a failed connect(); -EPROTO or
+	 * for an orderly end; else a negative errno, such as a failed connect()'s; -EPROTO or
 	 * -EPROTONOSUPPORT for a malformed message; -ENOBUFS for a peer that reads nothing.
 	 */
 	void (*ended)(struct dofi_cm_conn *conn, int err);
@@ -99,7 +99,7 @@ struct dofi_cm_fds {
 
 /* Like send(), with @fds, which is empty after success. The caller keeps the descriptors open. */
 ssize_t dofi_cm_fds_send(int socket, const void *bytes, size_t n, struct dofi_cm_fds *fds);
-/* Like recv(). Adds descriptors to @fds, and closes excess ones, and apart those that may block. */
+/* Like recv(). Adds descriptors to @fds, and closes excess ones, and also ones that may block. */
 ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds);
 void dofi_cm_fds_close(struct dofi_cm_fds *fds);
 

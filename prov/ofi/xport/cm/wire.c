@@ -109,7 +109,7 @@ static const struct kind {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 _Static_assert(TAGS <= 32, "a bit for each tag");
-/* The fields of a message are at most as long as the struct and what it points to. */
+/* The fields of a message are at most as long as the struct and its data. */
 _Static_assert(DOFI_CM_HEADER + FIELD_HEADER * (TAGS - 1) + sizeof(struct dofi_cm_msg) +
 	       DOFI_CM_MAX_ADDR + DOFI_CM_MAX_DATA <= DOFI_CM_MAX, "a message fits");
 

@@ -67,7 +67,7 @@ enum dofi_cm_reason {
 /* A message. Members that are no field of its kind, and missing fields, are 0 or empty. */
 struct dofi_cm_msg {
 	enum dofi_cm_kind kind;
-	/* enum dofi_cm_reason, or that of a newer peer; of a BYE, whether the connection broke */
+	/* enum dofi_cm_reason, or a newer peer's; of a BYE, whether the connection broke */
 	uint8_t reason;
 	uint64_t conn_qual;
 	uint64_t conn_id;		/* the id for frames to the sender; never 0 */

@@ -102,7 +102,7 @@ void msg_open_pz_close(struct dofi_pz *pz);
 struct msg_listener {
 	struct dofi_port port;
 	struct fid_pep *pep;
-	struct fi_info *info;		/* sockets goes on reading what it was opened with */
+	struct fi_info *info;		/* sockets goes on reading the info it was opened with */
 };
 
 /* Endpoints that are being opened, or are pending: see open.c. */

@@ -375,7 +375,7 @@ static void conn_work(struct dofi_work *work)
 
 /* The end of the peer */
 
-/* The peer sends nothing behind its frame *@last; NULL: behind those that arrived. */
+/* The peer sends nothing behind its frame *@last; NULL: behind the ones that arrived. */
 static void left(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event)
 {
 	struct dofi_ep *ep = conn->ep;

@@ -14,7 +14,7 @@ int rdm_conn_reach(struct rdm_conn *conn);
 void rdm_conn_expect_hello_back(struct rdm_conn *conn);
 /*
  * The peer has left, after frame @last, or after the last one that arrived if @last is NULL. When
- * those frames have been processed, the connection ends, with @event; or as one that was never
+ * these frames have been processed, the connection ends, with @event; or as one that was never
  * made.
  */
 void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event);

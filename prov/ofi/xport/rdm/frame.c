@@ -27,7 +27,7 @@ struct body {
 _Static_assert(sizeof(struct header) == RDM_FRAME_HEADER, "the header has no gaps");
 _Static_assert(sizeof(struct header) + sizeof(struct body) == RDM_FRAME_FULL, "nor has the body");
 
-/* What may follow the body of each kind. */
+/* The parts that may follow the body of each kind. */
 enum tail { TAIL_NONE, TAIL_DATA = 1, TAIL_SEGMENTS = 2 };
 
 static const uint8_t tails[RDM_FRAME_KINDS] = {

@@ -6,7 +6,7 @@
  *	byte 8     version in the high, kind in the low half
  *	byte 9     flags
  *	byte 10-11 credits: frames processed by the sender since it last returned credits
- *	byte 12-15 number of the frame among those of the connection, from 1
+ *	byte 12-15 number of the frame in the connection, from 1
  *	byte 16-23 remote CQ data of a message (obj/cq_data.h)
  *
  * SEND and MORE continue with bytes of a message. All other frames continue with

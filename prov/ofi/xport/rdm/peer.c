@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: what each end of a connection reports of itself. */
+/* The connectionless transport: the report of each end of a connection about itself. */
 
 #include "xport/rdm/peer.h"
 

@@ -210,7 +210,7 @@ struct rdm_conn {
 	STAILQ_HEAD(, rdm_pending) pending;
 
 	LIST_HEAD(, rdm_op) ops;	/* operations at the fabric */
-	uint32_t blocking;		/* operations at the fabric that block those behind them */
+	uint32_t blocking;		/* operations at the fabric that block later ones */
 	uint32_t n_cts;		/* messages that are to be sent, after their CTS arrived */
 	bool direct_wanted;		/* RDM_DIRECT was posted */
 	struct rdm_direct *direct;	/* NULL unless open; set by the progress thread alone */

@@ -248,7 +248,7 @@ static const int errors[RDM_RESULTS] = {
 
 /*
  * The peer may end by an ACK the operations that it carries out, and a message that it reads or
- * refuses; not those that the fabric still has, and may write to.
+ * refuses; not receives that the fabric still has, and may write to.
  */
 static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock)

@@ -9,7 +9,7 @@
 dofi_rdma rdm_fast_write;
 dofi_rdma rdm_fast_read;
 
-/* Submits RDMA or an atomic; returns what rdm_submit() returns. */
+/* Submits RDMA or an atomic; returns as rdm_submit(). */
 int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock);
 /* Processes the ACK of the read @dto, with bytes or an address. 0 or a positive error. */
 int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *frame)

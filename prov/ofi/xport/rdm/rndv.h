@@ -6,7 +6,7 @@
 #include "fab/endpoint.h"
 #include "xport/rdm/op.h"
 
-/* Sends @dto eagerly; returns what rdm_submit() returns. Once done, it uses no memory. */
+/* Sends @dto eagerly; returns as rdm_submit(). Once done, it uses no memory. */
 int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 	DOFI_NEEDS(conn->ep->lock);
 /* Starts to fill the receive @dto with the message that begins with the frame @f. It must fit. */
@@ -16,7 +16,7 @@ void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct r
 void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock);
 
-/* Sends an RTS for @dto in @frame, with its cq_data set. Returns what rdm_submit() returns. */
+/* Sends an RTS for @dto in @frame, with its cq_data set. Returns as rdm_submit(). */
 int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
 	DOFI_NEEDS(conn->ep->lock);
 /* Processes a CTS for the message @dto. */

@@ -33,7 +33,7 @@
  *	recv.c		datagrams that arrive
  *	pz.c		the ways of a PZ; its EPs by number
  *	call.c		exchanges of addresses that this end begins
- *	request.c	those that a peer begins; listeners
+ *	request.c	exchanges that a peer begins; listeners
  *	service.c	struct dofi_datagrams: the service's part of an IA and an EP
  */
 #ifndef DOFI_XPORT_UD_UD_H
