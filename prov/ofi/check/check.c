@@ -153,7 +153,7 @@ static void check_loop(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock)
 	set = fopen(path, "re");
 	if (p->timers.top)
 		timers_check(p, p->timers.top);
-	CHECK("progress thread", p, !p->resting, "%d", p->resting);
+	CHECK("progress thread", p, !p->sleeping, "%d", p->sleeping);
 	CHECK("progress thread", p, set, "epoll set %d", p->epfd);
 	CHECK("progress thread", p, is_registered(set, p->doorbell, &p->doorbell_source),
 	      "doorbell %d", p->doorbell);

@@ -92,7 +92,7 @@ static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 		   trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
-			   !ep->rq.held && !ep->owes;
+			   !ep->rq.held && !ep->resume_pending;
 
 	CHECK_EP(ep,
 		 ep->rq.open == (open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost)),
@@ -100,8 +100,8 @@ static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	CHECK_EP(ep,
 		 ep->sq.open == (open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING),
 		 "%d", OF_EP(ep), ep->sq.open);
-	CHECK_EP(ep, plain || (!ep->fast.send && !ep->fast.recv), "owes %d, receives held %d",
-		 OF_EP(ep), ep->owes, ep->rq.held);
+	CHECK_EP(ep, plain || (!ep->fast.send && !ep->fast.recv), "resume %d, receives held %d",
+		 OF_EP(ep), ep->resume_pending, ep->rq.held);
 	CHECK_EP(ep,
 		 ep->fast.lock_when_free ==
 			 (ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock),

@@ -419,7 +419,7 @@ int dofi_lead_begin(struct dofi_cq *cq);
 
 /*
  * Sleeps like dofi_cond_wait(), but at most until @cq may have something to read, or the leader is
- * deposed; on a word, at most dofi_longest_rest_ns.
+ * deposed; on a word, at most dofi_longest_sleep_ns.
  */
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
 		    int64_t deadline) DOFI_NEEDS(*lock);

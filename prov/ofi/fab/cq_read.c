@@ -274,7 +274,7 @@ bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 		return true;
 	if (cq->several) {
 		dofi_mutex_lock(&cq->lock);
-		can = dofi_shards_rest(cq->shards, cq->fabric);
+		can = dofi_shards_can_sleep(cq->shards, cq->fabric);
 		dofi_mutex_unlock(&cq->lock);
 		return can;
 	}
@@ -396,7 +396,7 @@ int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mute
 		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd,
 					 lead->signals);
 	value = w ? atomic_load(w->word) : 0;
-	most = dofi_now() + dofi_longest_rest_ns;
+	most = dofi_now() + dofi_longest_sleep_ns;
 	if (!w || !(value & w->bit))
 		return 0;
 	err = dofi_cond_wait_word(cond, lock, most < deadline ? most : deadline, w->word, value);

@@ -177,7 +177,7 @@ ssize_t dofi_shards_read(struct dofi_shards *s, struct fid_fabric *fabric, void 
 	return read_awake(s, fabric, buf, count);
 }
 
-bool dofi_shards_rest(struct dofi_shards *s, struct fid_fabric *fabric)
+bool dofi_shards_can_sleep(struct dofi_shards *s, struct fid_fabric *fabric)
 {
 	struct dofi_shard *shard, *next;
 

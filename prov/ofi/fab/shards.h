@@ -62,7 +62,7 @@ ssize_t dofi_shards_read(struct dofi_shards *shards, struct fid_fabric *fabric, 
 			 size_t count);
 
 /* Returns whether all shards rest, so that the set reports all that arrives. CQ lock held. */
-bool dofi_shards_rest(struct dofi_shards *shards, struct fid_fabric *fabric);
+bool dofi_shards_can_sleep(struct dofi_shards *shards, struct fid_fabric *fabric);
 
 /* Call after a receive or a close of an endpoint: the next read includes @shard. Any lock. */
 static inline void dofi_shards_ask(struct dofi_shards *shards, struct dofi_shard *shard)

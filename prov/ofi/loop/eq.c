@@ -23,11 +23,11 @@
 
 /*
  * A passive endpoint without a free descriptor leaves its event queue readable. After EMPTY_WAKEUPS
- * wakeups without an event the thread checks for that: the queue leaves epoll for REST_NS then.
+ * wakeups without an event the thread checks for that: the queue leaves epoll for PAUSE_NS then.
  */
 #define EMPTY_WAKEUPS 16
-#define REST_NS 100000000
-#define REST_TICK_NS 10000000
+#define PAUSE_NS 100000000
+#define PAUSE_TICK_NS 10000000
 
 /* Handles the next event. Returns whether there was one. */
 static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq)
@@ -88,7 +88,7 @@ static void eq_empty_wakeup(struct dofi_progress *p, struct dofi_eq *eq)
 			close(fd);
 	}
 	if (lacks) {
-		eq->rests_until = dofi_now() + REST_NS;
+		eq->paused_until = dofi_now() + PAUSE_NS;
 		if (!p->lack_logged)
 			dofi_log(DOFI_WARN, DOFI_FAB,
 				 "no descriptors: connections wait; reported once");
@@ -116,11 +116,11 @@ static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 		else if (listens)
 			eq_empty_wakeup(p, eq);
 	} else if (!eq->watched && eq->fid && now >= eq->due_at) {
-		if (!eq_is_empty(p, eq) || eq->rests_until)
+		if (!eq_is_empty(p, eq) || eq->paused_until)
 			dofi_eq_drain(p, eq);
 		if (listens)
 			p->listeners.arrived(p, false);
-		eq->due_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
+		eq->due_at = now + (eq->paused_until ? PAUSE_TICK_NS : EQ_TICK_NS);
 	}
 }
 
@@ -134,9 +134,9 @@ void dofi_eqs_serve(struct dofi_progress *p, int64_t now)
 
 static bool eq_arm(struct dofi_progress *p, struct dofi_eq *eq)
 {
-	if (!eq->armed && !eq->rests_until)
+	if (!eq->armed && !eq->paused_until)
 		eq->armed = !eq->fid || eq_is_empty(p, eq);
-	return eq->armed || eq->rests_until;
+	return eq->armed || eq->paused_until;
 }
 
 /*
@@ -177,9 +177,9 @@ static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
 	bool watched;
 
-	if (now >= eq->rests_until)
-		eq->rests_until = 0;
-	watched = !eq->rests_until && (eq != &p->eq || !p->traits.data_in_eq ||
+	if (now >= eq->paused_until)
+		eq->paused_until = 0;
+	watched = !eq->paused_until && (eq != &p->eq || !p->traits.data_in_eq ||
 				       now < p->eq_stays_until || !program_polls(p));
 	if (!eq->fid || watched == eq->watched)
 		return;
@@ -190,7 +190,7 @@ static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 		eq->watched = false;
 	}
 	eq->armed = false;
-	eq->due_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
+	eq->due_at = now + (eq->paused_until ? PAUSE_TICK_NS : EQ_TICK_NS);
 	if (eq == &p->eq)
 		atomic_store(&p->eq_away, !eq->watched);
 }

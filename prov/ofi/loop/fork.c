@@ -105,7 +105,7 @@ void dofi_fork_guard_work(struct dofi_fork_guard *guard)
 	drop(&lock);
 }
 
-void dofi_fork_guard_rest(struct dofi_fork_guard *guard)
+void dofi_fork_guard_idle(struct dofi_fork_guard *guard)
 {
 	drop(&guard->busy);
 }

@@ -30,7 +30,7 @@ void dofi_fork_guard_remove(struct dofi_fork_guard *guard);
 
 /* The progress thread calls these around all that it does. */
 void dofi_fork_guard_work(struct dofi_fork_guard *guard) DOFI_TAKES(guard->busy);
-void dofi_fork_guard_rest(struct dofi_fork_guard *guard) DOFI_DROPS(guard->busy);
+void dofi_fork_guard_idle(struct dofi_fork_guard *guard) DOFI_DROPS(guard->busy);
 
 /* A descriptor that a forked child closes: it belongs to an object that ends with this process. */
 struct dofi_fork_fd {

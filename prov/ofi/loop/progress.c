@@ -81,7 +81,7 @@ static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 
 #define NO_WAKEUP_TICKS 4
 
-int64_t dofi_longest_rest_ns = 1000000000;
+int64_t dofi_longest_sleep_ns = 1000000000;
 
 /*
  * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens.
@@ -101,14 +101,14 @@ static int64_t rest(struct dofi_progress *p, int64_t deadline)
 	}
 	if (!relies)
 		return deadline;
-	p->resting = !polled && p->ops->rest && p->ops->rest(p);
-	if (p->resting) {
+	p->sleeping = !polled && p->ops->sleep_begin && p->ops->sleep_begin(p);
+	if (p->sleeping) {
 		TAILQ_FOREACH(poller, &p->pollers, link)
 			if (dofi_poller_relies_on_peer(poller))
 				found |= poller->ops->drain(poller);
 		if (found)
 			return 0;
-		due = dofi_now() + dofi_longest_rest_ns;
+		due = dofi_now() + dofi_longest_sleep_ns;
 	} else {
 		due = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_WAKEUP_TICKS);
 	}
@@ -132,7 +132,7 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	if (!dofi_eqs_arm(p))
 		return;
 	deadline = rest(p, dofi_eqs_deadline(p, deadline));
-	dofi_fork_guard_rest(&p->fork_guard);
+	dofi_fork_guard_idle(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
 	dofi_fork_guard_work(&p->fork_guard);
 	if (n < 0 && errno != EINTR) {
@@ -140,9 +140,9 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 		dofi_progress_fail(p, -errno);
 		nanosleep(&pause, NULL);
 	}
-	if (p->resting)
-		p->ops->rise(p);
-	p->resting = false;
+	if (p->sleeping)
+		p->ops->sleep_end(p);
+	p->sleeping = false;
 	TAILQ_FOREACH(poller, &p->pollers, link)
 		if (dofi_poller_relies_on_peer(poller))
 			poller->fired = true;
@@ -196,7 +196,7 @@ static void *progress_run(void *arg)
 		}
 		wait_for_something(p, next);
 	}
-	dofi_fork_guard_rest(&p->fork_guard);
+	dofi_fork_guard_idle(&p->fork_guard);
 	return NULL;
 }
 

@@ -86,7 +86,7 @@ struct dofi_eq {
 	bool watched;			/* fd is in the epoll set; otherwise due_at counts */
 	bool armed;			/* not read since fi_trywait() found it empty */
 	int64_t due_at;		/* when it is read next while it is not watched */
-	int64_t rests_until;		/* until then it is out of epoll, for lack of descriptors */
+	int64_t paused_until;		/* until then it is out of epoll, for lack of descriptors */
 	unsigned empty_wakeups;		/* consecutive wakeups without an event */
 };
 
@@ -151,19 +151,19 @@ struct dofi_progress_ops {
 	/*
 	 * The thread is about to sleep while CQs have no descriptor: peers that send wake it from
 	 * now on, by a descriptor of the epoll set. The store that peers load is sequentially
-	 * consistent, as the CQs are read once more after it. Returns false, without rise(), if
+	 * consistent, as the CQs are read again after it. Returns false, without sleep_end(), if
 	 * peers do not wake the thread. Progress thread, no lock held. NULL if peers never do.
 	 */
-	bool (*rest)(struct dofi_progress *progress);
-	/* The thread is awake: peers need not wake it. As rest(). */
-	void (*rise)(struct dofi_progress *progress);
+	bool (*sleep_begin)(struct dofi_progress *progress);
+	/* The thread is awake: peers need not wake it. As sleep_begin(). */
+	void (*sleep_end)(struct dofi_progress *progress);
 };
 
 /*
  * The longest sleep, in ns, of a thread that relies on peers to wake it. A faulty peer can withdraw
  * the request for a wakeup that all peers of a CQ see. Written by tests alone.
  */
-extern int64_t dofi_longest_rest_ns;
+extern int64_t dofi_longest_sleep_ns;
 
 struct dofi_progress {
 	const struct dofi_progress_ops *ops;
@@ -199,7 +199,7 @@ struct dofi_progress {
 	struct dofi_listeners listeners;
 	bool lack_logged;		/* the lack of descriptors has been logged */
 	int64_t eq_stays_until;	/* eq stays in the epoll set until then, though the program polls */
-	bool resting;			/* ops->rest() succeeded: peers wake the thread */
+	bool sleeping;			/* ops->sleep_begin() succeeded: peers wake the thread */
 };
 
 /* Starts a thread with all signals blocked, so that no handler of the program runs on it. */

@@ -69,7 +69,7 @@ void dofi_fast_renew(struct dofi_ep *ep)
 	const struct dofi_xport *xport = ep->xport;
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
-			   !ep->rq.held && !ep->owes && xport->fast;
+			   !ep->rq.held && !ep->resume_pending && xport->fast;
 	struct dofi_fast *fast = &ep->fast;
 
 	dofi_ep_assert_locked(ep);

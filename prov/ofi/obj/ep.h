@@ -36,7 +36,7 @@ enum {
 	DOFI_EP_ACCEPT = 1 << 1,
 	DOFI_EP_CLOSE = 1 << 2,
 	DOFI_EP_EXCHANGE = 1 << 3,	/* of a datagram EP */
-	DOFI_EP_RETRY = 1 << 4,		/* after a tick: dofi_dto_pump() */
+	DOFI_EP_RETRY = 1 << 4,		/* after a tick: dofi_dto_submit_queued() */
 };
 
 #define DOFI_EP_COUNTERS 24
@@ -98,7 +98,7 @@ struct dofi_ep {
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* atomics at the fabric; also counted in reads */
 	struct dofi_mailbox mailbox;	/* the peer's */
-	bool owes;			/* dofi_xport.resume() has something to do */
+	bool resume_pending;			/* dofi_xport.resume() has something to do */
 	uint32_t secret, peer_secret;	/* sent and received: dofi_mr_fabric_key() */
 	DAT_COUNT soft_watermark;	/* more receives raise an asynchronous event, once */
 	DAT_COUNT hard_watermark;	/* more receives break the connection */

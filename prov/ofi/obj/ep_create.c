@@ -94,7 +94,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->fast.recv = NULL;
 	ep->fast.request_evd = ep->fast.recv_evd = NULL;
 	ep->mailbox.key = 0;
-	ep->owes = false;
+	ep->resume_pending = false;
 	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->silent = false;
 	ep->moved = ep->scoped = ep->framed = false;
 	ep->lost = ep->cut_off = false;

@@ -15,8 +15,8 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
 	const bool receive = dofi_dto_is(dto->kind, 1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_UD |
 					 1u << DOFI_DTO_RECV_UD_IMMED);
 	const bool rdma = dofi_dto_is(dto->kind, DOFI_DTO_RDMA);
-	/* a message did not fit in a receive that lost its segments: DOFI_DTO_BARRED */
-	const DAT_DTO_COMPLETION_STATUS too_long = dto->flags & DOFI_DTO_BARRED ?
+	/* a message did not fit in a receive that lost its segments: DOFI_DTO_EXCLUDED */
+	const DAT_DTO_COMPLETION_STATUS too_long = dto->flags & DOFI_DTO_EXCLUDED ?
 		DAT_DTO_ERR_LOCAL_PROTECTION : DAT_DTO_ERR_LOCAL_LENGTH;
 
 	if (err && dto->kind == DOFI_DTO_BIND)

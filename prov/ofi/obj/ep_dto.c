@@ -24,9 +24,9 @@ static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int e
 			dofi_ep_request_done(ep);
 	}
 	/* a message that ended in an SRQ's buffer lets the EP take the next */
-	if (dofi_queue_waits(&ep->sq) || dofi_queue_waits(&ep->rq) || ep->owes ||
+	if (dofi_queue_waits(&ep->sq) || dofi_queue_waits(&ep->rq) || ep->resume_pending ||
 	    __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
-		dofi_dto_pump(ep);
+		dofi_dto_submit_queued(ep);
 }
 
 void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
@@ -127,7 +127,7 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
 	DOFI_NEEDS(ep->lock)
 {
 	dto->parts--;
-	dofi_dto_pump(ep);
+	dofi_dto_submit_queued(ep);
 }
 
 /*

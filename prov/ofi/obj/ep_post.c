@@ -279,7 +279,7 @@ static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool ma
 {
 	if (marked)
 		dofi_dto_watermarks(ep);
-	if (ep->owes)
+	if (ep->resume_pending)
 		ep->xport->resume(ep);
 }
 
@@ -312,7 +312,7 @@ static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const stru
 		dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
 		dofi_dto_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
 	}
-	if (__builtin_expect(marked | ep->owes, 0))
+	if (__builtin_expect(marked | ep->resume_pending, 0))
 		receive_posted(ep, marked);
 	return ret;
 }

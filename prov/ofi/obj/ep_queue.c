@@ -115,7 +115,7 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 	return true;
 }
 
-void dofi_dto_pump_queue(struct dofi_ep *ep, struct dofi_queue *q)
+void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
 
@@ -148,19 +148,19 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 	/* no operation is before it, and it need not wait for any */
 	if (__builtin_expect(kind >= DOFI_DTO_BIND && !dofi_dto_is(kind, DOFI_DTO_DATAGRAMS), 0) ||
 	    __builtin_expect(!first || ep->reads || q->held, 0))
-		dofi_dto_pump_queue(ep, q);
+		dofi_dto_submit_queue(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
 		dofi_fast_renew(ep);
 }
 
-void dofi_dto_pump(struct dofi_ep *ep)
+void dofi_dto_submit_queued(struct dofi_ep *ep)
 {
 	dofi_ep_assert_locked(ep);
-	dofi_dto_pump_queue(ep, &ep->rq);
-	dofi_dto_pump_queue(ep, &ep->sq);
+	dofi_dto_submit_queue(ep, &ep->rq);
+	dofi_dto_submit_queue(ep, &ep->sq);
 	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq)
 		ep->xport->srq->listen(ep);
-	if (__builtin_expect(ep->owes, 0))
+	if (__builtin_expect(ep->resume_pending, 0))
 		ep->xport->resume(ep);
 }
 

@@ -26,7 +26,7 @@ struct revoked {
 /* Whether @dto uses the memory; false for receives that have lost their memory before. */
 static bool uses(const struct dofi_dto *dto, const struct revoked *r)
 {
-	const bool barred = dto->flags & DOFI_DTO_BARRED;
+	const bool excluded = dto->flags & DOFI_DTO_EXCLUDED;
 	uint32_t i, n;
 
 	if (dto->done || dto->kind == DOFI_DTO_BIND)
@@ -35,9 +35,9 @@ static bool uses(const struct dofi_dto *dto, const struct revoked *r)
 		return !r->rmr && dto->memory_lmr == r->context;
 	if (r->rmr)
 		return dto->marks & DOFI_DTO_GRANTED && dto->local_key == r->context;
-	if (barred && !dto->remote_addr)
+	if (excluded && !dto->remote_addr)
 		return false;
-	n = barred ? dto->remote_key : dto->n_iov;
+	n = excluded ? dto->remote_key : dto->n_iov;
 	for (i = 0; i < n; i++)
 		if (dofi_dto_lmr(dto)[i] == r->context)
 			return true;
@@ -50,7 +50,7 @@ static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const 
 }
 
 /* Bars receives that the fabric has not got, or that the transport matches itself. */
-static void receives_bar(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
+static void receives_exclude(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_queue *q = &ep->rq;
 	uint32_t i;
@@ -61,7 +61,7 @@ static void receives_bar(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS
 		if (uses(dto, r) && (!dto->at_fabric || !ep->xport->srq) &&
 		    !ep->xport->holds(ep, dto)) {
 			dofi_receive_unplain(dto);
-			dofi_receive_bar(dto, 0);
+			dofi_receive_exclude(dto, 0);
 		}
 	}
 }
@@ -90,7 +90,7 @@ static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 	for (i = sq->next; i != sq->tail; i++)
 		if (uses(dofi_queue_at(sq, i), r))
 			dofi_queue_at(sq, i)->marks |= DOFI_DTO_REVOKED;
-	receives_bar(ep, r);
+	receives_exclude(ep, r);
 	held = queue_is_held(ep, sq, r) || queue_is_held(ep, &ep->rq, r);
 	dofi_ep_unlock(ep);
 	return held;
@@ -158,7 +158,7 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r) DOFI_NE
 	dofi_queue_rewind(q, i);
 	for (; i != q->head; i--)
 		dofi_queue_at(q, i - 1)->marks &= ~DOFI_DTO_RECALLED;
-	receives_bar(ep, r);
+	receives_exclude(ep, r);
 	q->held = false;
 	dofi_ep_open_queues(ep);
 }
@@ -202,7 +202,7 @@ static void revoke_run(void *arg)
 		failed = held_fail(ep, &ep->sq, r);
 		failed |= held_fail(ep, &ep->rq, r);
 		if (!failed)
-			dofi_dto_pump(ep);
+			dofi_dto_submit_queued(ep);
 		dofi_ep_unlock(ep);
 		if (failed)
 			dofi_ep_close_now(ep);

@@ -7,7 +7,7 @@
  *
  *	ep->fast
  *		the EP is connected, its queues are open and not held, nothing waits in them, the
- *		peer needs no frames, the transport owes nothing; and its EVDs, its transport and
+ *		peer needs no frames, nothing is to be resumed; and its EVDs, its transport and
  *		fabric endpoint, and whether its CQ is serial. dofi_fast_renew(); fast.lock by
  *		dofi_ep_lock() and dofi_ep_unlock()
  *	q->open

@@ -191,7 +191,7 @@ struct dofi_xport {
 	void (*cancel)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
-	 * Continues the transport's pending replies (ep->owes). Called after an operation has
+	 * Continues the transport's pending replies: resume_pending. Called after an operation has
 	 * completed or a receive was posted. EP lock held.
 	 */
 	void (*resume)(struct dofi_ep *ep);

@@ -31,7 +31,7 @@ enum {
 
 /*
  * The shared page. A faulty peer that clears bits delays the frames of other peers until the
- * owner's next full search, of which a sleeping owner makes one per dofi_longest_rest_ns; all peers
+ * owner's next full search (dofi_longest_sleep_ns); all peers
  * run as the owner's user.
  */
 struct dofi_doorbell {

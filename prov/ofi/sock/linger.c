@@ -222,7 +222,7 @@ static bool give_up(struct dofi_linger *l, int64_t now)
 	dofi_linger_ended *ended = l->ended;
 	uint32_t silent_ms;
 
-	if (ended && (is_acked(l) || !dofi_watch_owes(l->fd, &silent_ms) ||
+	if (ended && (is_acked(l) || !dofi_watch_unacked(l->fd, &silent_ms) ||
 		      silent_ms < dofi_settings.keepalive_s * 1000)) {
 		l->moved = now;
 		if (is_acked(l)) {

@@ -120,7 +120,7 @@ void dofi_watch_keep_alive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-bool dofi_watch_owes(int fd, uint32_t *silent_ms)
+bool dofi_watch_unacked(int fd, uint32_t *silent_ms)
 {
 	struct tcp_info info = { .tcpi_unacked = 0 };
 	socklen_t len = sizeof(info);
@@ -142,11 +142,11 @@ static void check(struct dofi_timer *timer)
 {
 	struct dofi_watch *w = DOFI_CONTAINER_OF(timer, struct dofi_watch, timer);
 	const uint32_t period_ms = dofi_settings.keepalive_s * 1000;
-	const bool owed = w->owes;
+	const bool owed = w->unacked;
 	uint32_t silent_ms;
 
-	w->owes = dofi_watch_owes(w->fd, &silent_ms);
-	if (owed && w->owes && silent_ms >= period_ms) {
+	w->unacked = dofi_watch_unacked(w->fd, &silent_ms);
+	if (owed && w->unacked && silent_ms >= period_ms) {
 		dofi_log(DOFI_INFO, DOFI_CM, "a peer does not respond");
 		dofi_linger_cut(w->fd);
 	} else {
@@ -169,7 +169,7 @@ int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep
 	}
 	dofi_watch_keep_alive(w->fd);
 	w->progress = p;
-	w->owes = false;
+	w->unacked = false;
 	w->timer = (struct dofi_timer){ .fire = check };
 	check_later(w);
 	return 0;

@@ -25,7 +25,7 @@ struct dofi_watch {
 	int fd;		/* the fabric's socket, which the fabric closes; -1 while not watching */
 	struct dofi_progress *progress;
 	struct dofi_timer timer;	/* for the next check */
-	bool owes;			/* the last check found unacknowledged data */
+	bool unacked;			/* the last check found unacknowledged data */
 };
 
 /* Starts to watch the connected @ep. Returns 0, -ENOENT without a socket, or an error. */
@@ -42,7 +42,7 @@ bool dofi_watch_has_room(struct dofi_watch *watch, void (*ready)(struct dofi_sou
  * Returns whether the host of @fd's peer owes an acknowledgement. A live host acknowledges at once,
  * also window probes. Sets *@silent_ms to the time since its last one.
  */
-bool dofi_watch_owes(int fd, uint32_t *silent_ms);
+bool dofi_watch_unacked(int fd, uint32_t *silent_ms);
 
 /* Makes the kernel probe the peer of the connected socket @fd when it is silent. */
 void dofi_watch_keep_alive(int fd);

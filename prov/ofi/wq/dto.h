@@ -165,7 +165,7 @@ static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
  * and the receive fails with the protection error. Until the EP is of that PZ again, remote_addr is
  * the id of the PZ (0 after the LMR was freed) and remote_key the former n_iov.
  */
-#define DOFI_DTO_BARRED 0x80
+#define DOFI_DTO_EXCLUDED 0x80
 
 /* In flags: a receive that was posted to an SRQ. */
 #define DOFI_DTO_SHARED 0x40

@@ -175,9 +175,9 @@ void dofi_queue_clear(struct dofi_queue *q)
 	q->head = q->next = q->tail;
 }
 
-void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id)
+void dofi_receive_exclude(struct dofi_dto *dto, uint64_t pz_id)
 {
-	dto->flags |= DOFI_DTO_BARRED;
+	dto->flags |= DOFI_DTO_EXCLUDED;
 	dto->remote_addr = pz_id;
 	dto->remote_key = dto->n_iov;
 	dto->n_iov = 0;
@@ -191,9 +191,9 @@ void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to)
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
 		if (dto->n_iov) {
-			dofi_receive_bar(dto, from);
-		} else if (dto->flags & DOFI_DTO_BARRED && dto->remote_addr == to) {
-			dto->flags &= ~DOFI_DTO_BARRED;
+			dofi_receive_exclude(dto, from);
+		} else if (dto->flags & DOFI_DTO_EXCLUDED && dto->remote_addr == to) {
+			dto->flags &= ~DOFI_DTO_EXCLUDED;
 			dto->n_iov = dto->remote_key;
 		}
 	}

@@ -111,8 +111,8 @@ int dofi_local_or_net_add(struct dofi_ia *ia)
 	}
 	x->net = net;
 	x->progress_ops = *net->progress_ops;
-	x->progress_ops.rest = dofi_rings_xport.progress_ops->rest;
-	x->progress_ops.rise = dofi_rings_xport.progress_ops->rise;
+	x->progress_ops.sleep_begin = dofi_rings_xport.progress_ops->sleep_begin;
+	x->progress_ops.sleep_end = dofi_rings_xport.progress_ops->sleep_end;
 	x->xport = *net;
 	x->xport.name = "local_or_net";
 	x->xport.progress_ops = &x->progress_ops;

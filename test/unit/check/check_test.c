@@ -69,7 +69,7 @@ FALSE(a_request_that_is_done, succeed(post_send(1)); transport.dto[0]->at_fabric
       transport.dto[0]->done = true;)
 FALSE(reads_in_flight, succeed(post_read(1, 8, 8, 0)); inside()->reads = 0;)
 FALSE(an_open_queue, inside()->sq.open = false;)
-FALSE(the_fast_path, inside()->owes = true;)
+FALSE(the_fast_path, inside()->resume_pending = true;)
 FALSE(a_connection_without_an_endpoint, inside()->fid = NULL;)
 FALSE(work_that_is_not_queued, inside()->todo = DOFI_EP_CONNECT;)
 FALSE(the_state, inside()->state = DAT_EP_STATE_DISCONNECTED;)

@@ -66,7 +66,7 @@ static void init(void)
 	dofi_settings_read();
 	dofi_settings.probe_us = 100;
 	dofi_settings.tick_us = 1000;
-	dofi_longest_rest_ns = LONG * US * 60;
+	dofi_longest_sleep_ns = LONG * US * 60;
 	progress.ops = &ops;
 	progress.fabric = &fake.fabric;
 	progress.owner = getpid();
@@ -591,7 +591,7 @@ Test(lead, on_a_shared_word_it_does_not_sleep_for_ever)
 {
 	if (!lead_by_word())
 		return;
-	dofi_longest_rest_ns = BRIEF * US;
+	dofi_longest_sleep_ns = BRIEF * US;
 	cr_expect_eq(sleep_for(UINT32_MAX), 0);
 	cr_expect_eq(sleep_for(LONG), 0);
 	cr_expect_eq(sleep_for(BRIEF / 2), -ETIMEDOUT);

@@ -231,7 +231,7 @@ Test(shards, an_error_names_its_shard)
 
 Test(shards, the_set_reports_what_comes_to_those_that_rest)
 {
-	cr_expect(dofi_shards_rest(&shards, &fabric));
+	cr_expect(dofi_shards_can_sleep(&shards, &fabric));
 	cr_expect(!set_reports());
 	come(&queue[2], 1);
 	cr_expect(set_reports());
@@ -241,15 +241,15 @@ Test(shards, none_rests_while_one_refuses)
 {
 	dofi_shards_ask(&shards, shards.shard[1]);
 	queue[1].refusals = 1;
-	cr_expect(!dofi_shards_rest(&shards, &fabric));
-	cr_expect(dofi_shards_rest(&shards, &fabric));
+	cr_expect(!dofi_shards_can_sleep(&shards, &fabric));
+	cr_expect(dofi_shards_can_sleep(&shards, &fabric));
 }
 
 Test(shards, a_shard_that_is_asked_for_is_read_before_the_shards_rest)
 {
 	come_unseen(&queue[1]);
 	dofi_shards_ask(&shards, shards.shard[1]);
-	cr_expect(!dofi_shards_rest(&shards, &fabric));
+	cr_expect(!dofi_shards_can_sleep(&shards, &fabric));
 	cr_expect_eq(look(), 1);
 }
 

@@ -272,7 +272,7 @@ Test(peer_mem, a_peer_that_is_gone_is_an_error)
 	child = child_start(peer);
 }
 
-static void stranger(int fd)
+static void embryo(int fd)
 {
 	struct dofi_peer_word w = { (uintptr_t)word, GRANTED };
 	int ret;
@@ -291,7 +291,7 @@ Test(peer_mem, a_lack_of_permission_is_an_error)
 		fprintf(stderr, "skipped: another user's memory: for root alone\n");
 		return;
 	}
-	c = child_start(stranger);
+	c = child_start(embryo);
 	hear(c.fd, &ret, sizeof(ret));
 	cr_expect_eq(ret, -EPERM);
 	cr_expect_eq(child_end(&c), 0);

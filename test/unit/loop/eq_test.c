@@ -179,7 +179,7 @@ static bool rests;
 static void rests_call(void *arg)
 {
 	(void)arg;
-	rests = progress.eq.rests_until && !progress.eq.watched;
+	rests = progress.eq.paused_until && !progress.eq.watched;
 }
 
 /* A passive endpoint that cannot accept leaves its queue readable. */

@@ -38,7 +38,7 @@ static void *work(void *arg)
 		dofi_fork_fd_remove(&w->fd);
 		pthread_mutex_unlock(&w->lock);
 		w->rounds++;
-		dofi_fork_guard_rest(&w->guard);
+		dofi_fork_guard_idle(&w->guard);
 	}
 	return NULL;
 }
@@ -141,7 +141,7 @@ Test(fork, a_thread_may_fork_while_it_works, .timeout = 20)
 	dofi_fork_guard_add(&w->guard);
 	dofi_fork_guard_work(&w->guard);
 	forks_and_expects_free_locks(0);
-	dofi_fork_guard_rest(&w->guard);
+	dofi_fork_guard_idle(&w->guard);
 	dofi_fork_guard_remove(&w->guard);
 }
 

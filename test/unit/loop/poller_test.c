@@ -49,7 +49,7 @@ static void arrives(const struct fi_cq_data_entry *entry, int err, struct dofi_s
 }
 
 static const struct dofi_progress_ops rdm_ops = {
-	.completed = arrives, .failed = failed, .rest = rest, .rise = rise,
+	.completed = arrives, .failed = failed, .sleep_begin = rest, .sleep_end = rise,
 };
 
 static void open_cq(void *arg)
@@ -81,7 +81,7 @@ static void init_rdm_with(const struct dofi_progress_ops *with)
 {
 	dofi_settings_read();
 	dofi_settings.tick_us = 10;	/* short enough to notice a thread that ticks */
-	dofi_longest_rest_ns = 3600 * INT64_C(1000000000);
+	dofi_longest_sleep_ns = 3600 * INT64_C(1000000000);
 	fake_init();
 	fake.replace_fabric = true;
 	fake.fault.eq_open = -FI_ENOSYS;
@@ -148,7 +148,7 @@ Test(rest, nothing_is_lost_between_the_last_read_and_sleep, .timeout = 20)
 static void rest_briefly(void *arg)
 {
 	(void)arg;
-	dofi_longest_rest_ns = 1000000;
+	dofi_longest_sleep_ns = 1000000;
 }
 
 /* A faulty peer withdraws the request that all peers see. */

@@ -75,7 +75,7 @@ static unsigned receives_when_reminded;
 
 static void pay(struct dofi_ep *of)
 {
-	of->owes = false;
+	of->resume_pending = false;
 	receives_when_reminded = dofi_queue_used(&of->rq);
 }
 
@@ -88,12 +88,12 @@ Test(ep_post, a_receive_reminds_a_transport_that_owes)
 	succeed(post_recv(1));
 	cr_expect_eq(receives_when_reminded, 0);
 	dofi_mutex_lock(&inside()->lock);
-	inside()->owes = true;
+	inside()->resume_pending = true;
 	dofi_ep_open_queues(inside());
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(post_recv(2));
 	cr_expect_eq(receives_when_reminded, 2);
-	cr_expect(!inside()->owes);
+	cr_expect(!inside()->resume_pending);
 	inside()->xport = &transport_ops;
 }
 

@@ -28,7 +28,7 @@ static void match(struct dofi_ep *of)
 	struct dofi_dto *dto;
 
 	while (*messages_of(of) && (dto = dofi_srq_receive(of))) {
-		of->owes = --*messages_of(of);
+		of->resume_pending = --*messages_of(of);
 		cr_expect(dto->at_fabric && !dto->done && !dto->cq_data);
 		cr_expect_eq(dto->flags, DOFI_DTO_SHARED);
 		cr_expect_eq(dto->kind, DOFI_DTO_RECV);
@@ -36,7 +36,7 @@ static void match(struct dofi_ep *of)
 		dofi_dto_trim(dto, 8);
 		dofi_dto_end(of, dto, dofi_dto_received(of, dto), NULL);
 	}
-	of->owes = *messages_of(of);
+	of->resume_pending = *messages_of(of);
 }
 
 static void resume(struct dofi_ep *of)
@@ -196,7 +196,7 @@ Test(ep_srq, what_the_transport_has_is_not_given_to_it)
 	cr_assert(dto);
 	cr_expect_eq(dto->iov[0].iov_base, memory + 256);
 	cr_expect_eq(dto->iov[0].iov_len, 256);
-	dofi_dto_pump(ep);
+	dofi_dto_submit_queued(ep);
 	cr_expect_eq(transport.n, 0);
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -301,7 +301,7 @@ Test(ep_srq, an_endpoint_takes_no_more_than_it_may_hold)
 	/* the message waits for the first operation to end, and not for a buffer */
 	++*messages_of(ep);
 	match(ep);
-	cr_expect(inside()->owes);
+	cr_expect(inside()->resume_pending);
 	cr_expect(!dofi_srq_waits(dofi_srq_check(srq), &inside()->srq_user));
 	cr_expect_eq(resumed, 0);
 	dofi_dto_trim(dto, 8);

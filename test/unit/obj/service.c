@@ -145,7 +145,7 @@ static bool s_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 
 static void s_resume(struct dofi_ep *ep)
 {
-	ep->owes = false;
+	ep->resume_pending = false;
 }
 
 static void s_srq_fed(struct dofi_ep *ep)

@@ -276,13 +276,13 @@ Test(wq_state, a_receive_of_another_pz_is_barred_until_the_pz_is_its_own)
 	receive_fill(from_oldest(0), 2);
 	receive_fill(from_oldest(1), 0);
 	dofi_queue_change_pz(&ring.q, 1, 2);
-	cr_expect(from_oldest(0)->flags & DOFI_DTO_BARRED);
+	cr_expect(from_oldest(0)->flags & DOFI_DTO_EXCLUDED);
 	cr_expect_eq(from_oldest(0)->n_iov, 0);
-	cr_expect(!(from_oldest(1)->flags & DOFI_DTO_BARRED), "an empty receive has no memory");
+	cr_expect(!(from_oldest(1)->flags & DOFI_DTO_EXCLUDED), "an empty receive has no memory");
 	dofi_queue_change_pz(&ring.q, 2, 3);
 	cr_expect_eq(from_oldest(0)->n_iov, 0, "not its PZ either");
 	dofi_queue_change_pz(&ring.q, 3, 1);
-	cr_expect(!(from_oldest(0)->flags & DOFI_DTO_BARRED));
+	cr_expect(!(from_oldest(0)->flags & DOFI_DTO_EXCLUDED));
 	cr_expect_eq(from_oldest(0)->n_iov, 2);
 	cr_expect_eq(from_oldest(0)->iov[1].iov_len, 11);
 }
@@ -292,9 +292,9 @@ Test(wq_state, a_receive_whose_memory_is_gone_stays_barred)
 	ring.q.open = false;
 	post(0, 1);
 	receive_fill(from_oldest(0), 2);
-	dofi_receive_bar(from_oldest(0), 0);
+	dofi_receive_exclude(from_oldest(0), 0);
 	dofi_queue_change_pz(&ring.q, 1, 2);
 	dofi_queue_change_pz(&ring.q, 2, 1);
-	cr_expect(from_oldest(0)->flags & DOFI_DTO_BARRED);
+	cr_expect(from_oldest(0)->flags & DOFI_DTO_EXCLUDED);
 	cr_expect_eq(from_oldest(0)->n_iov, 0);
 }

@@ -9,8 +9,8 @@
  * descriptor to sleep on.
  *
  * Anybody may connect to the port. Until a complete request has arrived, a connection is a
- * stranger, which the owner of the listener does not see. A stranger has a few seconds, the number
- * of strangers is limited, and an offence of strangers is logged once.
+ * embryo, which the owner of the listener does not see. An embryo has a few seconds, the number
+ * of embryos is limited, and an offence of embryos is logged once.
  *
  * All on the progress thread, and without locks, except dofi_cm_wake().
  */
@@ -31,7 +31,7 @@ struct dofi_cm_listener;
  * them may close connections and listeners; a connection may also be closed after its end.
  */
 struct dofi_cm_ops {
-	/* A stranger sent a request. The owner answers or closes the connection at any time. */
+	/* An embryo sent a request. The owner answers or closes the connection at any time. */
 	void (*request)(struct dofi_cm_listener *listener, struct dofi_cm_conn *conn,
 			const struct dofi_cm_msg *msg);
 	/* A message of any other kind. Kinds may come in any order: the peer may be hostile. */
@@ -44,7 +44,7 @@ struct dofi_cm_ops {
 	void (*ended)(struct dofi_cm_conn *conn, int err);
 	/* the kind of request that a listener takes; 0 is DOFI_CM_REQUEST */
 	enum dofi_cm_kind first;
-	/* of strangers; 0 is DOFI_CM_PATIENCE_MS; others for tests */
+	/* of embryos; 0 is DOFI_CM_PATIENCE_MS; others for tests */
 	uint32_t patience_ms;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listeners for CM connections, and strangers: connections without a complete request. */
+/* Listeners for CM connections, and embryos: connections without a complete request. */
 
 #include "xport/cm/listen.h"
 
@@ -31,12 +31,12 @@
 /* Pause after a failure to accept a connection, such as for want of descriptors. */
 #define PAUSE (100 * MS)
 
-/* The time of a stranger until another replaces it. TCP accepts with a byte, or after DEFER_S. */
+/* The time of an embryo until another replaces it. TCP accepts with a byte, or after DEFER_S. */
 #define TIME_TO_SPEAK (50 * MS)
 #define TIME_TO_SPEAK_LOCAL (1000 * MS)
 #define DEFER_S 1
 
-/* Offences of strangers. Each listener logs each of them once. */
+/* Offences of embryos. Each listener logs each of them once. */
 enum offence { LEFT, SILENT, CROWD, FOREIGN, VERSION, USER, BARRED, OFFENCES };
 
 static const struct {
@@ -53,11 +53,11 @@ static const struct {
 	[BARRED] = { DOFI_WARN, "cannot be accepted" },
 };
 
-struct stranger {
+struct embryo {
 	struct dofi_cm_listener *listener;
 	struct dofi_cm_conn *conn;
 	int64_t arrival;
-	TAILQ_ENTRY(stranger) link;
+	TAILQ_ENTRY(embryo) link;
 };
 
 struct dofi_cm_listener {
@@ -70,14 +70,14 @@ struct dofi_cm_listener {
 	uint16_t port;			/* 0 if the listener is local */
 	bool local;			/* has a name and no port */
 	unsigned reported;			/* bit mask of offences that were logged */
-	TAILQ_HEAD(stranger_list, stranger) strangers; /* oldest first */
-	unsigned n_strangers, most;	/* the number of strangers, and its limit */
-	struct dofi_timer patience;	/* runs for the oldest stranger */
+	TAILQ_HEAD(embryo_list, embryo) embryos; /* oldest first */
+	unsigned n_embryos, most;	/* the number of embryos, and its limit */
+	struct dofi_timer patience;	/* runs for the oldest embryo */
 	struct dofi_timer pause;	/* runs while no connection is accepted */
-	bool crowded;			/* the pause is due to the number of strangers */
+	bool crowded;			/* the pause is due to the number of embryos */
 };
 
-static int64_t deadline_of(const struct stranger *s)
+static int64_t deadline_of(const struct embryo *s)
 {
 	uint32_t ms = s->listener->ops->patience_ms;
 
@@ -110,73 +110,73 @@ static void report(struct dofi_cm_listener *l, enum offence offence,
 
 static void patience_wind(struct dofi_cm_listener *l)
 {
-	const struct stranger *oldest = TAILQ_FIRST(&l->strangers);
+	const struct embryo *oldest = TAILQ_FIRST(&l->embryos);
 
 	dofi_timer_start(l->progress, &l->patience, oldest ? deadline_of(oldest) : DOFI_NEVER);
 }
 
-/* Removes the stranger, and leaves its connection open. */
-static void stranger_remove(struct stranger *s)
+/* Removes the embryo, and leaves its connection open. */
+static void embryo_remove(struct embryo *s)
 {
 	struct dofi_cm_listener *l = s->listener;
 
-	TAILQ_REMOVE(&l->strangers, s, link);
-	l->n_strangers--;
+	TAILQ_REMOVE(&l->embryos, s, link);
+	l->n_embryos--;
 	patience_wind(l);
 	if (l->crowded)
 		dofi_timer_start(l->progress, &l->pause, dofi_now());
 	free(s);
 }
 
-static void stranger_expel(struct stranger *s, enum offence offence)
+static void embryo_expel(struct embryo *s, enum offence offence)
 {
 	report(s->listener, offence, dofi_cm_peer(s->conn));
 	dofi_cm_close(s->conn);
-	stranger_remove(s);
+	embryo_remove(s);
 }
 
-static void stranger_speaks(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg)
+static void embryo_speaks(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg)
 {
-	struct stranger *s = dofi_cm_owner(conn);
+	struct embryo *s = dofi_cm_owner(conn);
 	struct dofi_cm_listener *l = s->listener;
 
 	if (msg->kind != (l->ops->first ? l->ops->first : DOFI_CM_REQUEST)) {
-		stranger_expel(s, FOREIGN);
+		embryo_expel(s, FOREIGN);
 		return;
 	}
-	stranger_remove(s);
+	embryo_remove(s);
 	dofi_cm_hand_over(conn, l->ops, NULL);
 	l->ops->request(l, conn, msg);
 }
 
-static void stranger_ended(struct dofi_cm_conn *conn, int err)
+static void embryo_ended(struct dofi_cm_conn *conn, int err)
 {
-	stranger_expel(dofi_cm_owner(conn),
+	embryo_expel(dofi_cm_owner(conn),
 		       err == -EPROTO ? FOREIGN : err == -EPROTONOSUPPORT ? VERSION : LEFT);
 }
 
-static const struct dofi_cm_ops stranger_ops = {
-	.message = stranger_speaks,
-	.ended = stranger_ended,
+static const struct dofi_cm_ops embryo_ops = {
+	.message = embryo_speaks,
+	.ended = embryo_ended,
 };
 
 static void patience_ended(struct dofi_timer *timer)
 {
 	struct dofi_cm_listener *l = DOFI_CONTAINER_OF(timer, struct dofi_cm_listener, patience);
 	int64_t now = dofi_now();
-	struct stranger *s;
+	struct embryo *s;
 
-	while ((s = TAILQ_FIRST(&l->strangers)) && deadline_of(s) <= now)
-		stranger_expel(s, SILENT);
+	while ((s = TAILQ_FIRST(&l->embryos)) && deadline_of(s) <= now)
+		embryo_expel(s, SILENT);
 	patience_wind(l);
 }
 
 /* Listening */
 
-/* Makes a stranger of the accepted socket @fd. */
+/* Makes an embryo of the accepted socket @fd. */
 static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
-	struct stranger *s = NULL;
+	struct embryo *s = NULL;
 
 	if (l->local && !dofi_cm_is_same_user(fd)) {
 		report(l, USER, peer);
@@ -184,7 +184,7 @@ static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_stor
 		return;
 	}
 	s = malloc(sizeof(*s));
-	if (!s || dofi_cm_adopt(l->progress, fd, (const struct sockaddr *)peer, &stranger_ops, s,
+	if (!s || dofi_cm_adopt(l->progress, fd, (const struct sockaddr *)peer, &embryo_ops, s,
 				&s->conn)) {
 		free(s);
 		report(l, BARRED, peer);
@@ -193,8 +193,8 @@ static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_stor
 	}
 	s->listener = l;
 	s->arrival = dofi_now();
-	TAILQ_INSERT_TAIL(&l->strangers, s, link);
-	l->n_strangers++;
+	TAILQ_INSERT_TAIL(&l->embryos, s, link);
+	l->n_embryos++;
 	patience_wind(l);
 }
 
@@ -214,21 +214,21 @@ static void pause_ended(struct dofi_timer *timer)
 }
 
 /*
- * Returns the stranger to close for the next one: the oldest at the limit, or the oldest of the
+ * Returns the embryo to close for the next one: the oldest at the limit, or the oldest of the
  * newest one's address, if that has more than half of the limit.
  */
-static struct stranger *excess(struct dofi_cm_listener *l)
+static struct embryo *excess(struct dofi_cm_listener *l)
 {
-	const struct stranger *last = TAILQ_LAST(&l->strangers, stranger_list);
-	struct stranger *s, *first = NULL;
+	const struct embryo *last = TAILQ_LAST(&l->embryos, embryo_list);
+	struct embryo *s, *first = NULL;
 	unsigned n = 0;
 
-	if (l->n_strangers >= l->most)
-		return TAILQ_FIRST(&l->strangers);
-	/* local strangers are all of one user */
-	if (l->local || l->n_strangers <= l->most / 2)
+	if (l->n_embryos >= l->most)
+		return TAILQ_FIRST(&l->embryos);
+	/* local embryos are all of one user */
+	if (l->local || l->n_embryos <= l->most / 2)
 		return NULL;
-	TAILQ_FOREACH(s, &l->strangers, link) {
+	TAILQ_FOREACH(s, &l->embryos, link) {
 		if (!dofi_cm_same_ip(dofi_cm_peer(s->conn), dofi_cm_peer(last->conn)))
 			continue;
 		if (!n++)
@@ -239,16 +239,16 @@ static struct stranger *excess(struct dofi_cm_listener *l)
 
 /*
  * A program that connects a thousand endpoints at once also exceeds the limit: within a host all of
- * them connect before the first one sends its request. So a stranger is not closed before it had
+ * them connect before the first one sends its request. So an embryo is not closed before it had
  * its time to send; further connections are pending in the kernel until then.
  */
 static bool may_accept(struct dofi_cm_listener *l)
 {
 	const int64_t time = l->local ? TIME_TO_SPEAK_LOCAL : TIME_TO_SPEAK, now = dofi_now();
-	struct stranger *s;
+	struct embryo *s;
 
 	while ((s = excess(l)) && s->arrival + time <= now)
-		stranger_expel(s, CROWD);
+		embryo_expel(s, CROWD);
 	if (!s)
 		return true;
 	l->crowded = true;
@@ -320,14 +320,14 @@ int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
 		return -ENOMEM;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	most = limit.rlim_cur / 4;
-	l->most = most < DOFI_CM_STRANGERS_LEAST ? DOFI_CM_STRANGERS_LEAST :
-		  most > DOFI_CM_STRANGERS_MOST ? DOFI_CM_STRANGERS_MOST : (unsigned)most;
+	l->most = most < DOFI_CM_EMBRYOS_LEAST ? DOFI_CM_EMBRYOS_LEAST :
+		  most > DOFI_CM_EMBRYOS_MOST ? DOFI_CM_EMBRYOS_MOST : (unsigned)most;
 	l->source.ready = listener_ready;
 	l->freeing.run = listener_free;
 	l->progress = progress;
 	l->ops = ops;
 	l->owner = owner;
-	TAILQ_INIT(&l->strangers);
+	TAILQ_INIT(&l->embryos);
 	l->patience.fire = patience_ended;
 	l->pause.fire = pause_ended;
 	l->local = addr->sa_family == AF_UNIX;
@@ -351,12 +351,12 @@ free_listener:
 
 void dofi_cm_unlisten(struct dofi_cm_listener *l)
 {
-	struct stranger *s;
+	struct embryo *s;
 	int fd;
 
-	while ((s = TAILQ_FIRST(&l->strangers))) {
+	while ((s = TAILQ_FIRST(&l->embryos))) {
 		dofi_cm_close(s->conn);
-		stranger_remove(s);
+		embryo_remove(s);
 	}
 	dofi_timer_stop(l->progress, &l->pause);
 	dofi_source_remove(l->progress, l->fd);

@@ -5,15 +5,15 @@
 
 #include "xport/cm/conn.h"
 
-#define DOFI_CM_PATIENCE_MS 3000	/* from the arrival of a stranger to its complete request */
-/* Limits of a listener's strangers: a quarter of the descriptors, half of it for one address. */
-#define DOFI_CM_STRANGERS_LEAST 64
-#define DOFI_CM_STRANGERS_MOST 4096
+#define DOFI_CM_PATIENCE_MS 3000	/* from the arrival of an embryo to its complete request */
+/* Limits of a listener's embryos: a quarter of the descriptors, half of it for one address. */
+#define DOFI_CM_EMBRYOS_LEAST 64
+#define DOFI_CM_EMBRYOS_MOST 4096
 
 /* Listens at @addr: an IP or a local name; port 0 is any. -EADDRINUSE, -EACCES: of the port. */
 int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
 		   const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_listener **listener);
-/* Closes the listener and its strangers, when dofi_cm_close() permits it; no other connection. */
+/* Closes the listener and its embryos, when dofi_cm_close() permits it; no other connection. */
 void dofi_cm_unlisten(struct dofi_cm_listener *listener);
 
 /* The listeners at a port of the two families; NULL where that family is not served. */

@@ -123,7 +123,7 @@ void msg_info_fit(const struct dofi_ep *ep, struct fi_info *info)
 }
 
 /* Whether the peer needs a goodbye, because the end is orderly. EP lock held. */
-static bool owes_bye(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+static bool bye_pending(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING && msg_part(ep)->sends_bye &&
@@ -191,7 +191,7 @@ int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid
 	msg_part(ep)->mail = mail;
 	dofi_ep_set_cq(ep, conn->cq);
 	dofi_ep_open_queues(ep);
-	dofi_dto_pump(ep);
+	dofi_dto_submit_queued(ep);
 	dofi_ep_unlock(ep);
 	return 0;
 }
@@ -228,12 +228,12 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 	msg_open_cancel(ep);
 	await_bye(ep);
 	dofi_ep_lock(ep);
-	bye = owes_bye(ep);
+	bye = bye_pending(ep);
 	fid = ep->fid;
 	mail = msg_part(ep)->mail;
 	ep->fid = NULL;
 	msg_part(ep)->mail = NULL;
-	ep->owes = false;
+	ep->resume_pending = false;
 	dofi_ep_open_queues(ep);
 	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		dofi_dto_recall(ep);
@@ -302,7 +302,7 @@ bool msg_endpoint_finish(struct dofi_ep *ep)
 	if (msg_part(ep)->watch.fd < 0)
 		return ep->lingering;
 	dofi_ep_lock(ep);
-	bye = owes_bye(ep) && !conn->said_bye;
+	bye = bye_pending(ep) && !conn->said_bye;
 	dofi_ep_unlock(ep);
 	if (bye) {
 		conn->acked = dofi_linger_is_acked(msg_part(ep)->watch.fd);

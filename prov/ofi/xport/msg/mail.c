@@ -151,11 +151,11 @@ void msg_mail_resume(struct dofi_ep *ep)
 			break;
 		m->replied++;
 	}
-	if (ep->owes != (m->replied != m->served)) {
-		ep->owes = !ep->owes;
+	if (ep->resume_pending != (m->replied != m->served)) {
+		ep->resume_pending = !ep->resume_pending;
 		dofi_ep_open_queues(ep);
 	}
-	if (ep->owes && ep->sq.open)
+	if (ep->resume_pending && ep->sq.open)
 		dofi_ep_todo(ep, DOFI_EP_RETRY);
 }
 

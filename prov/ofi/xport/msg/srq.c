@@ -82,7 +82,7 @@ void msg_srq_listen(struct dofi_ep *ep)
 		dto->desc[0] = in->mr.desc;
 		dofi_queue_push(&in->frames);
 	}
-	dofi_dto_pump_queue(ep, &in->frames);
+	dofi_dto_submit_queue(ep, &in->frames);
 }
 
 /* Messages */
@@ -99,7 +99,7 @@ static void receive(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->loc
 	if (!err) {
 		dofi_dto_trim(dto, frame->length);
 		if (!frame->whole) {
-			dofi_dto_pump_queue(ep, &ep->rq);
+			dofi_dto_submit_queue(ep, &ep->rq);
 			return;
 		}
 		dofi_iov_scatter(dto->iov, dto->n_iov, 0, in->buf + MSG_FRAME_HEADER,

@@ -161,7 +161,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->framed = false;
 	ep->fid = fid;
 	dofi_ep_open_queues(conn->ep);
-	dofi_dto_pump(conn->ep);
+	dofi_dto_submit_queued(conn->ep);
 	dofi_ep_unlock(conn->ep);
 	return 0;
 }
@@ -182,7 +182,7 @@ static bool has_hello_due(struct rdm_conn *conn)
 /* The program may end the connection because it has seen a write while the ACK is still pending. */
 static bool is_acking(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
-	return !conn->left && rdm_owes_ack(conn);
+	return !conn->left && rdm_ack_pending(conn);
 }
 
 /* Progresses the CQ while @busy, for a limited time, and once more: the thread may be preempted. */
@@ -262,7 +262,7 @@ void rdm_conn_close(struct dofi_ep *ep)
 	 */
 	removable = conn->untaken != conn->sent + 1 && !is_in_process(conn);
 	ep->fid = NULL;
-	ep->owes = false;
+	ep->resume_pending = false;
 	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
 	rdm_direct_close(conn);

@@ -77,9 +77,9 @@ struct rdm_pending;
 extern const struct dofi_xport dofi_rdm_xport, dofi_rings_xport;
 
 /* A set of rings that are not for connections; its peers also wake the progress thread. */
-struct rdm_ring_guest {
+struct rdm_extra_rings {
 	struct dofi_rings *rings;
-	LIST_ENTRY(rdm_ring_guest) link;
+	LIST_ENTRY(rdm_extra_rings) link;
 };
 
 /* The transport's part of an IA. */
@@ -87,7 +87,7 @@ struct rdm_ia {
 	struct dofi_ports ports;	/* first, see ports.h */
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
-	LIST_HEAD(, rdm_ring_guest) ring_guests; /* used by the progress thread alone */
+	LIST_HEAD(, rdm_extra_rings) extra_rings; /* used by the progress thread alone */
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
 	bool rings;			/* connections are rings, not endpoints of a fabric */
 	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */

@@ -34,7 +34,7 @@ struct dofi_dto *rdm_receive_find(struct dofi_ep *ep, uint32_t *matched)
 /* Makes @dto the receive of the message; returns a positive error if the message does not fit. */
 static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 {
-	if (f->length > (dto->flags & DOFI_DTO_BARRED ? 0 : dto->length))
+	if (f->length > (dto->flags & DOFI_DTO_EXCLUDED ? 0 : dto->length))
 		return FI_ETRUNC;
 	dofi_dto_trim(dto, f->length);
 	dto->cq_data = f->cq_data;
@@ -127,14 +127,14 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 	}
 }
 
-/* Call after a change of n_pending: ep->owes is true while frames are pending. */
-static void update_owes(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
+/* Call after a change of n_pending: ep->resume_pending is true while frames are pending. */
+static void resume_pending_update(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
-	const bool owes = conn->n_pending;
+	const bool pending = conn->n_pending;
 
-	if (conn->ep->owes == owes)
+	if (conn->ep->resume_pending == pending)
 		return;
-	conn->ep->owes = owes;
+	conn->ep->resume_pending = pending;
 	dofi_fast_renew(conn->ep);
 }
 
@@ -154,7 +154,7 @@ static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
 	w->task.frame.data = w->data;
 	STAILQ_INSERT_TAIL(&conn->pending, w, link);
 	conn->n_pending++;
-	update_owes(conn);
+	resume_pending_update(conn);
 }
 
 /* Reports the end once the peer has left and all its frames have been processed. */
@@ -164,7 +164,7 @@ static void see_end(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 		rdm_conn_todo(conn, RDM_OVER);
 }
 
-bool rdm_owes_ack(const struct rdm_conn *conn)
+bool rdm_ack_pending(const struct rdm_conn *conn)
 {
 	const struct rdm_pending *w = STAILQ_FIRST(&conn->pending);
 
@@ -184,7 +184,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 	if (conn->processing)
 		return;
 	conn->processing = true;
-	while ((is_up(conn) || rdm_owes_ack(conn)) && (w = STAILQ_FIRST(&conn->pending)) &&
+	while ((is_up(conn) || rdm_ack_pending(conn)) && (w = STAILQ_FIRST(&conn->pending)) &&
 	       process(conn, &w->task, sink)) {
 		STAILQ_REMOVE_HEAD(&conn->pending, link);
 		conn->n_pending--;
@@ -192,7 +192,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 		rdm_pending_put(conn->rpz, w);
 	}
 	conn->processing = false;
-	update_owes(conn);
+	resume_pending_update(conn);
 	rdm_give_credits(conn);
 	see_end(conn);
 }
@@ -297,7 +297,7 @@ void rdm_go_on(struct rdm_conn *conn)
 	rdm_send_hellos(conn);
 	rdm_rndv_go_on(conn);
 	rdm_process_pending(conn, NULL);
-	dofi_dto_pump(conn->ep);
+	dofi_dto_submit_queued(conn->ep);
 }
 
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)

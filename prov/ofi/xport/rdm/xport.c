@@ -36,7 +36,7 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	}
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->pzs);
-	LIST_INIT(&ria->ring_guests);
+	LIST_INIT(&ria->extra_rings);
 	ria->ring_ops = &ring_progress_ops;
 	ria->rings = dofi_is_rings(rdm_fabric_of(ia));
 	ria->arrived = buffer_arrived;
@@ -51,29 +51,29 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 }
 
 /* Peers send wakeups while the doorbells mark this process as sleeping. */
-static bool rings_rest(struct dofi_progress *p)
+static bool rings_sleep_begin(struct dofi_progress *p)
 {
 	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
-	struct rdm_ring_guest *guest;
+	struct rdm_extra_rings *extra;
 	struct rdm_pz *rpz;
 
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		dofi_rings_sleep_begin(rpz->rings);
-	LIST_FOREACH(guest, &ria->ring_guests, link)
-		dofi_rings_sleep_begin(guest->rings);
+	LIST_FOREACH(extra, &ria->extra_rings, link)
+		dofi_rings_sleep_begin(extra->rings);
 	return true;
 }
 
-static void rings_rise(struct dofi_progress *p)
+static void rings_sleep_end(struct dofi_progress *p)
 {
 	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
-	struct rdm_ring_guest *guest;
+	struct rdm_extra_rings *extra;
 	struct rdm_pz *rpz;
 
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		dofi_rings_sleep_end(rpz->rings);
-	LIST_FOREACH(guest, &ria->ring_guests, link)
-		dofi_rings_sleep_end(guest->rings);
+	LIST_FOREACH(extra, &ria->extra_rings, link)
+		dofi_rings_sleep_end(extra->rings);
 }
 
 /* Completions */
@@ -217,8 +217,8 @@ static const struct dofi_progress_ops ring_progress_ops = {
 	.poll = rdm_fast_poll,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
-	.rest = rings_rest,
-	.rise = rings_rise,
+	.sleep_begin = rings_sleep_begin,
+	.sleep_end = rings_sleep_end,
 };
 
 /* The operations that both variants have. */

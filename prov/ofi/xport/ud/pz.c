@@ -126,9 +126,9 @@ static int rings_open(struct ud_pz *upz)
 	if (ret)
 		return ret;
 	upz->near.domain = domain;
-	upz->rings = upz->ring_guest.rings = dofi_rings_of(&domain->cq);
+	upz->rings = upz->extra_rings.rings = dofi_rings_of(&domain->cq);
 	dofi_lead_set_word(&domain->cq, dofi_rings_lead(upz->rings));
-	LIST_INSERT_HEAD(&rdm_ia_of(uia->ia)->ring_guests, &upz->ring_guest, link);
+	LIST_INSERT_HEAD(&rdm_ia_of(uia->ia)->extra_rings, &upz->extra_rings, link);
 	sweeper_add(&upz->near);
 	return 0;
 }
@@ -230,7 +230,7 @@ void ud_pz_close(struct dofi_pz *pz)
 	if (upz->rings) {
 		ud_inboxes_close(upz);
 		sweeper_remove(&upz->near);
-		LIST_REMOVE(&upz->ring_guest, link);
+		LIST_REMOVE(&upz->extra_rings, link);
 		dofi_domain_close(upz->near.domain);
 		free(upz->near.ep);
 	}

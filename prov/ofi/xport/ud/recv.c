@@ -21,7 +21,7 @@ static int fill(struct dofi_dto *dto, const void *header, const struct ud_frame 
 	dto->immed = f->immed;
 	if (f->flags & UD_FRAME_SOLICITED)
 		dto->flags |= DAT_COMPLETION_SOLICITED_WAIT_FLAG;
-	if (len > (dto->flags & DOFI_DTO_BARRED ? 0 : dto->length))
+	if (len > (dto->flags & DOFI_DTO_EXCLUDED ? 0 : dto->length))
 		return FI_ETRUNC;
 	dofi_dto_trim(dto, len);
 	dofi_iov_scatter(dto->iov, dto->n_iov, 0, header, DOFI_DATAGRAM_HEADER);

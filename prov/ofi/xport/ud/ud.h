@@ -160,7 +160,7 @@ struct ud_pz {
 	struct dofi_rings *rings;	/* of near */
 	size_t inject;			/* most bytes that the fabric injects; 0: none */
 	uint64_t key;			/* peers prove by it that they were given our address */
-	struct rdm_ring_guest ring_guest; /* with rings */
+	struct rdm_extra_rings extra_rings; /* with rings */
 	struct dofi_work reaping;	/* removes peers that are not used any more */
 
 	struct rdm_here here;		/* of pz->datagram_key */

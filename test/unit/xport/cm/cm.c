@@ -363,7 +363,7 @@ void cm_couple(void)
 
 /* Strangers */
 
-int cm_stranger(void)
+int cm_embryo(void)
 {
 	int fd = socket(cm.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
 
@@ -386,9 +386,9 @@ void cm_put_msg(int fd, enum dofi_cm_kind kind)
 	cm_put(fd, buf, dofi_cm_pack(buf, &msg));
 }
 
-int cm_stranger_in(void)
+int cm_embryo_in(void)
 {
-	int fd = cm_stranger();
+	int fd = cm_embryo();
 
 	cm_put_msg(fd, DOFI_CM_REQUEST);
 	cm_await(1);

@@ -72,10 +72,10 @@ struct dofi_cm_msg cm_msg(enum dofi_cm_kind kind);
 /* Connects two CM sockets. The trace has a "q". */
 void cm_couple(void);
 
-/* The socket of a stranger, connected to the listener. */
-int cm_stranger(void);
-/* The socket of a stranger with a request that was accepted. */
-int cm_stranger_in(void);
+/* The socket of an embryo, connected to the listener. */
+int cm_embryo(void);
+/* The socket of an embryo with a request that was accepted. */
+int cm_embryo_in(void);
 void cm_put(int fd, const void *bytes, size_t n);
 void cm_put_msg(int fd, enum dofi_cm_kind kind);
 /* Reads until the end of the connection. Returns 0, or a negative errno. */

@@ -187,7 +187,7 @@ Test(cm, descriptors_may_come_before_their_message)
 	cr_assert_eq(pipe2(pipe_fd, O_CLOEXEC), 0);
 	cm.on_message = take_fds;
 	cr_assert_eq(cm_listen(AF_UNIX), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	put_with_fds(fd, buf, dofi_cm_pack(buf, &ready), pipe_fd, 1);
 	cm_await(1);
 	cm_put_msg(fd, DOFI_CM_ACCEPT);
@@ -210,7 +210,7 @@ Test(cm, descriptors_that_nothing_takes_are_closed)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_UNIX), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	put_with_fds(fd, "DA", 2, fds, 4);
 	put_with_fds(fd, "T", 1, fds, 2);
 	close(fd);
@@ -289,7 +289,7 @@ Test(cm, messages_may_come_in_pieces_and_in_heaps)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger();
+	fd = cm_embryo();
 	n = dofi_cm_pack(buf, &msg);
 	for (i = 0; i < n; i++) {
 		cm_put(fd, buf + i, 1);
@@ -364,14 +364,14 @@ Test(cm, any_thread_rings)
 
 /* Peers that read nothing */
 
-/* A stranger with an accepted request, and small socket buffers at both ends. */
-static int narrow_stranger(void)
+/* An embryo with an accepted request, and small socket buffers at both ends. */
+static int narrow_embryo(void)
 {
 	int small = 2048, fd;
 
 	cm_fault.small = small;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	return fd;
 }
@@ -406,7 +406,7 @@ static size_t read_all(int fd, int *last)
 Test(cm, bells_are_dropped_but_messages_wait)
 {
 	const struct dofi_cm_msg bye = cm_msg(DOFI_CM_BYE);
-	int fd = narrow_stranger(), last;
+	int fd = narrow_embryo(), last;
 	size_t n;
 
 	ring_until_full();
@@ -423,7 +423,7 @@ Test(cm, bells_are_dropped_but_messages_wait)
 Test(cm, what_waits_is_sent_later)
 {
 	const struct dofi_cm_msg reject = cm_msg(DOFI_CM_REJECT);
-	int fd = narrow_stranger();
+	int fd = narrow_embryo();
 	unsigned char buf[4096];
 	struct dofi_cm_msg msg = { 0 };
 	size_t len = 0;
@@ -449,7 +449,7 @@ Test(cm, what_waits_is_sent_later)
 Test(cm, a_peer_that_reads_nothing_is_given_up)
 {
 	const struct dofi_cm_msg accept = cm_msg(DOFI_CM_ACCEPT);
-	int fd = narrow_stranger(), i;
+	int fd = narrow_embryo(), i;
 
 	for (i = 0; i < 1000 && cm.passive_err == 1; i++)
 		cm_send(cm.passive, &accept);
@@ -482,7 +482,7 @@ Test(cm, a_peer_may_leave)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	shutdown(fd, SHUT_WR);
 	ends(fd, 0, "qE");
 }
@@ -492,7 +492,7 @@ Test(cm, a_peer_may_leave_within_a_message)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_put(fd, "DATS", 4);
 	shutdown(fd, SHUT_WR);
 	ends(fd, -ECONNRESET, "qE");
@@ -504,7 +504,7 @@ Test(cm, without_memory_a_part_of_a_message_ends_it)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	nomem_after(0);
 	cm_put_msg(fd, DOFI_CM_READY);
 	cm_await(1);
@@ -529,7 +529,7 @@ Test(cm, without_memory_what_is_not_taken_ends_it)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_do(unsent, NULL);
 	ends(fd, -ENOMEM, "qE");
 }
@@ -540,7 +540,7 @@ Test(cm, a_connection_may_be_reset)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	close(fd);
 	ends(dup(0), -ECONNRESET, "qE");
@@ -551,7 +551,7 @@ Test(cm, garbage_ends_it)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_put(fd, "GET / HTTP/1.0\r\n\r\n", 18);
 	ends(fd, -EPROTO, "qE");
 }
@@ -564,7 +564,7 @@ Test(cm, garbage_behind_messages_ends_it_after_them)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger();
+	fd = cm_embryo();
 	n = dofi_cm_pack(buf, &request);
 	memset(buf + n, 0xa5, 500);
 	cm_put(fd, buf, n + 500);
@@ -577,7 +577,7 @@ Test(cm, another_version_ends_it)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_put(fd, "DATS\x10\x06\0\0", 8);
 	ends(fd, -EPROTONOSUPPORT, "qE");
 }
@@ -587,7 +587,7 @@ Test(cm, a_second_request_ends_it)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_put_msg(fd, DOFI_CM_READY);
 	cm_await(1);
 	cm_put_msg(fd, DOFI_CM_REQUEST);
@@ -599,7 +599,7 @@ Test(cm, a_second_request_of_another_kind_ends_it)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_put_msg(fd, DOFI_CM_DATAGRAM_REQUEST);
 	ends(fd, -EPROTO, "qE");
 }
@@ -643,7 +643,7 @@ Test(cm, what_was_said_before_a_failed_write_is_heard)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_do(failed_write, &fd);
 	cm_await(1);
 	ends(fd, -ETIMEDOUT, "qGE");
@@ -664,7 +664,7 @@ Test(cm, a_reset_that_a_write_meets_is_reported)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	cm_do(reset_and_write, &fd);
 	ends(dup(0), -ECONNRESET, "qE");
@@ -755,7 +755,7 @@ Test(cm, a_side_may_be_closed_at_its_request)
 
 	cm.on_request = close_in;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger();
+	fd = cm_embryo();
 	cm_put_msg(fd, DOFI_CM_REQUEST);
 	cm_put_msg(fd, DOFI_CM_READY);
 	cm_await(1);
@@ -777,7 +777,7 @@ Test(cm, a_side_may_be_closed_at_a_message)
 	memcpy(two + DOFI_CM_HEADER, buf, DOFI_CM_HEADER);
 	cm.on_message = close_in;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_put(fd, two, sizeof(two));
 	cm_await(1);
 	cm_end_of(fd);
@@ -793,7 +793,7 @@ Test(cm, a_side_may_be_closed_at_its_end)
 
 	cm.on_ended = close_in;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_put(fd, "x", 1);
 	cm_await(1);
 	cm_end_of(fd);
@@ -833,7 +833,7 @@ Test(cm, a_connection_with_a_pending_event_may_be_closed)
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
 	for (i = 0; i < 2; i++) {
-		fds[i] = cm_stranger_in();
+		fds[i] = cm_embryo_in();
 		two[i] = cm.passive;
 	}
 	cm.on_message = close_other;

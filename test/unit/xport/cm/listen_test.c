@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening for CM sockets: ports, and how little strangers can do. */
+/* Listening for CM sockets: ports, and how little embryos can do. */
 
 #include "xport/cm/listen.h"
 
@@ -113,7 +113,7 @@ Test(cm_listen, a_port_can_be_had_again_at_once)
 	int fd;
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_close(cm.passive);	/* the closed connection still uses the port at our end */
 	cm_unlisten();
 	cr_expect_eq(cm_listen(AF_INET), 0);
@@ -262,7 +262,7 @@ Test(cm_listen, offenders_are_closed_and_reported_once)
 	cr_assert_eq(cm_listen(AF_INET), 0);
 	for (round = 0; round < 3; round++)
 		for (i = 0; i < sizeof(offenders) / sizeof(offenders[0]); i++) {
-			fd = cm_stranger();
+			fd = cm_embryo();
 			cm_put(fd, offenders[i].bytes, offenders[i].n);
 			if (offenders[i].leaves)
 				shutdown(fd, SHUT_WR);
@@ -271,7 +271,7 @@ Test(cm_listen, offenders_are_closed_and_reported_once)
 			cr_expect_eq(logged(offenders[i].text), 1, "%s", offenders[i].text);
 		}
 	cr_expect_str_eq(cm_trace(), "");
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cr_expect_eq(logged("port "), 3);
 	cr_expect_eq(logged("127.0.0.1"), 3);
 	cm_close(cm.passive);
@@ -281,7 +281,7 @@ Test(cm_listen, offenders_are_closed_and_reported_once)
 
 static void expelled(enum dofi_cm_kind kind)
 {
-	int fd = cm_stranger();
+	int fd = cm_embryo();
 
 	cm_put_msg(fd, kind);
 	cm_end_of(fd);
@@ -296,7 +296,7 @@ Test(cm_listen, a_listener_takes_no_request_of_another_kind)
 	cr_assert_eq(cm_listen(AF_INET), 0);
 	expelled(DOFI_CM_DATAGRAM_REQUEST);
 	expelled(DOFI_CM_DATAGRAM_ACCEPT);
-	close(cm_stranger_in());
+	close(cm_embryo_in());
 	cm_await(1);
 	cm_close(cm.passive);
 	cm_unlisten();
@@ -310,7 +310,7 @@ Test(cm_listen, a_listener_for_datagrams_takes_their_requests_only)
 	cr_assert_eq(cm_listen(AF_INET), 0);
 	expelled(DOFI_CM_REQUEST);
 	expelled(DOFI_CM_READY);
-	fd = cm_stranger();
+	fd = cm_embryo();
 	cm_put_msg(fd, DOFI_CM_DATAGRAM_REQUEST);
 	cm_await(1);
 	cr_expect_str_eq(cm_trace(), "q");
@@ -332,7 +332,7 @@ Test(cm_listen, random_bytes_are_nothing)
 	for (round = 0; round < 50; round++) {
 		for (i = 0; i < sizeof(bytes); i++)
 			bytes[i] = (unsigned char)((seed = seed * 1103515245 + 12345) >> 16);
-		fd = cm_stranger();
+		fd = cm_embryo();
 		cm_put(fd, bytes, sizeof(bytes));
 		cm_end_of(fd);
 		close(fd);
@@ -342,15 +342,15 @@ Test(cm_listen, random_bytes_are_nothing)
 	cm_unlisten();
 }
 
-Test(cm_listen, a_silent_stranger_has_little_time)
+Test(cm_listen, a_silent_embryo_has_little_time)
 {
 	int64_t begun = dofi_now();
 	int fds[2], i;
 
 	cm.patience_ms = SHORT_MS;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fds[0] = cm_stranger();
-	fds[1] = cm_stranger();
+	fds[0] = cm_embryo();
+	fds[1] = cm_embryo();
 	for (i = 0; i < 2; i++) {
 		cr_expect_eq(cm_end_of(fds[i]), 0);
 		close(fds[i]);
@@ -362,7 +362,7 @@ Test(cm_listen, a_silent_stranger_has_little_time)
 }
 
 /* A byte now and then does not extend the time. */
-Test(cm_listen, a_slow_stranger_has_little_time)
+Test(cm_listen, a_slow_embryo_has_little_time)
 {
 	const struct dofi_cm_msg request = cm_msg(DOFI_CM_REQUEST);
 	unsigned char buf[DOFI_CM_MAX];
@@ -371,7 +371,7 @@ Test(cm_listen, a_slow_stranger_has_little_time)
 
 	cm.patience_ms = SHORT_MS;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	p.fd = cm_stranger();
+	p.fd = cm_embryo();
 	for (i = 0; i < n - 1 && !p.revents; i++) {
 		send(p.fd, buf + i, 1, MSG_NOSIGNAL);
 		poll(&p, 1, 5);
@@ -386,7 +386,7 @@ Test(cm_listen, a_slow_stranger_has_little_time)
 /* The request is there when the connection is accepted. */
 static void come_with_request(void *arg)
 {
-	*(int *)arg = cm_stranger();
+	*(int *)arg = cm_embryo();
 	cm_put_msg(*(int *)arg, DOFI_CM_REQUEST);
 }
 
@@ -398,7 +398,7 @@ Test(cm_listen, a_connection_with_a_request_has_time)
 	cr_assert_eq(cm_listen(AF_INET), 0);
 	cm_do(come_with_request, &fd);
 	cm_await(1);
-	silent = cm_stranger();
+	silent = cm_embryo();
 	cm_end_of(silent);
 	cm_settle();
 	cr_expect_str_eq(cm_trace(), "q");
@@ -419,8 +419,8 @@ static bool is_open(int fd)
 	return recv(fd, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* The limit of strangers from one address, in a process with few descriptors. */
-#define CROWD (DOFI_CM_STRANGERS_LEAST / 2)
+/* The limit of embryos from one address, in a process with few descriptors. */
+#define CROWD (DOFI_CM_EMBRYOS_LEAST / 2)
 
 /* Strangers send a byte each, because with TCP_DEFER_ACCEPT the system accepts no silent ones. */
 static void crowd_come(int fds[CROWD + 2])
@@ -428,7 +428,7 @@ static void crowd_come(int fds[CROWD + 2])
 	int i;
 
 	for (i = 0; i < CROWD + 2; i++) {
-		fds[i] = cm_stranger();
+		fds[i] = cm_embryo();
 		cm_put(fds[i], "D", 1);
 	}
 }
@@ -438,7 +438,7 @@ static void few_descriptors(void)
 	struct rlimit limit;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = 4 * DOFI_CM_STRANGERS_LEAST;
+	limit.rlim_cur = 4 * DOFI_CM_EMBRYOS_LEAST;
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
@@ -476,32 +476,32 @@ static void one_too_many_come(void *arg)
 {
 	int *fds = arg, i;
 
-	for (i = 0; i <= DOFI_CM_STRANGERS_LEAST; i++)
-		fds[i] = cm_stranger();
+	for (i = 0; i <= DOFI_CM_EMBRYOS_LEAST; i++)
+		fds[i] = cm_embryo();
 }
 
-/* Local strangers have a second to send. */
-Test(cm_listen, the_limit_of_strangers_is_exact)
+/* Local embryos have a second to send. */
+Test(cm_listen, the_limit_of_embryos_is_exact)
 {
 	const int64_t begun = dofi_now();
-	int fds[DOFI_CM_STRANGERS_LEAST + 1], i;
+	int fds[DOFI_CM_EMBRYOS_LEAST + 1], i;
 
 	few_descriptors();
 	cr_assert_eq(cm_listen(AF_UNIX), 0);
 	cm_do(one_too_many_come, fds);
-	while (cm_accepts < DOFI_CM_STRANGERS_LEAST)
+	while (cm_accepts < DOFI_CM_EMBRYOS_LEAST)
 		cm_settle();
 	/* a round of the loop that would accept the last */
 	cm_settle();
 	cm_settle();
-	cr_expect(cm_accepts == DOFI_CM_STRANGERS_LEAST || dofi_now() - begun > 1000 * 1000000LL);
+	cr_expect(cm_accepts == DOFI_CM_EMBRYOS_LEAST || dofi_now() - begun > 1000 * 1000000LL);
 	cm_unlisten();
-	for (i = 0; i <= DOFI_CM_STRANGERS_LEAST; i++)
+	for (i = 0; i <= DOFI_CM_EMBRYOS_LEAST; i++)
 		close(fds[i]);
 }
 
 /* A program may connect many endpoints at once. */
-Test(cm_listen, in_a_crowd_each_stranger_has_time_to_send)
+Test(cm_listen, in_a_crowd_each_embryo_has_time_to_send)
 {
 	const int64_t begun = dofi_now();
 	int fds[CROWD + 2];
@@ -525,8 +525,8 @@ Test(cm_listen, without_descriptors_it_waits_and_goes_on)
 	cm_fault.accept = EMFILE;
 	cm_fault.accept_times = 2;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
-	/* two failures, the stranger, and perhaps one call that finds no other */
+	fd = cm_embryo_in();
+	/* two failures, the embryo, and perhaps one call that finds no other */
 	cr_expect(cm_accepts == 3 || cm_accepts == 4, "%u", cm_accepts);
 	cr_expect(dofi_now() - begun >= 2 * 100 * 1000000LL, "it did not wait");
 	cr_expect_eq(logged("accepting a connection: Too many open files"), 1);
@@ -542,7 +542,7 @@ Test(cm_listen, a_listener_may_be_closed_while_it_waits)
 	cm_fault.accept = ENFILE;
 	cm_fault.accept_times = 1;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger();
+	fd = cm_embryo();
 	cm_put(fd, "D", 1);
 	cm_settle();
 	cr_expect_eq(cm_accepts, 1);
@@ -558,7 +558,7 @@ Test(cm_listen, a_peer_that_leaves_before_the_accept_is_ignored)
 	cm_fault.accept = ECONNABORTED;
 	cm_fault.accept_times = 1;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cr_expect_eq(logged("port "), 0);
 	cm_close(cm.passive);
 	cm_unlisten();
@@ -577,18 +577,18 @@ Test(cm_listen, a_peer_that_cannot_be_accepted_is_closed)
 
 	cr_assert_eq(cm_listen(AF_INET), 0);
 	cm_do(fail_epoll, NULL);
-	fd = cm_stranger();
+	fd = cm_embryo();
 	cr_expect_eq(cm_end_of(fd), 0);
 	close(fd);
 	for (n = 0; n < 2; n++) {
 		nomem_after(n);
-		fd = cm_stranger();
+		fd = cm_embryo();
 		cr_expect_eq(cm_end_of(fd), 0);
 		cr_expect(nomem_failed());
 		close(fd);
 	}
 	cr_expect_eq(logged("cannot be accepted"), 1);
-	fd = cm_stranger_in();
+	fd = cm_embryo_in();
 	cm_close(cm.passive);
 	cm_unlisten();
 	close(fd);
@@ -608,9 +608,9 @@ Test(cm_listen, a_listener_may_be_closed_in_its_request_handler)
 
 	cm.on_request = unlisten_in;
 	cr_assert_eq(cm_listen(AF_INET), 0);
-	silent = cm_stranger();
+	silent = cm_embryo();
 	cm_put(silent, "D", 1);
-	fd = cm_stranger();
+	fd = cm_embryo();
 	cm_put_msg(fd, DOFI_CM_REQUEST);
 	cm_await(1);
 	cr_expect_eq(cm_end_of(silent), 0);

@@ -286,7 +286,7 @@ Test(cm_wire, bytes_stay_what_they_are)
 	cr_expect(!memcmp(buf, datagram, sizeof(datagram)));
 }
 
-Test(cm_wire, strangers_are_known_by_their_first_byte_that_is_wrong)
+Test(cm_wire, embryos_are_known_by_their_first_byte_that_is_wrong)
 {
 	static const char *const words[] = {
 		"GET / HTTP/1.1\r\n", "\x16\x03\x01", "", "DATX", "DAT ",

@@ -182,7 +182,7 @@ Test(msg_event, only_an_acceptance_connects)
 	}
 }
 
-Test(msg_event, a_strangers_acceptance_is_refused)
+Test(msg_event, a_embryos_acceptance_is_refused)
 {
 	connect_to(ep, PORT);
 	cm_event(FI_CONNECTED, fake_eps.last, (struct bytes){ "HTTP/1.1 400 Bad Request", 24 });
@@ -229,12 +229,12 @@ Test(msg_event, what_comes_after_the_end_is_ignored)
 
 Test(msg_event, events_of_unknown_endpoints_are_ignored)
 {
-	static struct fid_ep stranger;
+	static struct fid_ep embryo;
 
 	make_established();
-	cm_event(FI_CONNECTED, &stranger, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
-	cm_event(FI_SHUTDOWN, &stranger, NO_BYTES);
-	cm_error(&stranger, ECONNRESET, NO_BYTES);
+	cm_event(FI_CONNECTED, &embryo, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	cm_event(FI_SHUTDOWN, &embryo, NO_BYTES);
+	cm_error(&embryo, ECONNRESET, NO_BYTES);
 	cm_event(FI_SHUTDOWN, NULL, NO_BYTES);
 	cm_error(NULL, ECONNRESET, NO_BYTES);
 	cr_expect(event_none(evd));

@@ -452,7 +452,7 @@ Test(msg_request, without_data_is_refused)
 	is_refused(NO_BYTES);
 }
 
-Test(msg_request, of_a_stranger_is_refused)
+Test(msg_request, of_a_embryo_is_refused)
 {
 	is_refused((struct bytes){ "GET / HTTP/1.1\r\n\r\n", 18 });
 }
@@ -484,9 +484,9 @@ Test(msg_request, for_another_qualifier_is_refused)
 
 Test(msg_request, at_a_passive_endpoint_that_is_gone_is_dropped)
 {
-	static struct fid_pep stranger;
+	static struct fid_pep embryo;
 
-	cm_request(&stranger, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	cm_request(&embryo, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
 	cm_request(NULL, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
 	cr_expect_eq(fake_eps.rejects, 0);
 	cr_expect(event_none(evd));

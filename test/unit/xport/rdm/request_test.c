@@ -204,7 +204,7 @@ Test(rdm_request_passive, being_asked_without_memory)
 		peer_hang_up(&peer);
 	}
 	cr_expect(!nomem_failed());
-	cr_expect(n >= 3, "CM socket, stranger, peer: %d", n);
+	cr_expect(n >= 3, "CM socket, embryo, peer: %d", n);
 }
 
 /* Active: the peer listens, and its answer may be invalid */

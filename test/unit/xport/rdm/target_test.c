@@ -53,7 +53,7 @@ static bool owes(void)
 	bool is;
 
 	dofi_mutex_lock(&e->lock);
-	is = rdm_owes_ack(rdm_conn_of(e));
+	is = rdm_ack_pending(rdm_conn_of(e));
 	dofi_mutex_unlock(&e->lock);
 	return is;
 }

@@ -298,7 +298,7 @@ Test(xport_ud_send, of_a_stalled_ep_ends_with_the_ep)
 }
 
 /* Peers of the test have far's address and keys of their own. */
-static struct ud_peer *stranger(unsigned i)
+static struct ud_peer *embryo(unsigned i)
 {
 	struct ud_intro intro = ud_intro_of(&ud_far);
 	struct ud_peer *peer;
@@ -317,7 +317,7 @@ Test(xport_ud_send, stalls_without_a_copy)
 
 	refuse(NULL, -FI_EAGAIN);
 	for (i = 0; i < UD_SENDS / UD_WAITING_MAX; i++) {
-		peer = stranger(i);
+		peer = embryo(i);
 		for (unsigned k = 0; k < UD_WAITING_MAX; k++, n++)
 			send_number(peer, &ud_far, n);
 	}
