@@ -5,8 +5,8 @@
 
 #include "obj/caps.h"
 #include "obj/counters.h"
-#include "obj/datagram.h"
-#include "obj/ep_post.h"
+#include "obj/ep/datagram.h"
+#include "obj/ep/ep_post.h"
 
 #if DAT_VERSION_MAJOR >= 2
 

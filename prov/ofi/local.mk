@@ -51,34 +51,34 @@ dofi_api_sources = \
 	prov/ofi/obj/caps.c \
 	prov/ofi/obj/caps_use.c \
 	prov/ofi/obj/child.c \
-	prov/ofi/obj/cno.c \
+	prov/ofi/obj/evd/cno.c \
 	prov/ofi/obj/counters.c \
-	prov/ofi/obj/cr.c \
+	prov/ofi/obj/sp/cr.c \
 	prov/ofi/obj/dat.c \
-	prov/ofi/obj/datagram.c \
-	prov/ofi/obj/ep.c \
-	prov/ofi/obj/ep_attr.c \
-	prov/ofi/obj/ep_bind.c \
-	prov/ofi/obj/ep_cm.c \
-	prov/ofi/obj/ep_connect.c \
-	prov/ofi/obj/ep_create.c \
-	prov/ofi/obj/ep_done.c \
-	prov/ofi/obj/ep_dto.c \
-	prov/ofi/obj/ep_post.c \
-	prov/ofi/obj/ep_queue.c \
-	prov/ofi/obj/ep_revoke.c \
-	prov/ofi/obj/evd.c \
-	prov/ofi/obj/evd_queue.c \
-	prov/ofi/obj/evd_wait.c \
-	prov/ofi/obj/fast.c \
+	prov/ofi/obj/ep/datagram.c \
+	prov/ofi/obj/ep/ep.c \
+	prov/ofi/obj/ep/ep_attr.c \
+	prov/ofi/obj/ep/ep_bind.c \
+	prov/ofi/obj/ep/ep_cm.c \
+	prov/ofi/obj/ep/ep_connect.c \
+	prov/ofi/obj/ep/ep_create.c \
+	prov/ofi/obj/ep/ep_done.c \
+	prov/ofi/obj/ep/ep_dto.c \
+	prov/ofi/obj/ep/ep_post.c \
+	prov/ofi/obj/ep/ep_queue.c \
+	prov/ofi/obj/ep/ep_revoke.c \
+	prov/ofi/obj/evd/evd.c \
+	prov/ofi/obj/evd/evd_queue.c \
+	prov/ofi/obj/evd/evd_wait.c \
+	prov/ofi/obj/ep/fast.c \
 	prov/ofi/obj/ia.c \
-	prov/ofi/obj/lmr.c \
+	prov/ofi/obj/mem/lmr.c \
 	prov/ofi/obj/obj.c \
-	prov/ofi/obj/pz.c \
-	prov/ofi/obj/rmr.c \
-	prov/ofi/obj/segments.c \
-	prov/ofi/obj/sp.c \
-	prov/ofi/obj/srq.c \
+	prov/ofi/obj/mem/pz.c \
+	prov/ofi/obj/mem/rmr.c \
+	prov/ofi/obj/mem/segments.c \
+	prov/ofi/obj/sp/sp.c \
+	prov/ofi/obj/mem/srq.c \
 	prov/ofi/xport/local_or_net.c \
 	prov/ofi/xport/msg/msg.c \
 	prov/ofi/xport/msg/connect.c \
@@ -174,29 +174,29 @@ noinst_HEADERS += \
 	prov/ofi/rings/rings.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/child.h \
-	prov/ofi/obj/cno.h \
+	prov/ofi/obj/evd/cno.h \
 	prov/ofi/obj/counters.h \
-	prov/ofi/obj/cr.h \
+	prov/ofi/obj/sp/cr.h \
 	prov/ofi/obj/dat.h \
-	prov/ofi/obj/datagram.h \
-	prov/ofi/obj/ep.h \
-	prov/ofi/obj/ep_attr.h \
-	prov/ofi/obj/ep_cm.h \
-	prov/ofi/obj/ep_dto.h \
-	prov/ofi/obj/ep_post.h \
-	prov/ofi/obj/evd.h \
+	prov/ofi/obj/ep/datagram.h \
+	prov/ofi/obj/ep/ep.h \
+	prov/ofi/obj/ep/ep_attr.h \
+	prov/ofi/obj/ep/ep_cm.h \
+	prov/ofi/obj/ep/ep_dto.h \
+	prov/ofi/obj/ep/ep_post.h \
+	prov/ofi/obj/evd/evd.h \
 	prov/ofi/obj/exchange.h \
-	prov/ofi/obj/fast.h \
+	prov/ofi/obj/ep/fast.h \
 	prov/ofi/obj/ia.h \
-	prov/ofi/obj/lmr.h \
+	prov/ofi/obj/mem/lmr.h \
 	prov/ofi/obj/mailbox.h \
 	prov/ofi/obj/obj.h \
-	prov/ofi/obj/pz.h \
-	prov/ofi/obj/rmr.h \
-	prov/ofi/obj/segments.h \
-	prov/ofi/obj/sp.h \
+	prov/ofi/obj/mem/pz.h \
+	prov/ofi/obj/mem/rmr.h \
+	prov/ofi/obj/mem/segments.h \
+	prov/ofi/obj/sp/sp.h \
 	prov/ofi/obj/cq_data.h \
-	prov/ofi/obj/srq.h \
+	prov/ofi/obj/mem/srq.h \
 	prov/ofi/wq/dto.h \
 	prov/ofi/wq/queue.h \
 	prov/ofi/obj/xport.h \
@@ -221,7 +221,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/ud/bell.h \
 	prov/ofi/xport/ud/frame.h \
 	prov/ofi/xport/ud/ud.h \
-	prov/ofi/obj/datagram.h \
+	prov/ofi/obj/ep/datagram.h \
 	prov/ofi/xport/wire.h
 
 dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) \

@@ -4,7 +4,7 @@
 #include "check/check.h"
 
 #include "base/layout.h"
-#include "obj/ep.h"
+#include "obj/ep/ep.h"
 #include "xport/msg/msg.h"
 
 #include <stdarg.h>

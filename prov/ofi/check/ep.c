@@ -3,7 +3,7 @@
 
 #include "check/check.h"
 #include "fab/quirks.h"
-#include "obj/ep.h"
+#include "obj/ep/ep.h"
 #include "xport/msg/msg.h"
 
 /* A queue, with its name in a report. */

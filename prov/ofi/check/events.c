@@ -2,8 +2,8 @@
 /* Verifies EVDs, with their queues and the CQs that feed them, and CNOs. */
 
 #include "check/check.h"
-#include "obj/ep.h"
-#include "obj/evd.h"
+#include "obj/ep/ep.h"
+#include "obj/evd/evd.h"
 
 /* How many streams of completions @ia's EPs deliver from @cq to @evd. */
 static int feeders(struct dofi_ia *ia, const struct dofi_evd *evd, const struct dofi_cq *cq)

@@ -2,8 +2,8 @@
 /* Verifies an IA's objects: their lists, the counts of their users, and the grants of RMRs. */
 
 #include "check/check.h"
-#include "obj/rmr.h"
-#include "obj/sp.h"
+#include "obj/mem/rmr.h"
+#include "obj/sp/sp.h"
 
 struct kind {
 	const char *name;

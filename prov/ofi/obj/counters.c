@@ -4,7 +4,7 @@
 #include "obj/counters.h"
 
 #include "base/mutex.h"
-#include "obj/ep.h"
+#include "obj/ep/ep.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -102,7 +102,7 @@ struct dofi_queue {
 	uint32_t head;			/* the oldest operation */
 	uint32_t next;			/* the next operation for the fabric */
 	uint32_t tail;			/* the next operation to be posted */
-	/* the LMR of the last plain operation, or dofi_lmr_none: obj/fast.h */
+	/* the LMR of the last plain operation, or dofi_lmr_none: obj/ep/fast.h */
 	const struct dofi_lmr *lmr;
 	struct dofi_unread *unread;	/* its owner's: events that are not dequeued */
 	/* set by the owner: */

@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "loop/progress.h"
-#include "obj/ep_cm.h"
-#include "obj/sp.h"
+#include "obj/ep/ep_cm.h"
+#include "obj/sp/sp.h"
 #include "xport/cm/address.h"
 #include "xport/msg/msg.h"
 #include "xport/rdm/rdm.h"

@@ -3,7 +3,7 @@
 #ifndef DOFI_XPORT_PORTS_H
 #define DOFI_XPORT_PORTS_H
 
-#include "obj/sp.h"
+#include "obj/sp/sp.h"
 
 /*
  * A port with a listener, the first member of a transport's listener. Service points share it if

@@ -4,7 +4,7 @@
 #include "obj/fixture.h"
 
 #include "obj/caps.h"
-#include "obj/ep.h"
+#include "obj/ep/ep.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #if DAT_VERSION_MAJOR >= 2
 
-#include "obj/sp.h"
+#include "obj/sp/sp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Datagram endpoints: their creation, their operations, their refusals, and their end. */
 
-#include "obj/datagram.h"
+#include "obj/ep/datagram.h"
 
 #include "obj/counters.h"
-#include "obj/ep_post.h"
+#include "obj/ep/ep_post.h"
 #include "obj/service.h"
 #include "xport/msg/msg.h"
 

@@ -4,7 +4,7 @@
  * keep their order.
  */
 
-#include "obj/cno.h"
+#include "obj/evd/cno.h"
 #include "obj/ops.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 
 #include "obj/rmr_one.h"
 
-#include "obj/cno.h"
+#include "obj/evd/cno.h"
 
 #include <pthread.h>
 #include <rdma/fi_errno.h>

@@ -3,7 +3,7 @@
 
 #include "obj/ops.h"
 
-#include "obj/cno.h"
+#include "obj/evd/cno.h"
 
 #include <rdma/fi_errno.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
-#include "obj/segments.h"
+#include "obj/mem/segments.h"
 
 #define DEPTH 8
 

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "capture.h"
-#include "obj/cno.h"
+#include "obj/evd/cno.h"
 
 #include <string.h>
 

@@ -8,16 +8,16 @@
 
 #include "fab/fake.h"
 #include "obj/caps.h"
-#include "obj/cr.h"
-#include "obj/ep_attr.h"
-#include "obj/ep_cm.h"
-#include "obj/ep_dto.h"
-#include "obj/ep_post.h"
-#include "obj/evd.h"
-#include "obj/fast.h"
-#include "obj/lmr.h"
-#include "obj/rmr.h"
-#include "obj/sp.h"
+#include "obj/sp/cr.h"
+#include "obj/ep/ep_attr.h"
+#include "obj/ep/ep_cm.h"
+#include "obj/ep/ep_dto.h"
+#include "obj/ep/ep_post.h"
+#include "obj/evd/evd.h"
+#include "obj/ep/fast.h"
+#include "obj/mem/lmr.h"
+#include "obj/mem/rmr.h"
+#include "obj/sp/sp.h"
 
 #include <criterion/criterion.h>
 

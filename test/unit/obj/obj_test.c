@@ -4,11 +4,11 @@
 #include "obj/fixture.h"
 
 #include "obj/child.h"
-#include "obj/cno.h"
-#include "obj/evd.h"
-#include "obj/fast.h"
-#include "obj/sp.h"
-#include "obj/srq.h"
+#include "obj/evd/cno.h"
+#include "obj/evd/evd.h"
+#include "obj/ep/fast.h"
+#include "obj/sp/sp.h"
+#include "obj/mem/srq.h"
 #include "thread.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef UNIT_OBJ_SERVICE_H
 #define UNIT_OBJ_SERVICE_H
 
-#include "obj/datagram.h"
+#include "obj/ep/datagram.h"
 #include "obj/fixture.h"
 
 #define SERVICE_SIZE 1000		/* most bytes of a datagram */

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "obj/ep_cm.h"
+#include "obj/ep/ep_cm.h"
 #include "xport/wire.h"
 
 #include <arpa/inet.h>

@@ -6,8 +6,8 @@
 #include "base/layout.h"
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "obj/ep_attr.h"
-#include "obj/ep_dto.h"
+#include "obj/ep/ep_attr.h"
+#include "obj/ep/ep_dto.h"
 #include "sock/linger.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "base/layout.h"
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "obj/ep_cm.h"
+#include "obj/ep/ep_cm.h"
 #include "xport/ports.h"
 #include "xport/wire.h"
 

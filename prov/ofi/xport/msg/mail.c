@@ -4,8 +4,8 @@
 #include "xport/msg/msg.h"
 
 #include "base/log.h"
-#include "obj/ep_dto.h"
-#include "obj/lmr.h"
+#include "obj/ep/ep_dto.h"
+#include "obj/mem/lmr.h"
 
 #include <endian.h>
 #include <errno.h>

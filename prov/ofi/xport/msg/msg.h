@@ -4,8 +4,8 @@
 #define DOFI_XPORT_MSG_MSG_H
 
 #include "loop/progress.h"
-#include "obj/cr.h"
-#include "obj/ep.h"
+#include "obj/ep/ep.h"
+#include "obj/sp/cr.h"
 #include "obj/xport.h"
 #include "sock/watch.h"
 #include "xport/ports.h"

@@ -4,7 +4,7 @@
 #include "xport/msg/msg.h"
 
 #include "fab/quirks.h"
-#include "obj/ep_dto.h"
+#include "obj/ep/ep_dto.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

@@ -6,7 +6,7 @@
 #include "base/iov.h"
 #include "fab/quirks.h"
 #include "obj/cq_data.h"
-#include "obj/ep_dto.h"
+#include "obj/ep/ep_dto.h"
 
 #include <rdma/fi_rma.h>
 

@@ -3,7 +3,7 @@
 #ifndef DOFI_XPORT_RDM_CONN_H
 #define DOFI_XPORT_RDM_CONN_H
 
-#include "obj/cr.h"
+#include "obj/sp/cr.h"
 #include "xport/rdm/rdm.h"
 
 /* Makes a connection of @ep to the peer @key. The connection owns @peer if that succeeds. */

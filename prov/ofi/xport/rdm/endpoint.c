@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/layout.h"
 #include "base/log.h"
-#include "obj/ep_cm.h"
+#include "obj/ep/ep_cm.h"
 
 #include <errno.h>
 #include <stdlib.h>

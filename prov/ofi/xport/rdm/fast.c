@@ -7,7 +7,7 @@
 
 #include "xport/rdm/send.h"
 
-#include "obj/ep_dto.h"
+#include "obj/ep/ep_dto.h"
 #include "xport/rdm/link.h"
 
 #include <rdma/fi_errno.h>

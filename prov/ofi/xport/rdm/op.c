@@ -4,7 +4,7 @@
 #include "xport/rdm/op.h"
 
 #include "base/layout.h"
-#include "obj/ep_dto.h"
+#include "obj/ep/ep_dto.h"
 
 #include <errno.h>
 #include <stdlib.h>

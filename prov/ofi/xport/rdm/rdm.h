@@ -38,7 +38,7 @@
 #include "base/mutex.h"
 #include "fab/endpoint.h"
 #include "host/host.h"
-#include "obj/ep.h"
+#include "obj/ep/ep.h"
 #include "rings/rings.h"
 #include "xport/ports.h"
 #include "xport/rdm/frame.h"

@@ -4,8 +4,8 @@
 #include "xport/rdm/send.h"
 
 #include "base/iov.h"
-#include "obj/ep_dto.h"
-#include "obj/segments.h"
+#include "obj/ep/ep_dto.h"
+#include "obj/mem/segments.h"
 #include "xport/rdm/link.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/rndv.h"

@@ -4,7 +4,7 @@
 #include "xport/rdm/conn.h"
 
 #include "fab/grant.h"
-#include "obj/ep_cm.h"
+#include "obj/ep/ep_cm.h"
 #include "xport/cm/address.h"
 #include "xport/cm/listen.h"
 #include "xport/rdm/peer.h"

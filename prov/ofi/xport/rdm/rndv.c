@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/iov.h"
 #include "fab/quirks.h"
-#include "obj/ep_dto.h"
+#include "obj/ep/ep_dto.h"
 #include "xport/rdm/link.h"
 
 #include <errno.h>

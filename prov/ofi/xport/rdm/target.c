@@ -4,7 +4,7 @@
 #include "xport/rdm/rma.h"
 
 #include "base/iov.h"
-#include "obj/lmr.h"
+#include "obj/mem/lmr.h"
 #include "xport/rdm/link.h"
 
 #include <rdma/fi_errno.h>

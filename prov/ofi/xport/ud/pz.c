@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "obj/ep_attr.h"
+#include "obj/ep/ep_attr.h"
 #include "xport/rdm/conn.h"
 #include "xport/rdm/link.h"
 

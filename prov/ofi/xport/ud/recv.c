@@ -5,8 +5,8 @@
 
 #include "base/iov.h"
 #include "base/log.h"
-#include "obj/ep_dto.h"
-#include "obj/segments.h"
+#include "obj/ep/ep_dto.h"
+#include "obj/mem/segments.h"
 #include "xport/rdm/send.h"
 #include "xport/ud/frame.h"
 

@@ -4,8 +4,8 @@
 #include "xport/ud/ud.h"
 
 #include "base/log.h"
-#include "obj/cr.h"
-#include "obj/sp.h"
+#include "obj/sp/cr.h"
+#include "obj/sp/sp.h"
 #include "xport/cm/listen.h"
 #include "xport/ports.h"
 #include "xport/wire.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/iov.h"
 #include "base/log.h"
-#include "obj/ep_dto.h"
+#include "obj/ep/ep_dto.h"
 #include "xport/rdm/link.h"
 #include "xport/ud/frame.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "fab/info.h"
-#include "obj/ep_attr.h"
-#include "obj/sp.h"
+#include "obj/ep/ep_attr.h"
+#include "obj/sp/sp.h"
 #include "xport/ud/frame.h"
 
 #include <errno.h>

@@ -42,7 +42,7 @@
 #include "base/mutex.h"
 #include "base/table.h"
 #include "fab/endpoint.h"
-#include "obj/datagram.h"
+#include "obj/ep/datagram.h"
 #include "rings/rings.h"
 #include "xport/cm/wire.h"
 #include "xport/rdm/op.h"

@@ -4,7 +4,7 @@
 #include "xport/msg/one.h"
 
 #include "nomem.h"
-#include "obj/srq.h"
+#include "obj/mem/srq.h"
 #include "xport/msg/msg.h"
 
 #include <arpa/inet.h>

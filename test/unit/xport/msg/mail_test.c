@@ -4,7 +4,7 @@
 #include "xport/fabric.h"
 
 #include "obj/cq_data.h"
-#include "obj/ep_post.h"
+#include "obj/ep/ep_post.h"
 #include "xport/msg/msg.h"
 
 #include <endian.h>

@@ -27,7 +27,7 @@ static bool is_fast(struct dofi_ep *e)
 	return is;
 }
 
-/* The fast path is for plain messages only: obj/fast.h. */
+/* The fast path is for plain messages only: obj/ep/fast.h. */
 Test(rdm_fast, only_plain_messages_are_sent_fast, .init = rdm_init)
 {
 	const struct peer_frame *f;

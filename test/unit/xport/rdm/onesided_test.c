@@ -7,8 +7,8 @@
 #include "xport/rdm/rma.h"
 
 #include "obj/cq_data.h"
-#include "obj/ep_post.h"
-#include "obj/fast.h"
+#include "obj/ep/ep_post.h"
+#include "obj/ep/fast.h"
 #include "xport/rdm/rings_peer.h"
 #include "thread.h"
 

@@ -4,7 +4,7 @@
 #include "xport/coupled.h"
 
 #include "obj/cq_data.h"
-#include "obj/ep_post.h"
+#include "obj/ep/ep_post.h"
 
 static DAT_EP_HANDLE other;		/* an EP of the IA, if there is no peer of the test */
 

@@ -4,7 +4,7 @@
 #include "xport/coupled.h"
 
 #include "obj/cq_data.h"
-#include "obj/ep_post.h"
+#include "obj/ep/ep_post.h"
 
 #define FRAME 4096			/* of shm */
 

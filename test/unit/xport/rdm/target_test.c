@@ -4,7 +4,7 @@
 #include "xport/coupled.h"
 
 #include "obj/cq_data.h"
-#include "obj/ep_post.h"
+#include "obj/ep/ep_post.h"
 
 TestSuite(rdm_target, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_target_sockets, .init = coupled_init_sockets, .fini = rdm_fini, .timeout = 60);

@@ -10,9 +10,9 @@
 #include "xport/peer.h"
 
 #include "base/clock.h"
-#include "obj/datagram.h"
-#include "obj/ep_post.h"
-#include "obj/srq.h"
+#include "obj/ep/datagram.h"
+#include "obj/ep/ep_post.h"
+#include "obj/mem/srq.h"
 #include "xport/ud/frame.h"
 #include "xport/ud/ud.h"
 

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoint: its state, its operation queues, and its connection. */
+#ifndef DOFI_OBJ_EP_EP_H
+#define DOFI_OBJ_EP_EP_H
+
+#include "base/mutex.h"
+#include "obj/evd/evd.h"
+#include "obj/exchange.h"
+#include "obj/mem/lmr.h"
+#include "obj/mem/srq.h"
+#include "obj/xport.h"
+#include "wq/queue.h"
+
+struct fid_ep;
+
+/* The permitted calls and the meaning of a state. */
+enum {
+	DOFI_EP_MAY_REQUEST = 1 << 0,	/* sends and RDMA are accepted */
+	DOFI_EP_MAY_FREE = 1 << 1,
+	DOFI_EP_HAS_PEER = 1 << 2,	/* the remote address is meaningful */
+	DOFI_EP_IS_LIVE = 1 << 3,	/* a connection is being made, used or ended */
+};
+
+struct dofi_ep_state {
+	const char *name;
+	unsigned may;
+	uint32_t next;			/* bits of the states that may follow */
+	DAT_RETURN_SUBTYPE error;	/* of DAT_INVALID_STATE when the state forbids a call */
+};
+
+extern const struct dofi_ep_state dofi_ep_states[];
+
+/* Work of an EP for the progress thread. */
+enum {
+	DOFI_EP_CONNECT = 1 << 0,
+	DOFI_EP_ACCEPT = 1 << 1,
+	DOFI_EP_CLOSE = 1 << 2,
+	DOFI_EP_EXCHANGE = 1 << 3,	/* of a datagram EP */
+	DOFI_EP_RETRY = 1 << 4,		/* after a tick: dofi_dto_submit_queued() */
+};
+
+#define DOFI_EP_COUNTERS 24
+/* Bytes of dofi_ep.part. */
+#define DOFI_EP_PART 160
+
+/* The assumptions of the fast path of an EP, see fast.h. dofi_fast_renew() writes all but lock. */
+struct dofi_fast {
+	/*
+	 * The lock that posts and completions of plain operations hold: the EP's lock; or, where
+	 * its CQ is serial, the CQ's access lock alone, which they need anyway, while no thread
+	 * holds the EP lock. Written with the EP lock.
+	 */
+	_Atomic(struct dofi_mutex *) lock;
+	struct dofi_mutex *lock_when_free;	/* what lock is while no thread has the EP lock */
+	dofi_send *send;		/* NULL: the slow path, also of RDMA */
+	dofi_recv *recv;		/* NULL: the slow path */
+	struct fid_ep *to;		/* the first argument of send and recv */
+	struct dofi_evd *request_evd, *recv_evd;	/* the EP's; NULL on the slow path */
+};
+
+struct dofi_ep {
+	struct dofi_obj obj;
+
+	/* changed under the lock, and only without a connection: dofi_ep_modify() */
+	struct dofi_pz *pz;		/* may be NULL, like the EVDs */
+	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
+	struct dofi_srq *srq;		/* never changes; may be NULL */
+	struct dofi_srq_user srq_user;	/* has a lock of its own */
+	DAT_EP_ATTR attr;
+
+	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
+	DAT_EP_STATE state;
+	const struct dofi_xport *xport;	/* the transport to its peer; the IA's without a peer */
+	struct dofi_cq *cq;		/* where operations complete; the PZ's CQ without a peer */
+	struct dofi_cq *second_cq;	/* another CQ of a datagram EP, or NULL */
+	struct dofi_shard *shard;	/* of the CQ; NULL unless an own endpoint is open */
+	struct fid_ep *fid;		/* its own endpoint or its PZ's; NULL unless open */
+	bool closing;			/* takes no more operations, and flushes its own */
+	bool failed_early;		/* a receive failed before the event of the connection */
+	bool lost;			/* the fabric reported an end that was not requested here */
+	bool data_lost;			/* and did so before it read all that the peer sent */
+	bool cut_off;			/* the connection ended without the peer's last message */
+	bool graceful;			/* a disconnect waits for requests; the CQ has a sleeper */
+	bool finishing;			/* a disconnect waits for the peer: dofi_xport.finish() */
+	bool silent;			/* being freed: no more events */
+	bool moved;			/* an earlier connect_evd may have its events */
+	bool scoped;			/* RMRs of EP scope may be bound through it */
+	bool framed;			/* the peer receives from an SRQ: see xport/msg/msg.h */
+	bool datagrams;			/* a datagram EP, see datagram.h; never changes */
+	/* exchanges of a datagram EP, oldest first, which the transport has */
+	struct dofi_exchanges exchanges;
+	/* not yet with the transport; established, or without an event; failed */
+	struct dofi_exchanges exchanges_new, exchanges_kept, exchanges_failed;
+	unsigned n_failed;		/* in exchanges_failed */
+	struct dofi_fast fast;
+	struct dofi_queue sq, rq;	/* requests and receives */
+	struct dofi_unread sq_unread, rq_unread;	/* their events not dequeued; no lock */
+	int reads;			/* RDMA reads and atomics at the fabric */
+	int atomics;			/* atomics at the fabric; also counted in reads */
+	struct dofi_mailbox mailbox;	/* the peer's */
+	bool resume_pending;			/* dofi_xport.resume() has something to do */
+	uint32_t secret, peer_secret;	/* sent and received: dofi_mr_fabric_key() */
+	DAT_COUNT soft_watermark;	/* more receives raise an asynchronous event, once */
+	DAT_COUNT hard_watermark;	/* more receives break the connection */
+	struct dofi_tally posted[DOFI_DTO_KINDS], receipts[DOFI_DTO_KINDS];
+	uint64_t n_connect, n_disconnect;
+	uint64_t base[DOFI_EP_COUNTERS]; /* see counters.c */
+	unsigned todo;			/* DOFI_EP_CONNECT, ... */
+	DAT_EVENT_NUMBER end;		/* the event that will report the end */
+	struct dofi_work work;
+	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
+
+	/* the RSP's pointer to this EP, or NULL; under the IA's lock */
+	struct dofi_ep **reserved_by;
+
+	/* of the connection; progress thread, or the consumer's while no connection is live */
+	struct dofi_request request;
+	void *conn;			/* the transport's state of the open endpoint */
+	/* further state of the IA's transport; zero at first, see dofi_xport.ep_init() */
+	_Alignas(max_align_t) unsigned char part[DOFI_EP_PART];
+	unsigned attempt;		/* which of the qualifier's ports is being tried */
+	void *accepting;		/* the transport's part of the request being accepted */
+	/* of the attempt; later of a peer if the fabric does not report its end */
+	struct dofi_timer timer;
+	struct dofi_timer retry;	/* of DOFI_EP_RETRY */
+	struct dofi_linger *lingering;	/* the transport's, while it waits in finish() */
+	uint32_t received;		/* rq.head when dofi_ep_last_receives() started the timer */
+	struct sockaddr_storage local;
+	DAT_PORT_QUAL local_port, remote_port;
+	DAT_COUNT peer_data_size;	/* private data in the last connection event */
+	unsigned char peer_data[DOFI_PRIVATE_DATA];
+};
+
+DOFI_OBJ_HANDLES(ep, EP, struct dofi_ep);
+
+/*
+ * Waits until no other thread is in a plain operation of @ep; none begins until dofi_ep_unlock().
+ * EP lock held.
+ */
+void dofi_fast_close(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
+
+/* All of @ep is the caller's until dofi_ep_unlock(): "EP lock held" in other comments. */
+static inline void dofi_ep_lock(struct dofi_ep *ep) DOFI_TAKES(ep->lock)
+{
+	dofi_mutex_lock(&ep->lock);
+	if (atomic_load_explicit(&ep->fast.lock, memory_order_relaxed) != &ep->lock)
+		dofi_fast_close(ep);
+}
+
+static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
+{
+	atomic_store_explicit(&ep->fast.lock, ep->fast.lock_when_free, memory_order_release);
+	dofi_mutex_unlock(&ep->lock);
+}
+
+/* As dofi_mutex_assert_held(), for dofi_ep_lock() and dofi_fast_lock(). */
+#define dofi_ep_assert_locked(ep) dofi_ep_check_locked(ep, __func__)
+
+static inline void dofi_ep_check_locked(const struct dofi_ep *ep, const char *function)
+	DOFI_ASSERTS(ep->lock) DOFI_UNCHECKED_LOCKS
+{
+#ifdef DOFI_CHECKS
+	dofi_mutex_check_held(atomic_load_explicit(&ep->fast.lock, memory_order_relaxed),
+			      "the EP lock", function);
+#else
+	/* the compiler would keep the load */
+	(void)ep, (void)function;
+#endif
+}
+
+/*
+ * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken
+ * the EP lock. If so, @lock is fast.lock_when_free.
+ */
+static inline bool dofi_fast_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
+{
+	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == lock,
+				1);
+}
+
+/*
+ * Locks @ep for a plain operation; the caller unlocks *@lock after it. Returns false, and @ep is
+ * not locked, if another thread took the EP lock meanwhile: the caller takes the slow path.
+ * DOFI_UNCHECKED_LOCKS: clang does not know which lock *@lock is.
+ */
+static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock) DOFI_UNCHECKED_LOCKS
+{
+	*lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
+	dofi_mutex_lock(*lock);
+	if (dofi_fast_lock_holds(ep, *lock))
+		return true;
+	dofi_mutex_unlock(*lock);
+	return false;
+}
+
+/* @ep as fast.to of a transport without a fabric's endpoint per EP, and back. */
+static inline struct fid_ep *dofi_fast_to(struct dofi_ep *ep)
+{
+	return (struct fid_ep *)ep;
+}
+
+static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
+{
+	return (struct dofi_ep *)to;
+}
+
+/* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */
+static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	dofi_ep_assert_locked(ep);
+	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_states[ep->state].error);
+}
+
+/* dofi_ep_bad_state(), for a call that is not on the data path: the log has the reason. */
+static inline DAT_RETURN dofi_ep_refuse(const struct dofi_ep *ep, const char *call)
+	DOFI_NEEDS(ep->lock)
+{
+	return DOFI_REFUSED(dofi_ep_bad_state(ep), DOFI_EP, "%s: ep %p is in the state %s", call,
+			    (const void *)ep, dofi_ep_states[ep->state].name);
+}
+
+/* Whether a connection of @ep is being made, used or ended. EP lock held. */
+static inline bool dofi_ep_is_live(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	dofi_ep_assert_locked(ep);
+	return dofi_ep_states[ep->state].may & DOFI_EP_IS_LIVE;
+}
+
+/* The fabric's key of a request. */
+static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return dofi_mr_fabric_key(dto->remote_key, ep->peer_secret);
+}
+
+/*
+ * From any thread: the connection ends, and @event will report that. The first cause wins. A
+ * datagram EP has no connection: nothing happens. EP lock held.
+ */
+void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event) DOFI_NEEDS(ep->lock);
+/*
+ * Call from any thread when the fabric reports the end of the connection without the reason. The
+ * event is BROKEN if the peer sends a goodbye before an orderly end and did not, else DISCONNECTED.
+ * @data_lost: the fabric may not have read all that the peer sent. EP lock held.
+ */
+void dofi_ep_lost(struct dofi_ep *ep, bool data_lost) DOFI_NEEDS(ep->lock);
+/* A request retired: a graceful disconnect may have waited for it. EP lock held. */
+void dofi_ep_request_done(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
+
+/* Moves @ep to @next, which its table must allow. EP lock held. */
+void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next) DOFI_NEEDS(ep->lock);
+/* The state of @ep. Takes the EP's lock. */
+DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
+
+/*
+ * Opens or closes the queues to the fabric, so that a post tests one flag. Call after a change of
+ * the EP's state, its fabric endpoint or closing. EP lock held.
+ */
+void dofi_ep_open_queues(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
+
+/* Writes ep->fast. Call after changing anything it caches: see fast.h. EP lock held. */
+void dofi_fast_renew(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
+
+/* Queues work for the progress thread. EP lock held. */
+void dofi_ep_todo(struct dofi_ep *ep, unsigned what) DOFI_NEEDS(ep->lock);
+#endif

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fast path, top to bottom: how a plain operation is posted, how it completes, and how a
+ * polling thread gets its event. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
+ * evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow fast.lock, which is the EP lock or the
+ * access lock of a CQ, nor feed_try(), which returns the CQ that it has locked.
+ */
+
+#include "obj/ep/fast.h"
+
+#include "obj/ep/ep_dto.h"
+#include "obj/ep/ep_post.h"
+#include "obj/evd/evd.h"
+
+#include <rdma/fi_eq.h>
+
+/* Posting */
+
+static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t kind)
+{
+	return kind == DOFI_DTO_RECV ? &ep->rq : &ep->sq;
+}
+
+/* The LMR of @context if plain operations may use it. */
+static __attribute__((noinline)) const struct dofi_lmr *change_lmr(struct dofi_ep *ep, uint8_t kind,
+								   DAT_LMR_CONTEXT context)
+{
+	const bool receives = kind == DOFI_DTO_RECV;
+	const DAT_MEM_PRIV_FLAGS least = receives ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG :
+						    DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	const struct dofi_lmr *lmr = (receives ? ep->fast.recv != NULL : ep->fast.send != NULL) ?
+					     dofi_lmr_at(context) : NULL;
+
+	if (!lmr || !(lmr->priv & least))
+		return &dofi_lmr_none;
+	return queue_of(ep, kind)->lmr = lmr;
+}
+
+/* Whether RDMA between @s, in @lmr, and @remote need not wait for operations in flight. */
+static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kind,
+					   const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
+					   const DAT_RMR_TRIPLET *remote)
+{
+	if (ep->atomics)
+		return false;
+	if (kind == DOFI_DTO_WRITE)
+		return ep->xport->write && s->segment_length <= remote->segment_length;
+	return ep->xport->read && ep->reads < ep->attr.max_rdma_read_out &&
+	       lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG && remote->segment_length &&
+	       remote->segment_length <= s->segment_length;
+}
+
+/*
+ * The LMR of @s, or NULL if the operation is not plain or the connection is not in a state for the
+ * fast path; with @no_change also if the LMR is not the former operation's. Requires the lock of
+ * dofi_fast_lock().
+ */
+static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind,
+							const DAT_LMR_TRIPLET *s,
+							const DAT_RMR_TRIPLET *remote,
+							bool no_change)
+{
+	const struct dofi_queue *q = queue_of(ep, kind);
+	const struct dofi_lmr *lmr = q->lmr;
+
+	if (dofi_queue_full(q))
+		return NULL;
+	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0)) {
+		if (no_change)
+			return NULL;
+		lmr = change_lmr(ep, kind, s->lmr_context);
+	}
+	/* a length of 0, less 1, is too long */
+	if (dofi_lmr_pz(lmr) != ep->pz ||
+	    !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
+	    s->segment_length - 1 >= dofi_post_longest(ep, kind) ||
+	    (remote && !is_plain_rdma(ep, kind, lmr, s, remote)))
+		return NULL;
+	return lmr;
+}
+
+/* Sets the fields of the slot @dto that a plain operation needs, and hands it to the fabric. */
+static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
+					    const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
+					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie,
+					    struct dofi_dto *dto)
+{
+	void *memory = dofi_lmr_memory(lmr, s->virtual_address);
+	void *context = dofi_dto_renew_plain(dto);
+
+	dofi_dto_begin(dto, queue_of(ep, kind)->tail);
+	dto->kind = kind;
+	dto->at_fabric = true;
+	dto->flags = 0;
+	dto->n_iov = 0;
+	dto->cookie = cookie.as_64;
+	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
+	dto->memory_lmr = s->lmr_context;
+	if (kind == DOFI_DTO_RECV)
+		dto->memory = memory;
+	if (kind == DOFI_DTO_SEND)
+		return ep->fast.send(ep->fast.to, memory, dto->length, lmr->desc, 0, context);
+	if (kind == DOFI_DTO_RECV)
+		return ep->fast.recv(ep->fast.to, memory, dto->length, lmr->desc, 0, context);
+	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
+		ep, memory, dto->length, lmr->desc, dofi_remote_address(remote),
+		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
+}
+
+static DOFI_INTO_CALLER void fast_count(struct dofi_ep *ep, uint8_t kind,
+					const struct dofi_dto *dto)
+{
+	dofi_tally_add(&ep->posted[kind], dto->length);
+	/* a program that posts receives is going to poll for them */
+	if (kind != DOFI_DTO_RECV)
+		dofi_cq_posted(ep->cq);
+}
+
+/* The plain operation @dto is at the fabric. */
+static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
+					  const struct dofi_dto *dto)
+{
+	struct dofi_queue *q = queue_of(ep, kind);
+
+	dofi_queue_push(q);
+	dofi_queue_advance(q);
+	if (kind == DOFI_DTO_READ)
+		ep->reads++;
+	fast_count(ep, kind, dto);
+}
+
+/* Writes the event of @dto, a plain send that has ended well, to the queue of its EVD. */
+static DOFI_INTO_CALLER void send_report(struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	struct dofi_unread *unread = ep->sq.unread;
+	struct dofi_evd *evd = ep->fast.request_evd;
+	struct dofi_event *event;
+
+	if (__builtin_expect(!evd, 0))
+		return;
+	dofi_mutex_lock(&evd->lock);
+	event = dofi_evd_reserve(evd);
+	if (__builtin_expect(event != NULL, 1)) {
+		dofi_unread_add(unread);
+		dofi_queue_narrow(&ep->sq);
+		event->unread = unread;
+		event->life = dofi_unread_life(unread);
+		event->number = DAT_DTO_COMPLETION_EVENT;
+		dofi_dto_event(&event->data.dto_completion_event_data, ep, dto, DOFI_DTO_SEND,
+			       DAT_DTO_SUCCESS, dto->length);
+		dofi_count(&evd->count_of.completion);
+		dofi_evd_append(evd, true);
+	}
+	dofi_mutex_unlock(&evd->lock);
+	if (__builtin_expect(!event, 0))
+		dofi_evd_lost(evd);
+}
+
+/* The plain request @dto is done, and no completion comes. A send alone takes no slot. */
+static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
+	DOFI_UNCHECKED_LOCKS
+{
+	if (__builtin_expect(dto->kind == DOFI_DTO_SEND && dofi_queue_empty(&ep->sq), 1)) {
+		fast_count(ep, DOFI_DTO_SEND, dto);
+		dto->at_fabric = false;
+		send_report(ep, dto);
+	} else {
+		fast_posted(ep, dto->kind, dto);
+		dofi_dto_end(ep, dto, 0, NULL);
+	}
+}
+
+/*
+ * Returns false without side effects if the operation is not plain. Requires the lock of
+ * dofi_fast_lock().
+ */
+static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+{
+	const struct dofi_lmr *lmr = fast_lmr(ep, kind, s, remote, false);
+	struct dofi_queue *q = queue_of(ep, kind);
+	struct dofi_dto *dto;
+	ssize_t ret;
+
+	if (!lmr)
+		return false;
+	dto = dofi_queue_at(q, q->tail);
+	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
+	if (__builtin_expect(!ret, 1))
+		fast_posted(ep, kind, dto);
+	else if (ret == DOFI_DONE)
+		fast_done(ep, dto);
+	else
+		return false;
+	return true;
+}
+
+/* Whether a post is of one segment, without flags. One test of both is cheaper than two. */
+static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				    DAT_COMPLETION_FLAGS flags)
+{
+	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
+}
+
+/*
+ * Continues post_one() after lock contention, a change of the LMR, or for an operation that is not
+ * plain. @lock is held, or NULL.
+ */
+static __attribute__((noinline)) DAT_RETURN
+post_otherwise(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+	       const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie,
+	       struct dofi_mutex *lock) DOFI_UNCHECKED_LOCKS
+{
+	bool posted = false;
+
+	if (lock || dofi_fast_lock(ep, &lock)) {
+		posted = dofi_fast_lock_holds(ep, lock) && fast_post(ep, kind, s, remote, cookie);
+		dofi_mutex_unlock(lock);
+	}
+	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
+}
+
+/* Continues post_one() after the fabric returned @ret: the request is done, or stays queued. */
+static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
+							  const DAT_LMR_TRIPLET *s,
+							  const DAT_RMR_TRIPLET *remote,
+							  ssize_t ret) DOFI_UNCHECKED_LOCKS
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
+	const uint8_t kind = dto->kind;
+
+	if (__builtin_expect(ret == DOFI_DONE, 1)) {
+		fast_done(ep, dto);
+		dofi_mutex_unlock(ep->fast.lock_when_free);
+		return DAT_SUCCESS;
+	}
+	dofi_mutex_unlock(ep->fast.lock_when_free);
+	return dofi_ep_post_any(ep, kind, s, remote, cookie);
+}
+
+/*
+ * Posts a request of one segment without flags. It calls only the fabric, and after that needs only
+ * @ep, the slot and the segments, so that it saves few registers. While fast.lock is held it is
+ * fast.lock_when_free.
+ */
+static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind,
+					    const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+					    DAT_DTO_COOKIE cookie) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
+	const struct dofi_lmr *lmr;
+	struct dofi_dto *dto;
+	ssize_t ret;
+
+	if (__builtin_expect(!dofi_mutex_try(lock), 0))
+		return post_otherwise(ep, kind, s, remote, cookie, NULL);
+	lmr = dofi_fast_lock_holds(ep, lock) ? fast_lmr(ep, kind, s, remote, true) : NULL;
+	if (__builtin_expect(!lmr, 0))
+		return post_otherwise(ep, kind, s, remote, cookie, lock);
+	dto = dofi_queue_at(&ep->sq, ep->sq.tail);
+	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
+	if (__builtin_expect(ret, 0))
+		return post_answered(ep, dto, s, remote, ret);
+	fast_posted(ep, kind, dto);
+	dofi_mutex_unlock(ep->fast.lock_when_free);
+	return DAT_SUCCESS;
+}
+
+static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+						      DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+						      DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	return of_one(n, iov, flags) ? post_one(ep, DOFI_DTO_SEND, iov, NULL, cookie) :
+				       dofi_ep_send_any(ep, n, iov, cookie, flags);
+}
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(
+		    !of_one(n, iov, flags) ||
+		    !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+		return post_send(ep_handle, n, iov, cookie, flags);
+	return post_one(ep_handle, DOFI_DTO_SEND, iov, NULL, cookie);
+}
+
+static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
+					     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     const DAT_RMR_TRIPLET *remote,
+					     DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(!dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) ||
+			     !of_one(n, iov, flags) || !remote, 0))
+		return dofi_ep_rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
+	return post_one(ep_handle, kind, iov, remote, cookie);
+}
+
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep_handle, DOFI_DTO_READ, n, iov, cookie, remote, flags);
+}
+
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep_handle, DOFI_DTO_WRITE, n, iov, cookie, remote, flags);
+}
+
+/* Continues dofi_ep_post_recv() after the first receive of @cq. @ep is entered. */
+static __attribute__((noinline)) void first_posted(struct dofi_ep *ep, struct dofi_cq *cq,
+						   struct dofi_shard *shard)
+{
+	dofi_cq_kick(cq, shard);
+	dofi_calls_end(&ep->obj.calls);
+}
+
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_ep *ep = ep_handle;
+	struct dofi_shard *shard = NULL;
+	struct dofi_cq *first = NULL;
+	struct dofi_mutex *lock;
+	bool posted;
+
+	if (__builtin_expect(!of_one(n, iov, flags) ||
+			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep), 0))
+		return dofi_ep_recv_any(ep, n, iov, cookie, flags);
+	/* constants from here on: n and flags need no registers */
+	if (!dofi_fast_lock(ep, &lock))
+		return dofi_ep_recv_any(ep, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	posted = fast_post(ep, DOFI_DTO_RECV, iov, NULL, cookie);
+	if (__builtin_expect(posted && dofi_queue_used(&ep->rq) == 1, 0)) {
+		first = ep->cq;
+		shard = ep->shard;
+		dofi_calls_begin(&ep->obj.calls);
+	}
+	dofi_mutex_unlock(lock);
+	if (__builtin_expect(first != NULL, 0))
+		first_posted(ep, first, shard);
+	if (__builtin_expect(posted, 1))
+		return DAT_SUCCESS;
+	return dofi_ep_recv_any(ep, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					     DAT_RMR_CONTEXT context)
+{
+	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
+	const struct dofi_post p = {
+		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .immed = context,
+	};
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!invalidate)
+		return dofi_ep_post_send(ep_handle, n, iov, cookie, flags);
+	if (!ep->obj.ia->fabric.cq_data)
+		return DOFI_NOT_SUPPORTED;
+	return dofi_ep_post_request(ep, DOFI_DTO_SEND_INVALIDATE, &p);
+}
+#endif
+
+/* Completion */
+
+/*
+ * Whether no operation behind the oldest one has completed before it. If another is in flight @cq,
+ * which may be NULL, expects its completion soon.
+ */
+static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
+{
+	if (dofi_queue_has_one(q))
+		return true;
+	if (cq)
+		dofi_cq_expect(cq);
+	return !dofi_queue_at(q, q->head + 1)->done;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+_Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
+		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ &&
+		       (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
+	       "a plain operation's kind is what DAT calls it");
+#endif
+
+/*
+ * Writes the event of @dto, of @ep, for the thread that polls @evd, which @cq feeds. Returns false
+ * without side effects unless @entry is of a plain operation that ended well and in order. Called
+ * with fast.lock held.
+ */
+static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
+					struct dofi_dto *dto, struct dofi_cq *cq,
+					struct dofi_evd *evd, DAT_EVENT *event)
+{
+	uint64_t length;
+
+	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
+			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq,
+			     0))
+		return false;
+	if (dto->kind == DOFI_DTO_RECV) {
+		if (__builtin_expect(!dofi_queue_is_oldest(&ep->rq, dto) ||
+				     !next_is_pending(&ep->rq, NULL) ||
+				     ep->fast.recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA,
+				     0))
+			return false;
+		dofi_queue_retire(&ep->rq);
+		length = entry->len;
+		dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], length);
+	} else {
+		if (__builtin_expect(!dofi_queue_is_oldest(&ep->sq, dto) ||
+				     !next_is_pending(&ep->sq, cq) || ep->fast.request_evd != evd,
+				     0))
+			return false;
+		dofi_queue_retire(&ep->sq);
+		length = dto->length;
+		if (dto->kind == DOFI_DTO_READ)
+			ep->reads--;
+	}
+	dto->at_fabric = false;
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind,
+		       DAT_DTO_SUCCESS, length);
+	return true;
+}
+
+/* Dequeue: a poll of the CQ that alone feeds an EVD */
+
+/*
+ * Delivers @n completions that were read, or handles an error, as dofi_cq_go_on(). If only the next
+ * completion was read, and was another EVD's, polls once more.
+ */
+static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT *event,
+						struct dofi_cq *cq, ssize_t n, bool one)
+	DOFI_DROPS(cq->lock)
+{
+	struct dofi_sink sink = { .evd = evd, .event = event };
+
+	dofi_cq_go_on(cq, n, &sink);
+	if (one && sink.evd)
+		dofi_cq_poll(cq, &sink);
+	return !sink.evd;
+}
+
+/*
+ * Polls the only CQ of @evd. Called with the CQ lock held, and releases it. Returns true if @event
+ * was written; if not, an event may be queued now. The access lock of a serial CQ also covers plain
+ * operations; of another CQ, fast.lock is the EP's own lock, for which poll_past() waits.
+ */
+static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+				       const bool serial) DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
+{
+	const struct fi_cq_data_entry *entry;
+	struct dofi_dto *dto;
+	bool taken = false;
+	ssize_t n;
+
+	if (serial)
+		dofi_mutex_lock(&cq->access);
+	entry = dofi_cq_next(cq, &n);
+	dto = entry ? dofi_dto_of(entry->op_context) : NULL;
+	if (dto && serial) {
+		taken = dofi_fast_lock_holds(dto->ep, &cq->access) &&
+			fast_ended(entry, dto->ep, dto, cq, evd, event);
+	} else if (dto) {
+		struct dofi_ep *ep = dto->ep;
+
+		if (__builtin_expect(dofi_mutex_try(&ep->lock), 1)) {
+			taken = fast_ended(entry, ep, dto, cq, evd, event);
+			dofi_mutex_unlock(&ep->lock);
+		}
+	}
+	if (serial)
+		dofi_mutex_unlock(&cq->access);
+	if (__builtin_expect(taken, 1)) {
+		dofi_cq_leave(cq);
+		return true;
+	}
+	if (__builtin_expect(!dofi_cq_is_idle(cq, n), 0))
+		return poll_past(evd, event, cq, n, entry);
+	dofi_cq_leave(cq);
+	return false;
+}
+
+/* Locks and returns the CQ that alone feeds @evd; NULL if none does, or its lock is held. */
+static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
+
+	return cq && dofi_cq_try(cq) ? cq : NULL;
+}
+
+/*
+ * The transport's poll left a completion to a read (@polled is false), or a sweep is wanted. Called
+ * with the CQ lock held, and releases it.
+ */
+static __attribute__((noinline)) void poll_by_read(struct dofi_cq *cq, bool polled,
+						    struct dofi_sink *sink)
+	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
+{
+	ssize_t n = -FI_EAGAIN;
+
+	dofi_cq_enter(cq);
+	if (!polled)
+		n = dofi_cq_read(cq);
+	dofi_cq_exit(cq);
+	dofi_cq_go_on(cq, n, sink);
+}
+
+/*
+ * Polls the only CQ of @evd, where its transport does that. Returns false if nothing was polled.
+ * Sets *@taken if @event was written; if not, an event may be queued now.
+ */
+static DOFI_INTO_CALLER bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
+					       bool *taken) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_cq *cq = atomic_load_explicit(&evd->only_feed, memory_order_relaxed);
+	struct dofi_sink sink = { .evd = evd, .event = event };
+	dofi_polled *poll;
+	bool polled;
+
+	if (!cq || !dofi_cq_try(cq))
+		return false;
+	poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
+	polled = poll && poll(cq, &sink);
+	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1))
+		dofi_cq_leave(cq);
+	else
+		poll_by_read(cq, polled, &sink);
+	*taken = !sink.evd;
+	return true;
+}
+
+bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_cq *cq = feed_try(evd);
+	bool taken;
+
+	if (!cq)
+		return !dofi_evd_pending(evd) && poll_by_transport(evd, event, &taken) && taken;
+	return cq->serial ? poll_only(evd, event, cq, true) : poll_only(evd, event, cq, false);
+}
+
+/* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
+static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *event, bool taken)
+{
+	if (__builtin_expect(taken, 1)) {
+		dofi_count(&evd->count_of.straight);
+		return DAT_SUCCESS;
+	}
+	dofi_count(&evd->count_of.poll);
+	return dofi_evd_dequeue_queued(evd, event);
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
+							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
+{
+	return dequeued(evd, event, poll_only(evd, event, cq, true));
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event,
+							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
+{
+	return dequeued(evd, event, poll_only(evd, event, cq, false));
+}
+
+/* Dequeues where the EVD has no straight feed, or another thread reads it. */
+static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd,
+							      DAT_EVENT *event)
+{
+	bool taken;
+
+	if (!poll_by_transport(evd, event, &taken))
+		return dofi_evd_dequeue_any(evd, event);
+	return dequeued(evd, event, taken);
+}
+
+/* Each kind of CQ has its own function, so that neither saves registers for the other. */
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_cq *cq;
+
+	if (__builtin_expect(
+		    !event ||
+		    !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
+		return dofi_evd_dequeue_any(evd_handle, event);
+	cq = feed_try(evd_handle);
+	if (__builtin_expect(!cq, 0))
+		return dofi_evd_pending(evd_handle) ? dofi_evd_dequeue_locked(evd_handle, event) :
+						      dequeue_otherwise(evd_handle, event);
+	return cq->serial ? dequeue_serial(evd_handle, event, cq) :
+			    dequeue_locked(evd_handle, event, cq);
+}
