@@ -31,7 +31,7 @@
 /*
  * A word in memory shared with peers, on which leaders sleep as on a futex. A peer that finds @bit
  * set after it sent clears the bit and calls dofi_word_wake(). A leader that leaves does not clear
- * the bit, as CQs may share the word: the next peer makes a system call.
+ * the bit: the next peer makes a system call.
  */
 struct dofi_lead_word {
 	_Atomic uint32_t *word;
@@ -73,7 +73,7 @@ static inline bool dofi_lead_is_taken(const struct dofi_lead *lead)
 enum dofi_cq_mode {
 	/*
 	 * The program does not poll. A completion wakes the progress thread: by epoll, or by a peer
-	 * where the CQ has no descriptor (struct dofi_progress_ops, rest).
+	 * where the CQ has no descriptor (dofi_progress_ops.sleep_begin).
 	 */
 	DOFI_CQ_ARMED,
 	/* The program polled before the progress thread woke, which checks again soon. */
@@ -305,7 +305,7 @@ static inline void dofi_cq_expect(struct dofi_cq *cq)
 
 /*
  * Delivers the first @n completions of cq->entry, or handles the error @n of the read; reads on
- * where a read has to take all; and releases the lock.
+ * after a full batch, after an error, and where a read has to take all; and releases the lock.
  */
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) DOFI_DROPS(cq->lock);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads a completion queue and delivers, for polling threads of the program and for the leader. */
+/* Reads a completion queue and delivers: polling threads, the leader, the progress thread. */
 
 #include "fab/cq.h"
 

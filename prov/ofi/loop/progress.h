@@ -47,7 +47,7 @@ struct dofi_timer {
 
 /*
  * A queue that the progress thread serves and the program's threads poll. An armed queue wakes the
- * progress thread: by its descriptor, or else by the peer (struct dofi_progress_ops, rest). A queue
+ * progress thread: by its descriptor, or else by the peer (dofi_progress_ops.sleep_begin). A queue
  * that the program polls is not armed. Functions: progress thread, no lock held.
  */
 struct dofi_poller_ops {
@@ -119,7 +119,7 @@ struct dofi_sink;	/* where an event of a polling thread is written directly; opa
 /*
  * Delivers a completion: @entry->op_context is the context of the operation, @err is 0 or a
  * positive libfabric error, @sink is the reading thread's, or NULL. Any thread, CQ lock
- * held. Must not block, or call functions of the CQ.
+ * held. May take the EP lock and the locks below. Must not read the CQ.
  */
 typedef void dofi_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
@@ -143,7 +143,7 @@ struct dofi_progress_ops {
 	/* The fabric has failed, see dofi_progress_fail(). Progress thread, no lock held. */
 	void (*failed)(struct dofi_progress *progress, int err);
 	/*
-	 * Called after dofi_cq_want_sweep(), once a read has emptied the CQ: submits again what the
+	 * Called after dofi_cq_want_sweep(), after the next read: submits again what the
 	 * fabric refused. Any thread, CQ lock held. Must not block, or call another function of the
 	 * CQ. May be NULL.
 	 */

@@ -15,7 +15,7 @@
 static const struct dofi_quirk quirk = {
 	.provider = DOFI_RINGS_NAME, .shared_memory = true, .no_keys = true,
 	.frame_size = DOFI_LINK_FRAME,
-	.reason = "our own: the target does RDMA, and frames are copied into the ring",
+	.reason = "our own: RDMA is one-sided where possible, and frames are copied",
 };
 
 /* Returns whether the list of FI_PROVIDER has @name. */

@@ -3,9 +3,9 @@
  * A fabric of our own for peers on the same host, with libfabric's interface: a domain and a
  * completion queue. Its completions are the frames in a set of rings.
  *
- * So fab/cq.c reads this queue like any other. The queue has no descriptor:
- * dofi_rings_sleep_begin() makes peers wake a sleeping thread. The transport makes connections,
- * each with a link (rings/link.h).
+ * fab/cq_read.c reads this queue like any other; rdm_fast_poll() is a fast path. The queue has no
+ * descriptor: dofi_rings_sleep_begin() makes peers wake a sleeping thread. The transport makes
+ * connections, each with a link (rings/link.h).
  */
 #ifndef DOFI_RINGS_RINGS_H
 #define DOFI_RINGS_RINGS_H

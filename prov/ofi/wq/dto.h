@@ -141,7 +141,7 @@ struct dofi_dto {
 			uint64_t sent;		/* bytes handed to the fabric in DATA frames */
 		} rndv;
 	};
-	/* one per segment, behind iov; dofi_dto_lmr() is behind these */
+	/* one per segment, behind iov; dofi_dto_contexts() is behind these */
 	void **desc;
 	struct iovec iov[];
 };
@@ -154,7 +154,7 @@ struct dofi_dto {
 #define DOFI_DTO_RECALLED 0x04
 
 /* The LMR contexts of the segments: as many as the slot holds. Undefined for a plain operation. */
-static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
+static inline uint32_t *dofi_dto_contexts(const struct dofi_dto *dto)
 {
 	return (uint32_t *)(dto->desc + ((const struct iovec *)dto->desc - dto->iov));
 }

@@ -79,7 +79,7 @@ void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t ma
 	to->desc = desc;
 	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
 	memcpy(to->desc, from->desc, max_iov * sizeof(*to->desc));
-	memcpy(dofi_dto_lmr(to), dofi_dto_lmr(from), max_iov * sizeof(uint32_t));
+	memcpy(dofi_dto_contexts(to), dofi_dto_contexts(from), max_iov * sizeof(uint32_t));
 }
 
 /* Slots never get smaller: a thread may have checked a post against the old size. */

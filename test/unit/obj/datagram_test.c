@@ -362,7 +362,7 @@ Test(datagram, sends_wait_while_the_fabric_is_full)
 	expect_type(dofi_ep_post_send_ud(ep, &p), DAT_INSUFFICIENT_RESOURCES);
 	service.full = false;
 	dofi_ep_lock(inside());
-	dofi_dto_submit_queued(inside());
+	dofi_dto_submit_pending(inside());
 	dofi_ep_unlock(inside());
 	cr_expect_eq(service.n, 8);
 }

@@ -436,7 +436,7 @@ Test(ep_data, a_read_may_follow_its_bind_at_once)
 	succeed(read_into(target(0, 32), 32, 0));
 	transport.taken = 8;
 	dofi_mutex_lock(&inside()->lock);
-	dofi_dto_submit_queued(inside());
+	dofi_dto_submit_pending(inside());
 	dofi_mutex_unlock(&inside()->lock);
 	cr_assert_eq(transport.n, 2);
 	cr_expect_eq(transport.dto[1]->kind, DOFI_DTO_READ);

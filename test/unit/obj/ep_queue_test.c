@@ -381,7 +381,7 @@ Test(ep_queue, what_is_done_at_once_makes_way_for_a_fence)
 	transport.taken = 10;
 	transport.fail = DOFI_DONE;
 	dofi_mutex_lock(&inside()->lock);
-	dofi_dto_submit_queued(inside());
+	dofi_dto_submit_pending(inside());
 	dofi_mutex_unlock(&inside()->lock);
 	take(1, DAT_DTO_SUCCESS);
 	cr_assert_eq(transport.n, 1);
@@ -398,7 +398,7 @@ Test(ep_queue, the_last_that_is_done_at_once_ends_a_graceful_disconnect)
 	cr_expect(event_none(evd));
 	transport.fail = DOFI_DONE;
 	dofi_mutex_lock(&inside()->lock);
-	dofi_dto_submit_queued(inside());
+	dofi_dto_submit_pending(inside());
 	dofi_mutex_unlock(&inside()->lock);
 	settle();
 	take(1, DAT_DTO_SUCCESS);

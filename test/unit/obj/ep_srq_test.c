@@ -196,7 +196,7 @@ Test(ep_srq, what_the_transport_has_is_not_given_to_it)
 	cr_assert(dto);
 	cr_expect_eq(dto->iov[0].iov_base, memory + 256);
 	cr_expect_eq(dto->iov[0].iov_len, 256);
-	dofi_dto_submit_queued(ep);
+	dofi_dto_submit_pending(ep);
 	cr_expect_eq(transport.n, 0);
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));

@@ -69,7 +69,7 @@ static void fabric_ep_open(struct dofi_ep *ep)
 	dofi_ep_lock(ep);
 	ep->fid = &fabric_ep;
 	dofi_ep_open_queues(ep);
-	dofi_dto_submit_queued(ep);
+	dofi_dto_submit_pending(ep);
 	dofi_ep_unlock(ep);
 	transport.connecting = ep;
 }

@@ -158,7 +158,7 @@ static DAT_RETURN dequeue_locked(DAT_HANDLE h)
 {
 	DAT_EVENT event;
 
-	return dofi_evd_dequeue_locked(h, &event);
+	return dofi_evd_dequeue_slow(h, &event);
 }
 
 Test(obj, calls_that_wait_for_an_evd_find_that_it_ended)

@@ -152,8 +152,8 @@ Test(wq_dto, a_copy_keeps_its_own_slot)
 	from->iov[1] = (struct iovec){ &other, 20 };
 	from->desc[0] = from;
 	from->desc[1] = to;
-	dofi_dto_lmr(from)[0] = 100;
-	dofi_dto_lmr(from)[1] = 101;
+	dofi_dto_contexts(from)[0] = 100;
+	dofi_dto_contexts(from)[1] = 101;
 	to->number = 3;
 	to->tag = tag;
 	dofi_dto_copy(to, from, 2);
@@ -171,7 +171,7 @@ Test(wq_dto, a_copy_keeps_its_own_slot)
 	cr_expect(to->iov[0].iov_base == &ring && to->iov[0].iov_len == 10);
 	cr_expect(to->iov[1].iov_base == &other && to->iov[1].iov_len == 20);
 	cr_expect(to->desc[0] == from && to->desc[1] == to);
-	cr_expect(dofi_dto_lmr(to)[0] == 100 && dofi_dto_lmr(to)[1] == 101);
+	cr_expect(dofi_dto_contexts(to)[0] == 100 && dofi_dto_contexts(to)[1] == 101);
 	dofi_queue_fini(&other);
 }
 
@@ -179,7 +179,7 @@ Test(wq_dto, a_copy_keeps_its_own_slot)
 Test(wq_dto, segments_have_room_in_their_slot)
 {
 	struct dofi_dto *dto = slot();
-	const char *end = (const char *)(dofi_dto_lmr(dto) + ring.q.max_iov);
+	const char *end = (const char *)(dofi_dto_contexts(dto) + ring.q.max_iov);
 
 	cr_expect_eq((void *)dto->desc, (void *)&dto->iov[ring.q.max_iov]);
 	cr_expect(end <= (const char *)dto + ring.q.stride);

@@ -192,8 +192,8 @@ static void fill_segments(struct dofi_dto *dto, uint64_t n)
 	dto->iov[1] = (struct iovec){ &ring, n + 1 };
 	dto->desc[0] = &ring;
 	dto->desc[1] = dto;
-	dofi_dto_lmr(dto)[0] = (uint32_t)n;
-	dofi_dto_lmr(dto)[1] = (uint32_t)n + 1;
+	dofi_dto_contexts(dto)[0] = (uint32_t)n;
+	dofi_dto_contexts(dto)[1] = (uint32_t)n + 1;
 }
 
 /* The counters wrap among the operations that are copied. */
@@ -218,7 +218,8 @@ Test(wq_state, more_segments_make_other_slots_with_the_same_operations)
 		cr_expect_eq(dto->number, ring.q.head + i);
 		cr_expect(dto->iov[0].iov_len == 10 * i && dto->iov[1].iov_len == 10 * i + 1);
 		cr_expect_eq(dto->desc[0], (void *)&ring);
-		cr_expect(dofi_dto_lmr(dto)[0] == 10 * i && dofi_dto_lmr(dto)[1] == 10 * i + 1);
+		cr_expect_eq(dofi_dto_contexts(dto)[0], 10 * i);
+		cr_expect_eq(dofi_dto_contexts(dto)[1], 10 * i + 1);
 	}
 	cr_expect_eq(from_oldest(5)->desc[1], desc);
 	ring.q.open = true;

@@ -36,7 +36,7 @@ enum {
 	DOFI_EP_ACCEPT = 1 << 1,
 	DOFI_EP_CLOSE = 1 << 2,
 	DOFI_EP_EXCHANGE = 1 << 3,	/* of a datagram EP */
-	DOFI_EP_RETRY = 1 << 4,		/* after a tick: dofi_dto_submit_queued() */
+	DOFI_EP_RETRY = 1 << 4,		/* after a tick: dofi_dto_submit_pending() */
 };
 
 #define DOFI_EP_COUNTERS 24

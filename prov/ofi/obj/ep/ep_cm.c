@@ -77,7 +77,7 @@ static void ep_retry(struct dofi_timer *timer)
 	struct dofi_ep *ep = DOFI_CONTAINER_OF(timer, struct dofi_ep, retry);
 
 	dofi_ep_lock(ep);
-	dofi_dto_submit_queued(ep);
+	dofi_dto_submit_pending(ep);
 	dofi_ep_unlock(ep);
 	dofi_cq_kick(ep->cq, ep->shard);	/* for arrivals before a receive */
 }
@@ -95,7 +95,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_ep_state_set(ep, DAT_EP_STATE_CONNECTED);
 		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 		dofi_dto_retire(ep, NULL);
-		dofi_dto_submit_queued(ep);
+		dofi_dto_submit_pending(ep);
 		dofi_dto_watermarks(ep);
 		if (ep->failed_early)
 			dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);

@@ -26,7 +26,7 @@ static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int e
 	/* a message that ended in an SRQ's buffer lets the EP take the next */
 	if (dofi_queue_waits(&ep->sq) || dofi_queue_waits(&ep->rq) || ep->resume_pending ||
 	    __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
-		dofi_dto_submit_queued(ep);
+		dofi_dto_submit_pending(ep);
 }
 
 void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
@@ -127,7 +127,7 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
 	DOFI_NEEDS(ep->lock)
 {
 	dto->parts--;
-	dofi_dto_submit_queued(ep);
+	dofi_dto_submit_pending(ep);
 }
 
 /*
@@ -202,7 +202,7 @@ int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto)
 
 	dofi_ep_assert_locked(ep);
 	for (i = 0; i < dto->n_iov; i++) {
-		const DAT_LMR_CONTEXT context = dofi_dto_lmr(dto)[i];
+		const DAT_LMR_CONTEXT context = dofi_dto_contexts(dto)[i];
 		struct dofi_lmr *lmr = dofi_lmr_at(context);
 
 		if (!lmr || !dofi_lmr_find(context, (uintptr_t)dto->iov[i].iov_base - lmr->origin,

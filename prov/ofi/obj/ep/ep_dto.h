@@ -107,7 +107,7 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q) DOFI_NEEDS(ep->lock);
 
 /* Submits pending operations of @ep, as far as the fabric and the rules of order allow. */
-void dofi_dto_submit_queued(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
+void dofi_dto_submit_pending(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* How an endpoint of an SRQ gets buffers from it. */
 

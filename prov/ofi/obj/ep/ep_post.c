@@ -33,7 +33,7 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	dto->iov[0] = (struct iovec){ memory.base, dto->length };
 	dto->desc[0] = memory.desc;
-	dofi_dto_lmr(dto)[0] = memory.lmr;
+	dofi_dto_contexts(dto)[0] = memory.lmr;
 	dto->marks |= DOFI_DTO_GRANTED;
 	dto->n_iov = 1;
 	return DAT_SUCCESS;

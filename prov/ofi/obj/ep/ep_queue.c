@@ -153,7 +153,7 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 		dofi_fast_renew(ep);
 }
 
-void dofi_dto_submit_queued(struct dofi_ep *ep)
+void dofi_dto_submit_pending(struct dofi_ep *ep)
 {
 	dofi_ep_assert_locked(ep);
 	dofi_dto_submit_queue(ep, &ep->rq);
@@ -174,7 +174,7 @@ void dofi_receive_unplain(struct dofi_dto *dto)
 	dto->tag |= DOFI_DTO_SLOW;
 	dto->iov[0] = (struct iovec){ dto->memory, dto->length };
 	dto->desc[0] = lmr ? lmr->desc : NULL;
-	dofi_dto_lmr(dto)[0] = context;
+	dofi_dto_contexts(dto)[0] = context;
 	dto->n_iov = 1;
 	dto->marks = 0;
 }

@@ -39,7 +39,7 @@ static bool uses(const struct dofi_dto *dto, const struct revoked *r)
 		return false;
 	n = excluded ? dto->remote_key : dto->n_iov;
 	for (i = 0; i < n; i++)
-		if (dofi_dto_lmr(dto)[i] == r->context)
+		if (dofi_dto_contexts(dto)[i] == r->context)
 			return true;
 	return false;
 }
@@ -202,7 +202,7 @@ static void revoke_run(void *arg)
 		failed = held_fail(ep, &ep->sq, r);
 		failed |= held_fail(ep, &ep->rq, r);
 		if (!failed)
-			dofi_dto_submit_queued(ep);
+			dofi_dto_submit_pending(ep);
 		dofi_ep_unlock(ep);
 		if (failed)
 			dofi_ep_close_now(ep);

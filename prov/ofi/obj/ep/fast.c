@@ -171,8 +171,8 @@ static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /*
- * Returns false without side effects if the operation is not plain. Requires the lock of
- * dofi_fast_lock().
+ * Returns false if the operation is not plain, or the fabric refused it: then it is not queued.
+ * Requires the lock of dofi_fast_lock().
  */
 static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
@@ -220,7 +220,7 @@ post_otherwise(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
 }
 
-/* Continues post_one() after the fabric returned @ret: the request is done, or stays queued. */
+/* Continues post_one() after the fabric returned @ret: the request is done, or is posted anew. */
 static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
 							  const DAT_LMR_TRIPLET *s,
 							  const DAT_RMR_TRIPLET *remote,
@@ -395,7 +395,7 @@ _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_
 
 /*
  * Writes the event of @dto, of @ep, for the thread that polls @evd, which @cq feeds. Returns false
- * without side effects unless @entry is of a plain operation that ended well and in order. Called
+ * and leaves the slot unless @entry is of a plain operation that ended well and in order. Called
  * with fast.lock held.
  */
 static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
@@ -493,7 +493,7 @@ static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, s
 	return false;
 }
 
-/* Locks and returns the CQ that alone feeds @evd; NULL if none does, or its lock is held. */
+/* Locks and returns evd->straight_feed; NULL if there is none, or its lock is held. */
 static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
@@ -597,7 +597,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 		return dofi_evd_dequeue_any(evd_handle, event);
 	cq = feed_try(evd_handle);
 	if (__builtin_expect(!cq, 0))
-		return dofi_evd_pending(evd_handle) ? dofi_evd_dequeue_locked(evd_handle, event) :
+		return dofi_evd_pending(evd_handle) ? dofi_evd_dequeue_slow(evd_handle, event) :
 						      dequeue_otherwise(evd_handle, event);
 	return cq->serial ? dequeue_serial(evd_handle, event, cq) :
 			    dequeue_locked(evd_handle, event, cq);

@@ -79,13 +79,13 @@ struct dofi_evd {
 	/* the flags of all streams; 0: each event notifies. Written under streams_lock */
 	_Atomic DAT_COMPLETION_FLAGS notice;
 
-	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
+	struct dofi_mutex lock;		/* the fields below; a CNO's lock and block come after */
 	struct dofi_cond wakeup;
 	struct dofi_event *ring;
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;
 	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
-	/* the CQ that alone feeds the EVD, with or without queued events; read without the lock */
+	/* as straight_feed, but with or without queued events, of any transport */
 	_Atomic(struct dofi_cq *) only_feed;
 	struct dofi_cq *direct_feed;	/* only_feed, or NULL if its transport polls it */
 	DAT_COUNT qlen;
@@ -297,13 +297,13 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COU
 /* The slow path of dat_evd_dequeue(); dofi_evd_dequeue() in fast.c is the fast one. */
 
 /* As dat_evd_dequeue(), from the queue of @evd alone. */
-DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event);
+DAT_RETURN dofi_evd_dequeue_slow(struct dofi_evd *evd, DAT_EVENT *event);
 
 /* Takes an event from the queue if there is one now, whichever thread put it there. */
 static inline DAT_RETURN dofi_evd_dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (dofi_evd_pending(evd) || evd->waiting)
-		return dofi_evd_dequeue_locked(evd, event);
+		return dofi_evd_dequeue_slow(evd, event);
 	dofi_count(&evd->count_of.not_found);
 	return DAT_QUEUE_EMPTY;
 }

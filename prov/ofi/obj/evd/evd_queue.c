@@ -204,7 +204,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
 }
 
-DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event)
+DAT_RETURN dofi_evd_dequeue_slow(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* no error bit: programs compare with == */
 

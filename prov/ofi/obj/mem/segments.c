@@ -20,7 +20,7 @@ static inline DAT_RETURN load_segment(const struct dofi_pz *pz, uint64_t most, s
 	dto->iov[dto->n_iov] = (struct iovec){ dofi_lmr_memory(lmr, s->virtual_address),
 					       s->segment_length };
 	dto->desc[dto->n_iov] = lmr->desc;
-	dofi_dto_lmr(dto)[dto->n_iov] = s->lmr_context;
+	dofi_dto_contexts(dto)[dto->n_iov] = s->lmr_context;
 	dto->n_iov++;
 	return DAT_SUCCESS;
 }

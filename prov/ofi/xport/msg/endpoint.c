@@ -191,7 +191,7 @@ int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid
 	msg_part(ep)->mail = mail;
 	dofi_ep_set_cq(ep, conn->cq);
 	dofi_ep_open_queues(ep);
-	dofi_dto_submit_queued(ep);
+	dofi_dto_submit_pending(ep);
 	dofi_ep_unlock(ep);
 	return 0;
 }

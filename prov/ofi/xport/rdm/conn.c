@@ -161,7 +161,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->framed = false;
 	ep->fid = fid;
 	dofi_ep_open_queues(conn->ep);
-	dofi_dto_submit_queued(conn->ep);
+	dofi_dto_submit_pending(conn->ep);
 	dofi_ep_unlock(conn->ep);
 	return 0;
 }

@@ -18,7 +18,7 @@
 /* Pending frames that need no allocation. More are pending only if receives are posted late. */
 #define SPARES 64
 
-/* Makes copies for frames that are too long to be injected. A ring takes frames of any size. */
+/* Makes copies for frames that are too long to be injected. A ring takes all frames. */
 static int ops_open(struct rdm_pz *rpz, const struct dofi_fabric_choice *fabric)
 {
 	const size_t size = fabric->frame_size;

@@ -10,7 +10,7 @@
  * A peer may have as many frames in flight as this end can keep while they are pending: its
  * credits. A message that does not fit a frame is sent eagerly in several frames if it is short
  * enough. Longer messages use rendezvous: an RTS frame announces the message; the receiver reads it
- * from the sender's memory, where both are on one host, or else answers with a CTS, and the message
+ * from the sender's memory, where the host permits that, else it answers with a CTS and the message
  * follows. The fabric carries out RDMA where a request that the peer must refuse harms no other
  * connection. Elsewhere frames ask the peer to carry out RDMA.
  *
@@ -58,8 +58,8 @@
 #define RDM_INJECT_MAX 4096
 
 /*
- * The longest message, write or read in several frames, where the peer's memory could be read
- * instead. Frames of rings are longer and cheaper.
+ * The longest message, write or read in several frames, except over rings, where frames are longer
+ * and cheaper.
  */
 #define RDM_EAGER_MAX 8192
 #define RDM_EAGER_RING_MAX 16384
@@ -177,7 +177,7 @@ struct rdm_conn {
 	size_t frame_size;		/* most bytes of any frame */
 	size_t eager;			/* most bytes of a message that is sent eagerly */
 
-	bool near;			/* both ends may read each other's memory: one host */
+	bool near;			/* the peer is on this host, by a ring; see pid */
 	pid_t pid;			/* the peer's process if its memory can be read, else 0 */
 	/* the peer's memory may be read while this word has its value */
 	struct dofi_peer_word alive;

@@ -297,7 +297,7 @@ void rdm_go_on(struct rdm_conn *conn)
 	rdm_send_hellos(conn);
 	rdm_rndv_go_on(conn);
 	rdm_process_pending(conn, NULL);
-	dofi_dto_submit_queued(conn->ep);
+	dofi_dto_submit_pending(conn->ep);
 }
 
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)

@@ -195,7 +195,7 @@ void ud_swept(struct dofi_sweeper *sweeper)
 		dofi_cq_want_sweep(cq_of(upz, peer));
 	dofi_mutex_unlock(&upz->lock);
 	if (way == ud_first_way(upz))
-		rdm_stalls_go_on(&upz->lock, &upz->stalled, dofi_dto_submit_queued);
+		rdm_stalls_go_on(&upz->lock, &upz->stalled, dofi_dto_submit_pending);
 }
 
 void ud_sent(struct dofi_rdm_buffer *buffer, int err)
