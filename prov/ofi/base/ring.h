@@ -7,16 +7,15 @@
  * is one line, which one transfer moves from processor to processor. The consumer loads the word of
  * the next record, not an index of the producer. The word is 0 until the record is there: the
  * producer clears the word after each record before it publishes the record. If a record does not
- * fit before the end of the ring, a SKIP there leads to the first line. A SKIP also follows the
- * first lines if the consumer has taken all before it: a ring that never holds much stays in one
+ * fit before the end of the ring, a SKIP there leads to the first line. If the consumer has
+ * taken all records, a SKIP follows the first lines already: a ring with few records stays in one
  * page, and in the nearest caches.
  *
- * Ordering, by pairs: publish the producer's store of a record's word, behind the bytes and the
- * cleared word after them; the consumer's load of the word, before it reads these. Both are
- * sequentially consistent: a producer that then loads a flag, and a consumer that stores the flag
- * and then reads here, cannot miss each other (rings/link.h). release the consumer's store-release
- * of the head, behind its last access to the record; the producer's load-acquire of the head,
- * before it writes to the lines again.
+ * Ordering, in two pairs. Publish: the producer stores a record's word after its bytes and the
+ * cleared word behind them; the consumer loads the word before these. Both are sequentially
+ * consistent: a producer that then loads a flag, and a consumer that stores the flag and then reads
+ * here, cannot miss each other (rings/link.h). Release: the consumer stores the head after its last
+ * access to the record; the producer loads it (acquire) before it writes to the lines.
  *
  * Neither end trusts the other. The consumer reads a word once and checks it against the ring; the
  * producer checks the head. The bytes of a record may change while the consumer reads them. An end

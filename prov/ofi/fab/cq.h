@@ -24,8 +24,7 @@
  * delivers the completions of other EVDs as well. A CQ has no leader while something else needs the
  * progress thread: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()). If the
  * progress thread sleeps on the CQ as well (DOFI_CQ_ARMED), it leaves the CQ to the leader, as to a
- * polling program, until no thread has read the CQ for a tick. So a leader that leaves has nothing
- * to hand over.
+ * polling program, until no thread has read the CQ for a tick. The end of a lead needs no wakeup.
  */
 
 /*
@@ -204,7 +203,7 @@ static inline void dofi_cq_check_entered(const struct dofi_cq *cq, const char *f
  * holds the lock. A thread that finds the lock held many times yields its processor.
  */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS_NOT(cq->lock);
-/* Like dofi_cq_poll(), in a loop: delivers only the next completion where the mode allows that. */
+/* As dofi_cq_poll(), without a sink: only the next completion, where the mode permits. */
 void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
@@ -343,8 +342,8 @@ void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid) DOFI_NEEDS_NOT(cq->lock);
 
 /*
- * Call after a receive was posted to an endpoint without one: its message may have left the socket,
- * so that nothing arrives later. @shard as for dofi_cq_ask(). Any thread, no lock.
+ * Call after posting the only receive of an endpoint: its message may have left the socket, so that
+ * no signal follows. @shard as for dofi_cq_ask(). Any thread, no lock.
  */
 void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard) DOFI_NEEDS_NOT(cq->lock);
 
@@ -424,7 +423,7 @@ int dofi_lead_begin(struct dofi_cq *cq);
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
 		    int64_t deadline) DOFI_NEEDS(*lock);
 
-/* The caller is no longer the leader, and has to poll for arrivals in between. No lock. */
+/* Ends the lead. Poll the CQ next: the end may consume a signal. No lock. */
 void dofi_lead_end(struct dofi_cq *cq);
 
 /* Wakes the leader: its next dofi_lead_begin() fails if it may not go on. Any thread or lock. */

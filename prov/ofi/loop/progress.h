@@ -131,8 +131,8 @@ struct dofi_progress_ops {
 	dofi_completed *completed;
 	bool mixed;		/* Contexts may be others than the program's operations. */
 	/*
-	 * Returns true without a completion, or if a receive of the sink's EVD was delivered there;
-	 * false if a read has to go on. Any thread, CQ lock held. May be NULL.
+	 * Returns true if it delivered a receive to the sink, or there is no completion; false if
+	 * the caller has to read the CQ. Any thread, CQ lock held. May be NULL.
 	 */
 	dofi_polled *poll;
 	/* A connection event of @len bytes. Progress thread, no lock held. */

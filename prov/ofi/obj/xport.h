@@ -135,7 +135,7 @@ struct dofi_xport {
 	void (*accept)(struct dofi_ep *ep);
 	/*
 	 * Where an IA has two transports: @ep, which is connecting, has not reached its peer by the
-	 * first transport, has nothing open there, and tries the second. NULL if there is one.
+	 * first transport, has nothing open there, and tries the second. NULL: it has one.
 	 */
 	void (*connect_otherwise)(struct dofi_ep *ep);
 	/* Rejects @cr; cr->request is freed on return. */

@@ -105,8 +105,8 @@ static void due_clear(struct dofi_rings *rings, uint32_t mark)
  * Takes the marks from the doorbell, before their rings are read: a producer that finds a mark set
  * does not set it again, and the frame that it published before is read after the mark was cleared.
  * The first load may be relaxed: a read that must miss nothing covers all rings (all_due). The load
- * of all_due may be relaxed: the thread that has set it reads under the CQ lock, and finds it set,
- * or cleared by a read in between.
+ * of all_due may be relaxed: the thread that has set it reads under the CQ lock, and finds it set
+ * unless another read has covered all rings since.
  */
 static void due_collect(struct dofi_rings *rings)
 {

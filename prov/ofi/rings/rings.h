@@ -55,7 +55,7 @@ const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings);
 /* Returns the descriptor of the doorbell for peers, which is open while the CQ is. */
 int dofi_rings_doorbell(const struct dofi_rings *rings);
 
-/* Call these three with the CQ lock held. Returns 0 or -ENOMEM. */
+/* CQ lock held, also for dofi_rings_release(). Returns 0 or -ENOMEM. */
 int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link);
 void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link);
 

@@ -137,7 +137,7 @@ static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
 }
 
 /*
- * Whether there may be no room for another operation: certain after dofi_queue_extend() only. An
+ * True if possibly full; exact after dofi_queue_extend(). An
  * event that is queued lowers depth; the thread that dequeues it has no lock, and does not raise
  * it. So a post need not read the number of events.
  */

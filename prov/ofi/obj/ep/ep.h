@@ -51,7 +51,7 @@ struct dofi_fast {
 	 * holds the EP lock. Written with the EP lock.
 	 */
 	_Atomic(struct dofi_mutex *) lock;
-	struct dofi_mutex *lock_when_free;	/* what lock is while no thread has the EP lock */
+	struct dofi_mutex *lock_when_free;	/* lock, while no thread has the EP lock */
 	dofi_send *send;		/* NULL: the slow path, also of RDMA */
 	dofi_recv *recv;		/* NULL: the slow path */
 	struct fid_ep *to;		/* the first argument of send and recv */

@@ -374,8 +374,8 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT 
 /* Completion */
 
 /*
- * Whether no operation behind the oldest one has completed before it. If another is in flight @cq,
- * which may be NULL, expects its completion soon.
+ * Whether no operation behind the oldest one has completed before it. If a second operation is in
+ * flight, the next read of @cq, which may be NULL, reads a batch.
  */
 static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
 {
@@ -455,8 +455,8 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
 
 /*
  * Polls the only CQ of @evd. Called with the CQ lock held, and releases it. Returns true if @event
- * was written; if not, an event may be queued now. The access lock of a serial CQ also covers plain
- * operations; of another CQ, fast.lock is the EP's own lock, for which poll_past() waits.
+ * was written; if not, an event may be queued now. Plain operations are under the access lock of a
+ * serial CQ, else under the EP's lock: if that is taken, poll_past() waits for it.
  */
 static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
 				       const bool serial) DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
@@ -586,7 +586,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *e
 	return dequeued(evd, event, taken);
 }
 
-/* Each kind of CQ has its own function, so that neither saves registers for the other. */
+/* Serial CQs have their own function: one for both would save more registers. */
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq;
