@@ -119,6 +119,8 @@ struct msg_ia {
 	void *endpoints;		/* tsearch tree of struct msg_conn, by fid */
 };
 
+_Static_assert(offsetof(struct msg_ia, ports) == 0, "dofi_ia.xport_ia is the ports");
+
 extern const struct dofi_ports_ops msg_ports_ops;
 
 /* The transport's part of a connection request. */

@@ -94,6 +94,8 @@ struct rdm_ia {
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };
 
+_Static_assert(offsetof(struct rdm_ia, ports) == 0, "dofi_ia.xport_ia is the ports");
+
 /* A word of this process that has the id of a connection or a PZ (link.h). */
 struct rdm_here {
 	LIST_ENTRY(rdm_here) link;
