@@ -173,7 +173,6 @@ noinst_HEADERS += \
 	prov/ofi/rings/link.h \
 	prov/ofi/rings/rings.h \
 	prov/ofi/obj/caps.h \
-	prov/ofi/obj/child.h \
 	prov/ofi/obj/evd/cno.h \
 	prov/ofi/obj/counters.h \
 	prov/ofi/obj/sp/cr.h \
@@ -189,7 +188,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep/fast.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/mem/lmr.h \
-	prov/ofi/obj/mailbox.h \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/mem/pz.h \
 	prov/ofi/obj/mem/rmr.h \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The lifecycle of an IA's objects: made, published as handles, retired, freed. */
 
-#include "obj/child.h"
+#include "obj/obj.h"
 
 #include "obj/caps.h"
 #include "obj/ia.h"

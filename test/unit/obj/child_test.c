@@ -4,7 +4,7 @@
 #include "obj/fixture.h"
 
 #include "obj/caps.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 
 #include <pthread.h>
 #include <rdma/fi_errno.h>

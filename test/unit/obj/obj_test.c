@@ -3,7 +3,7 @@
 
 #include "obj/fixture.h"
 
-#include "obj/child.h"
+#include "obj/obj.h"
 #include "obj/evd/cno.h"
 #include "obj/evd/evd.h"
 #include "obj/ep/fast.h"

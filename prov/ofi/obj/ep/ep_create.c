@@ -4,7 +4,7 @@
 #include "obj/ep/ep_cm.h"
 
 #include "obj/caps.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 #include "obj/ep/datagram.h"
 #include "obj/ep/ep_attr.h"
 #include "obj/ep/ep_dto.h"

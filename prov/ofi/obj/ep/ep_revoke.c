@@ -8,7 +8,7 @@
  * memory back.
  */
 
-#include "obj/child.h"
+#include "obj/obj.h"
 #include "obj/ep/ep_cm.h"
 #include "obj/ep/ep_dto.h"
 #include "obj/mem/rmr.h"

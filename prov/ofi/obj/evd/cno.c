@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/layout.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "obj/caps.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "obj/caps.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

@@ -3,7 +3,7 @@
 
 #include "obj/mem/pz.h"
 
-#include "obj/child.h"
+#include "obj/obj.h"
 #include "obj/xport.h"
 
 #include <errno.h>

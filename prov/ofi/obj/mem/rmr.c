@@ -4,7 +4,7 @@
 #include "obj/mem/rmr.h"
 
 #include "base/log.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

@@ -4,7 +4,7 @@
 #include "obj/mem/srq.h"
 
 #include "obj/caps.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 #include "obj/mem/segments.h"
 
 #include <errno.h>

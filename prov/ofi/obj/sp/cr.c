@@ -4,7 +4,7 @@
 #include "obj/sp/cr.h"
 
 #include "base/clock.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 #include "obj/ep/datagram.h"
 #include "obj/ep/ep_cm.h"
 

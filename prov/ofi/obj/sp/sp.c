@@ -6,7 +6,7 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "fab/info.h"
-#include "obj/child.h"
+#include "obj/obj.h"
 #include "obj/ep/ep_cm.h"
 
 #include <errno.h>
