@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Several CQs that are read as one: a read costs the same for any number of endpoints. */
+/* A group of CQs, read as one: a read costs the same for any number of endpoints. */
 
 #include "fab/shards.h"
 

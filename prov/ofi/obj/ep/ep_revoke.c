@@ -49,7 +49,7 @@ static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const 
 	return uses(dto, r) && ep->xport->holds(ep, dto);
 }
 
-/* Bars receives that the fabric has not got, or that the transport matches itself. */
+/* Excludes receives that the fabric does not have, or that the transport matches. */
 static void receives_exclude(struct dofi_ep *ep, const struct revoked *r) DOFI_NEEDS(ep->lock)
 {
 	struct dofi_queue *q = &ep->rq;
@@ -78,7 +78,7 @@ static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q,
 }
 
 /*
- * Marks operations that are not at the fabric. True if the fabric or the peer also uses the memory.
+ * Marks operations that are not at the fabric. Returns whether fabric or peer use the memory too.
  */
 static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 {

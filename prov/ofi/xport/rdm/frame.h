@@ -72,7 +72,7 @@ enum rdm_frame_kind {
 	 * an atomic: the former value in value 0.
 	 */
 	RDM_FRAME_ACK,
-	/* Length; the first bytes of that message. Only its MORE frames may follow. */
+	/* The length and the first bytes of a message. Only its MORE frames may follow. */
 	RDM_FRAME_FIRST,
 	RDM_FRAME_MORE,			/* the next bytes of the message that a FIRST began */
 	RDM_FRAME_KINDS,
