@@ -231,7 +231,7 @@ Test(ep_revoke, a_receive_that_came_back_has_another_context)
 }
 
 /*
- * A receive is barred while its EP is in another PZ, and would be allowed again when the EP returns
+ * A receive is excluded while its EP is in another PZ, and allowed again when the EP returns
  * to the first.
  */
 Test(ep_revoke, a_barred_receive_does_not_get_its_memory_back)

@@ -361,7 +361,7 @@ void cm_couple(void)
 	cr_assert_eq(*cm_trace(), 'q');
 }
 
-/* Strangers */
+/* Embryos */
 
 int cm_embryo(void)
 {

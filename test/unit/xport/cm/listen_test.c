@@ -232,7 +232,7 @@ Test(cm_listen, a_listener_serves_the_requested_family_only)
 	cm_do(do_unlisten_both, &c.l);
 }
 
-/* Strangers */
+/* Embryos */
 
 struct offender {
 	const char *bytes;
@@ -422,7 +422,7 @@ static bool is_open(int fd)
 /* The limit of embryos from one address, in a process with few descriptors. */
 #define CROWD (DOFI_CM_EMBRYOS_LEAST / 2)
 
-/* Strangers send a byte each, because with TCP_DEFER_ACCEPT the system accepts no silent ones. */
+/* Embryos send a byte each, because with TCP_DEFER_ACCEPT the system accepts no silent ones. */
 static void crowd_come(int fds[CROWD + 2])
 {
 	int i;

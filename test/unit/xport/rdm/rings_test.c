@@ -333,7 +333,7 @@ Test(rdm_link, a_poll_leaves_a_message_for_another_evd)
 	succeed(dofi_evd_free(other));
 }
 
-/* The slot of a plain receive has no segments: they are added before it is barred. */
+/* The slot of a plain receive has no segments: they are added before its exclusion. */
 Test(rdm_link, a_receive_posted_fast_loses_the_memory_of_a_freed_lmr)
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
