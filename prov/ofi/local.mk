@@ -188,6 +188,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep/fast.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/mem/lmr.h \
+	prov/ofi/obj/mailbox.h \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/mem/pz.h \
 	prov/ofi/obj/mem/rmr.h \

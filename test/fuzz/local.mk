@@ -8,7 +8,7 @@ fuzz_run = top_srcdir='$(top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_CC='$(
 	$(SHELL) $(top_srcdir)/test/fuzz/run
 
 # A target: its name and its line here, its program below, and its seeds.
-fuzz_parsers = fuzz-rdm_frame fuzz-cm_wire fuzz-wire
+fuzz_parsers = fuzz-rdm_frame fuzz-cm_wire fuzz-wire fuzz-ud_frame
 fuzz_live = fuzz-live-shm fuzz-live-rxm fuzz-live-local
 fuzz: fuzz-parsers fuzz-live
 fuzz-parsers: $(fuzz_parsers)

@@ -4,6 +4,7 @@
 #define DOFI_OBJ_XPORT_H
 
 #include "obj/dat.h"
+#include "obj/mailbox.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -265,15 +266,6 @@ struct dofi_xports {
 	int (*add_local)(struct dofi_ia *ia);
 	/* The datagram service; NULL in a provider of 1.2. */
 	const struct dofi_datagrams *datagrams;
-};
-
-/* Memory of a peer that its transport may write to. */
-
-/* Key 0 if there is none. */
-struct dofi_mailbox {
-	uint64_t addr;
-	uint32_t key;
-	uint32_t id;			/* the peer's name for it */
 };
 
 #endif

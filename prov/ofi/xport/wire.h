@@ -20,7 +20,7 @@
 #ifndef DOFI_XPORT_WIRE_H
 #define DOFI_XPORT_WIRE_H
 
-#include "obj/xport.h"
+#include "obj/mailbox.h"
 
 #include <stdbool.h>
 #include <stddef.h>
