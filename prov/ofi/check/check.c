@@ -77,7 +77,7 @@ static void eq_check(const struct dofi_progress *p, const struct dofi_eq *eq, FI
 
 static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 {
-	const bool all = cq->mode == DOFI_CQ_ARMED || dofi_lead_is_taken(&cq->lead);
+	const bool all = cq->armed || dofi_lead_is_taken(&cq->lead);
 	const bool direct = !all && !cq->mixed && !cq->several;
 	const struct dofi_poller *poller;
 
@@ -89,10 +89,10 @@ static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 	CHECK("cq", cq, !cq->watched || is_registered(set, cq->fd, &cq->source), "descriptor %d",
 	      cq->fd);
 	dofi_mutex_lock(&cq->lock);
-	CHECK("cq", cq, cq->programs_fid == (direct ? cq->fid : NULL), "%p, %p, mode %d",
-	      (void *)cq->programs_fid, (void *)cq->fid, cq->mode);
-	CHECK("cq", cq, !cq->fid || cq->programs_poll == (all ? NULL : cq->ops->poll), "mode %d",
-	      cq->mode);
+	CHECK("cq", cq, cq->programs_fid == (direct ? cq->fid : NULL), "%p, %p, armed %d",
+	      (void *)cq->programs_fid, (void *)cq->fid, cq->armed);
+	CHECK("cq", cq, !cq->fid || cq->programs_poll == (all ? NULL : cq->ops->poll), "armed %d",
+	      cq->armed);
 	CHECK("cq", cq, cq->left < DOFI_CQ_BATCH, "%u", cq->left);
 	CHECK("cq", cq,
 	      !cq->left || (cq->next > cq->entry &&

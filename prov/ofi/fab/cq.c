@@ -38,16 +38,12 @@ static void forget(struct dofi_cq *cq)
 	cq->watched = false;
 }
 
-static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
+static void set_armed(struct dofi_cq *cq, bool armed)
 {
-	const bool was_armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
-
-	if (was_armed == (mode == DOFI_CQ_ARMED)) {
-		atomic_store(&cq->mode, mode);
+	if (atomic_load(&cq->armed) == armed)
 		return;
-	}
 	dofi_mutex_lock(&cq->lock);
-	atomic_store(&cq->mode, mode);
+	atomic_store(&cq->armed, armed);
 	dofi_cq_route(cq);
 	dofi_mutex_unlock(&cq->lock);
 }
@@ -118,7 +114,7 @@ static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 		   most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
 	long pause = cq->pause_us + (cq->pause_us + 3) / 4;
 
-	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
+	if (atomic_load(&cq->armed))
 		pause = cq->pause_us / 2;
 	else if (cq->offloaded)
 		pause = most;
@@ -137,7 +133,6 @@ static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
  */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 {
-	const bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
 	struct epoll_event none = { .events = EPOLLONESHOT, .data.ptr = &cq->source };
 
 	if (!cq->several)
@@ -146,13 +141,13 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 		epoll_ctl(cq->progress->epfd, EPOLL_CTL_MOD, cq->fd, &none);
 	cq->pause_us = pause;
 	cq->due_at = now + pause * 1000;
-	set_mode(cq, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
+	set_armed(cq, false);
 	return !atomic_load(&cq->sleepers);
 }
 
 void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 {
-	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
+	if (atomic_load(&cq->armed))
 		return;
 	use_since_check(cq, now);
 	cq->pause_us = dofi_settings.probe_us;
@@ -176,9 +171,10 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
  * moves the data there is nothing to serve.
  *
  * A thread that lacks a processor counts as polling: where processors are few it may be kept
- * waiting for longer than any pause. If that armed the CQ, its peers would send a wakeup with each
- * message, and the progress threads that these wake would keep all polling threads waiting for
- * longer still. A thread that ran for a while without a poll, or that sleeps, does something else.
+ * waiting for longer than any pause. If the CQ were armed then, its peers would send a wakeup with
+ * each message, and the progress threads that these wake would keep all polling threads waiting
+ * for longer still. A thread that ran for a while without a poll, or that sleeps, does something
+ * else.
  */
 static bool leave_to_program(struct dofi_cq *cq, const struct use *use, int64_t now)
 {
@@ -193,7 +189,7 @@ static bool leave_to_program(struct dofi_cq *cq, const struct use *use, int64_t 
 	if (cq->silent >= SILENT_LOOKS || atomic_load(&cq->sleepers))
 		return false;
 	if (!at_work && !use->posted &&
-	    (atomic_load(&cq->mode) == DOFI_CQ_ARMED || use->ran >= dofi_settings.probe_us * 1000 ||
+	    (atomic_load(&cq->armed) || use->ran >= dofi_settings.probe_us * 1000 ||
 	     !dofi_runner_is_runnable(&cq->runner)))
 		return false;
 	if (!polled)
@@ -232,13 +228,16 @@ static bool reads_memory(struct dofi_cq *cq, const struct use *use, bool *found)
 
 #define ARM_TRIES 8
 
-/* Empties the CQ and arms it. Set @found if it is ARMED and was drained with completions. */
+/* Empties the CQ and arms it. Set @found if it is armed and was drained with completions. */
 static void drain_and_arm(struct dofi_cq *cq, bool found, int64_t now)
 {
 	int i;
 
-	/* before the CQ is drained, so that dofi_cq_kick() after a later receive sees the mode */
-	set_mode(cq, DOFI_CQ_ARMED);
+	/*
+	 * before the CQ is drained, so that dofi_cq_kick() after a later receive sees that it is
+	 * armed
+	 */
+	set_armed(cq, true);
 	for (i = 0; i < ARM_TRIES; i++) {
 		if (!found)
 			dofi_cq_drain(cq);
@@ -255,7 +254,7 @@ static void drain_and_arm(struct dofi_cq *cq, bool found, int64_t now)
 	}
 	/* completions arrive faster than they are read: continue after the other queues */
 	cq->due_at = now;
-	set_mode(cq, DOFI_CQ_OWNED);
+	set_armed(cq, false);
 }
 
 #define SILENT_TICKS 200	/* or an idle program would feel it */
@@ -264,7 +263,7 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 {
 	int64_t ticks;
 
-	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->poller.fired)
+	if (!atomic_load(&cq->armed) || cq->poller.fired)
 		return cq->due_at;
 	/* where the descriptor does not report failures, a sleeper's CQ is read as well */
 	if (dofi_cq_wants_sweep_now(cq))
@@ -278,7 +277,7 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 {
-	const bool armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+	const bool armed = atomic_load(&cq->armed);
 	const bool woken = armed && cq->poller.fired;
 	bool found = false;
 	struct use use;
@@ -327,7 +326,7 @@ static bool poller_is_armed(const struct dofi_poller *poller)
 {
 	const struct dofi_cq *cq = DOFI_CONTAINER_OF(poller, const struct dofi_cq, poller);
 
-	return atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+	return atomic_load(&cq->armed);
 }
 
 static const struct dofi_poller_ops poller_ops = {
@@ -411,7 +410,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	cq->most = 1;
 	/* an EVD may still poll the CQ, as part of the memory's former PZ */
 	cq->polls_checked = cq->polls;
-	atomic_store(&cq->mode, DOFI_CQ_ARMED);
+	atomic_store(&cq->armed, true);
 	dofi_cq_route(cq);
 	dofi_lead_open(cq);
 	dofi_mutex_unlock(&cq->lock);

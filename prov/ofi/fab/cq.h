@@ -23,7 +23,7 @@
  * detour over the progress thread wakes it late. It reads the CQ as a polling thread does, and
  * delivers the completions of other EVDs as well. A CQ has no leader while something else needs the
  * progress thread: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()). If the
- * progress thread sleeps on the CQ as well (DOFI_CQ_ARMED), it leaves the CQ to the leader, as to a
+ * progress thread sleeps on the CQ as well (cq->armed), it leaves the CQ to the leader, as to a
  * polling program, until no thread has read the CQ for a tick. The end of a lead needs no wakeup.
  */
 
@@ -68,19 +68,6 @@ static inline bool dofi_lead_is_taken(const struct dofi_lead *lead)
 	return atomic_load(&lead->taken);
 }
 
-/* Which thread reads a CQ. */
-enum dofi_cq_mode {
-	/*
-	 * The program does not poll. A completion wakes the progress thread: by epoll, or by a peer
-	 * where the CQ has no descriptor (dofi_progress_ops.sleep_begin).
-	 */
-	DOFI_CQ_ARMED,
-	/* The program polled before the progress thread woke, which checks again soon. */
-	DOFI_CQ_PROBED,
-	/* The program polled between checks; the progress thread checks after growing pauses. */
-	DOFI_CQ_OWNED,
-};
-
 /* An extra sweep callback, called after ops->swept() under the same rules. May remove itself. */
 struct dofi_sweeper {
 	void (*swept)(struct dofi_sweeper *sweeper);
@@ -104,7 +91,7 @@ struct dofi_cq {
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */
 	/* the first entry that dofi_cq_next() has not returned */
 	const struct fi_cq_data_entry *next;
-	unsigned left;		/* entries from next on; 0 when the CQ is ARMED and drained */
+	unsigned left;		/* entries from next on; 0 when the CQ is armed and drained */
 	unsigned most;			/* how many completions dofi_cq_next() reads at once */
 	unsigned polls;			/* reads by threads of the program; wraps around */
 
@@ -135,10 +122,16 @@ struct dofi_cq {
 
 	/* threads and CNOs that wait for an event and do not poll */
 	_Atomic int sleepers;
-	_Atomic int mode;		/* enum dofi_cq_mode; written by the progress thread */
+	/*
+	 * The program does not poll, and a completion wakes the progress thread: by epoll, or by a
+	 * peer where the CQ has no descriptor (dofi_progress_ops.sleep_begin). Otherwise the
+	 * program reads the CQ, and the progress thread checks after pauses. Written by the
+	 * progress thread.
+	 */
+	_Atomic bool armed;
 	/*
 	 * What a polling thread may read one completion from: fid; or NULL while each read takes a
-	 * batch: ARMED, led, closed, mixed, or several shards. Written with the lock:
+	 * batch: armed, led, closed, mixed, or several shards. Written with the lock:
 	 * dofi_cq_route().
 	 */
 	_Atomic(struct fid_cq *) programs_fid;
@@ -157,7 +150,7 @@ struct dofi_cq {
 	unsigned polls_checked;		/* polls at the last check */
 	int served;		/* the number of next wakeups that keep the CQ from the program */
 	bool watched;			/* fd is in the epoll set */
-	int64_t due_at;			/* ARMED: when the CQ was armed; otherwise its next check */
+	int64_t due_at;			/* when the CQ was armed, or its next check */
 };
 
 /* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
@@ -203,7 +196,10 @@ static inline void dofi_cq_check_entered(const struct dofi_cq *cq, const char *f
  * holds the lock. A thread that finds the lock held many times yields its processor.
  */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS_NOT(cq->lock);
-/* As dofi_cq_poll(), without a sink: only the next completion, where the mode permits. */
+/*
+ * As dofi_cq_poll(), without a sink: only the next completion, unless a read has to take all
+ * (programs_fid).
+ */
 void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
@@ -232,7 +228,7 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 }
 
 /*
- * As dofi_cq_wants_sweep(), for a thread that is about to sleep and has stored the mode or
+ * As dofi_cq_wants_sweep(), for a thread that is about to sleep and has stored armed or
  * lead.taken, which dofi_cq_want_sweep() loads after its store. All four are sequentially
  * consistent.
  */
@@ -332,7 +328,7 @@ static inline void dofi_cq_delivered(struct dofi_cq *cq)
  */
 bool dofi_cq_drain(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
-/* Sets programs_fid and programs_poll: call after a change of mode, leader, shards or fid. */
+/* Sets programs_fid and programs_poll: call after a change of armed, leader, shards or fid. */
 void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 
 /*

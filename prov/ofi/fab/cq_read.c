@@ -18,12 +18,12 @@
 
 /*
  * Returns whether each read has to take all: it clears the signal that would wake the progress
- * thread when ARMED, or the leader. These store the mode or lead.taken before they sleep, and then
- * drain the CQ with the lock held, after reads that began before.
+ * thread when it is armed, or the leader. These store armed or lead.taken before they sleep, and
+ * then drain the CQ with the lock held, after reads that began before.
  */
 static bool read_takes_all(const struct dofi_cq *cq)
 {
-	return atomic_load(&cq->mode) == DOFI_CQ_ARMED || dofi_lead_is_taken(&cq->lead);
+	return atomic_load(&cq->armed) || dofi_lead_is_taken(&cq->lead);
 }
 
 void dofi_cq_route(struct dofi_cq *cq)
@@ -152,9 +152,9 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 
 	/*
 	 * If a sweep was wanted already, the progress thread is awake for it. Otherwise it may
-	 * sleep, or be about to: it stores the mode before it loads sweeps_wanted.
+	 * sleep, or be about to: it stores armed before it loads sweeps_wanted.
 	 */
-	if (before == atomic_load(&cq->sweeps_done) && atomic_load(&cq->mode) == DOFI_CQ_ARMED &&
+	if (before == atomic_load(&cq->sweeps_done) && atomic_load(&cq->armed) &&
 	    !dofi_progress_on_thread(cq->progress))
 		dofi_progress_wake(cq->progress);
 	/* a leader sleeps without a deadline and cannot sweep once per tick */
@@ -253,9 +253,9 @@ void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard)
 
 void dofi_cq_sleep_begin(struct dofi_cq *cq)
 {
-	/* pairs with yield_to_program(), which checks sleepers after it stored the mode */
+	/* pairs with yield_to_program(), which checks sleepers after it stored armed */
 	atomic_fetch_add(&cq->sleepers, 1);
-	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->silent_errors)
+	if (!atomic_load(&cq->armed) || cq->silent_errors)
 		dofi_progress_wake(cq->progress);
 }
 

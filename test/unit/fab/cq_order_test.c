@@ -69,7 +69,7 @@ static void nothing_is_lost(void)
 			}
 		}
 		settle(sleepers);
-		cr_assert_eq(fake_unread() + cq.left, 0, "round %u, mode %d", round, mode());
+		cr_assert_eq(fake_unread() + cq.left, 0, "round %u, armed %d", round, armed());
 		cr_assert_eq(out_of_order, 0);
 		while (sleepers--)
 			dofi_cq_sleep_end(&cq);

@@ -295,7 +295,7 @@ static void trace_keep_room(void)
  */
 static void give_back(void)
 {
-	if (cq.mode != DOFI_CQ_ARMED || fake_unread())
+	if (!cq.armed || fake_unread())
 		return;
 	trace_keep_room();
 	fake_complete((void *)(uintptr_t)'a', 0);
@@ -348,7 +348,7 @@ static pthread_t begin_to_poll(void)
 
 	polls = true;
 	cr_assert_eq(pthread_create(&thread, NULL, poll_on, NULL), 0);
-	while (cq.mode != DOFI_CQ_OWNED)
+	while (cq.armed)
 		give_back();
 	return thread;
 }
@@ -386,9 +386,9 @@ Test(shared_eq, is_not_read_while_it_is_empty)
 		until_watched(false, false);
 		reads = fake.eq_reads;
 		trywaits = fake.trywaits;
-		while (fake.trywaits < trywaits + 10 && cq.mode == DOFI_CQ_OWNED)
+		while (fake.trywaits < trywaits + 10 && !cq.armed)
 			;
-	} while (cq.mode != DOFI_CQ_OWNED);
+	} while (cq.armed);
 	cr_expect(fake.eq_reads - reads <= 1, "%u", fake.eq_reads - reads);
 	end_polling(thread);
 }
@@ -452,7 +452,7 @@ Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)
 	until_watched(false, false);
 	dofi_progress_probe(&progress);
 	until_watched(true, false);
-	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
+	cr_expect(cq.armed);
 	dofi_settings.tick_us = tick;
 }
 
@@ -471,7 +471,7 @@ Test(shared_eq, a_thread_that_waits_for_events_ends_the_pause_of_a_cq, .init = i
 	settle();
 	cr_expect(is_watched(fake.eq_fd));
 	dofi_progress_probe(&progress);
-	while (cq.mode != DOFI_CQ_ARMED)
+	while (!cq.armed)
 		settle();
 	dofi_progress_call(&progress, cq_close_call, NULL);
 	dofi_settings.tick_us = tick;

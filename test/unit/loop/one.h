@@ -208,18 +208,27 @@ static inline void wait_until_idle(void)
 	} while (now.tv_nsec != before.tv_nsec || now.tv_sec != before.tv_sec);
 }
 
+/* Whether the progress thread has left the CQ to the program for more than the first pause. */
+static inline void is_owned_call(void *arg)
+{
+	*(bool *)arg = !cq.armed && cq.pause_us > dofi_settings.probe_us;
+}
+
 /*
  * Uses the CQ until the progress thread leaves it to the program, which takes longer if this thread
  * is delayed.
  */
 static inline void own_cq(void)
 {
-	while (cq.mode != DOFI_CQ_OWNED) {
+	bool owned = false;
+
+	while (!owned) {
 		dofi_cq_taken(&cq);
-		fake_complete((void *)(uintptr_t)'a', 0);
-		await(1);
-		while (cq.mode == DOFI_CQ_PROBED)
-			dofi_cq_taken(&cq);
+		if (cq.armed) {
+			fake_complete((void *)(uintptr_t)'a', 0);
+			await(1);
+		}
+		dofi_progress_call(&progress, is_owned_call, &owned);
 	}
 }
 

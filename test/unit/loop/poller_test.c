@@ -218,7 +218,7 @@ static void *poll_the_other(void *arg)
 
 static void is_owned(void *arg)
 {
-	*(bool *)arg = atomic_load(&polled_cq.mode) == DOFI_CQ_OWNED;
+	*(bool *)arg = !atomic_load(&polled_cq.armed);
 }
 
 Test(rest, an_unread_queue_is_served_while_another_is_polled, .timeout = 20)

@@ -57,7 +57,7 @@ Test(ep_cm, what_completed_before_establishment_is_read_with_it)
 	unsigned reads = 0;
 
 	start_connecting(ep);
-	while (inside()->cq->mode != DOFI_CQ_ARMED)
+	while (!inside()->cq->armed)
 		settle();
 	dofi_progress_call(&ia->progress, establish_counted, &reads);
 	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
