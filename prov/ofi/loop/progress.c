@@ -89,7 +89,7 @@ int64_t dofi_longest_sleep_ns = 1000000000;
  * the program polls one of the queues, no wakeups are requested, and the queues are served by the
  * clock.
  */
-static int64_t rest(struct dofi_progress *p, int64_t deadline)
+static int64_t prepare_sleep(struct dofi_progress *p, int64_t deadline)
 {
 	bool polled = false, relies = false, found = false;
 	struct dofi_poller *poller;
@@ -131,7 +131,7 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	atomic_store(&p->cq_away, polled);
 	if (!dofi_eqs_arm(p))
 		return;
-	deadline = rest(p, dofi_eqs_deadline(p, deadline));
+	deadline = prepare_sleep(p, dofi_eqs_deadline(p, deadline));
 	dofi_fork_guard_idle(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
 	dofi_fork_guard_work(&p->fork_guard);
