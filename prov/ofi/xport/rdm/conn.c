@@ -96,13 +96,13 @@ static size_t least(size_t a, size_t b)
 
 static bool is_in_process(const struct rdm_conn *conn)
 {
-	return conn->peer->host.pid == rdm_ia_of(conn->ep->obj.ia)->host.pid;
+	return conn->peer->host.pid == conn->rpz->ria->host.pid;
 }
 
 /* Adds the peer to the address vector, and looks for memory that is shared with it. */
 static int endpoint_find(struct rdm_conn *conn)
 {
-	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
+	const struct dofi_host *host = &conn->rpz->ria->host;
 	const struct rdm_peer *peer = conn->peer;
 	int ret = dofi_rdm_peer_add(&conn->endpoint->rdm, peer->addr, peer->addr_len, &conn->to);
 
@@ -135,7 +135,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 		fid = dofi_rings_ep(conn->rpz->rings);
 		conn->near = conn->reached = true;
 		/* a process id has a meaning in its namespace alone */
-		if (dofi_host_shares_pids(&rdm_ia_of(ep->obj.ia)->host, &peer->host))
+		if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->host))
 			read_memory(conn);
 		conn->ring->writer.pid = (pid_t)peer->host.pid;
 		dofi_grants_add_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);

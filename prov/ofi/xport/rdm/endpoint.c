@@ -91,9 +91,8 @@ static int endpoint_add(struct rdm_pz *rpz, struct rdm_endpoint **out)
 {
 	struct rdm_endpoint *last = LIST_FIRST(&rpz->endpoints), *e = calloc(1, sizeof(*e));
 	struct dofi_mutex *lock = &rpz->domain->cq.lock;
-	struct dofi_ia *ia = rpz->pz->obj.ia;
 	const struct dofi_rdm_options options = {
-		.n_buffers = BUFFERS, .arrived = rdm_ia_of(ia)->arrived,
+		.n_buffers = BUFFERS, .arrived = rpz->ria->arrived,
 	};
 	int ret;
 
@@ -102,7 +101,7 @@ static int endpoint_add(struct rdm_pz *rpz, struct rdm_endpoint **out)
 	e->rpz = rpz;
 	e->probe.fire = probe_fire;
 	dofi_reservations_init(&e->reservations);
-	ret = dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), &options);
+	ret = dofi_rdm_open(&e->rdm, rpz->domain, rpz->ria->fabric, &options);
 	if (ret) {
 		free(e);
 		return ret;
@@ -168,7 +167,7 @@ static void damaged(struct rdm_endpoint *e)
 	dofi_log(DOFI_ERR, DOFI_FAB,
 		 "fabric %s: a process died, and an endpoint receives nothing since: "
 		 "%u connections end, new ones use another endpoint",
-		 rdm_fabric_of(rpz->pz->obj.ia)->info->fabric_attr->prov_name, e->conns);
+		 rpz->ria->fabric->info->fabric_attr->prov_name, e->conns);
 	e->conns++;
 	for (i = 0; i < rpz->n_conns; i++) {
 		conn = rpz->conn[i];
@@ -209,7 +208,7 @@ static void probe_fire(struct dofi_timer *timer)
 
 void rdm_endpoint_suspect(struct rdm_endpoint *e)
 {
-	if (!rdm_fabric_of(e->rpz->pz->obj.ia)->shared_memory || e->damaged)
+	if (!e->rpz->ria->fabric->shared_memory || e->damaged)
 		return;
 	e->probe_ticks = PROBE_TICKS;
 	e->probe_sent = false;

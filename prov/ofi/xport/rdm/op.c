@@ -49,7 +49,7 @@ static int ops_open(struct rdm_pz *rpz, const struct dofi_fabric_choice *fabric)
 
 int rdm_ops_open(struct rdm_pz *rpz)
 {
-	const struct dofi_fabric_choice *fabric = rdm_fabric_of(rpz->pz->obj.ia);
+	const struct dofi_fabric_choice *fabric = rpz->ria->fabric;
 	const size_t size = sizeof(struct rdm_pending) + fabric->frame_size;
 	const size_t stride = (size + DOFI_CACHE_LINE - 1) / DOFI_CACHE_LINE * DOFI_CACHE_LINE;
 	size_t i;
@@ -191,7 +191,7 @@ struct rdm_pending *rdm_pending_get(struct rdm_pz *rpz, size_t size)
 	struct rdm_pending *w;
 
 	dofi_mutex_lock(&rpz->lock);
-	w = size <= rdm_fabric_of(rpz->pz->obj.ia)->frame_size ? STAILQ_FIRST(&rpz->spare) : NULL;
+	w = size <= rpz->ria->fabric->frame_size ? STAILQ_FIRST(&rpz->spare) : NULL;
 	if (w)
 		STAILQ_REMOVE_HEAD(&rpz->spare, link);
 	dofi_mutex_unlock(&rpz->lock);

@@ -62,18 +62,16 @@ static int rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
 }
 
 /* libfabric's shm looks for an endpoint with the first message, and then never gives up. */
-int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
+int rdm_peer_learn(const struct rdm_ia *ria, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
-	const struct dofi_fabric_choice *fabric = rdm_fabric_of(ia);
 	int ret = 0;
 
-	if (strcmp(msg->fabric, fabric->info->fabric_attr->prov_name) || !msg->window ||
+	if (strcmp(msg->fabric, ria->fabric->info->fabric_attr->prov_name) || !msg->window ||
 	    msg->frame_size < RDM_FRAME_LEAST || msg->addr_len > DOFI_RDM_ADDRESS)
 		return -EHOSTUNREACH;
-	if (rdm_has_rings(ia))
+	if (ria->rings)
 		ret = rings_learn(&peer->ring, msg);
-	else if (fabric->shared_memory &&
-		 !dofi_host_shares_pids(&rdm_ia_of(ia)->host, &msg->host))
+	else if (ria->fabric->shared_memory && !dofi_host_shares_pids(&ria->host, &msg->host))
 		ret = -EHOSTUNREACH;
 	if (ret) {
 		dofi_log(DOFI_INFO, DOFI_CM, "a peer shares no memory: %s", strerror(-ret));
@@ -115,7 +113,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 		.window = conn->window,
 		.srq = ep->srq,
 		.alive_addr = (uintptr_t)&conn->id,
-		.host = rdm_ia_of(ep->obj.ia)->host,
+		.host = conn->rpz->ria->host,
 		.data_size = ep->request.data_size,
 		.data = ep->request.data,
 	};

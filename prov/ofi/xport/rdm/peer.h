@@ -37,7 +37,7 @@ void rdm_peer_answered(struct rdm_peer *peer);
 /* Refuses the request of @peer, and frees @peer. */
 void rdm_peer_refuse(struct rdm_peer *peer, enum dofi_cm_reason reason);
 /* Learns of the peer from the untrusted @msg. -EHOSTUNREACH or another errno if out of reach. */
-int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
+int rdm_peer_learn(const struct rdm_ia *ria, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
 /* Fills our request or answer, with pointers to the consumer's data. */
 void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
 

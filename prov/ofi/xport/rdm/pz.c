@@ -25,25 +25,34 @@ static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
 
 static void domain_close(struct rdm_pz *rpz)
 {
-	if (rpz->domain == &rpz->pz->local)
+	if (rpz->ria->second)
 		dofi_domain_close(rpz->domain);
 }
 
 /* Opens the local domain if the PZ's own domain is another transport's. */
-static int pz_init(struct rdm_pz *rpz)
+int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 {
-	struct dofi_pz *pz = rpz->pz;
-	struct dofi_ia *ia = pz->obj.ia;
+	struct rdm_ia *ria = rdm_ia_of(pz->obj.ia);
+	struct rdm_pz *rpz = pz->xport_pz;
 	int ret = 0;
 
+	if (rpz) {
+		*out = rpz;
+		return 0;
+	}
+	rpz = calloc(1, sizeof(*rpz));
+	if (!rpz)
+		return -ENOMEM;
+	rpz->pz = pz;
+	rpz->ria = ria;
 	LIST_INIT(&rpz->endpoints);
-	rpz->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
-	if (!rdm_is_alone(ia))
-		ret = dofi_domain_open(rpz->domain, &ia->progress, &dofi_rings_fabric,
-					  rdm_ia_of(ia)->ring_ops, &ia->local);
+	rpz->domain = ria->second ? &pz->local : &pz->domain;
+	if (ria->second)
+		ret = dofi_domain_open(rpz->domain, &pz->obj.ia->progress, &dofi_rings_fabric,
+				       ria->ring_ops, ria->fabric);
 	if (ret)
-		return ret;
-	if (rdm_has_rings(ia)) {
+		goto free_rpz;
+	if (ria->rings) {
 		rpz->rings = dofi_rings_of(&rpz->domain->cq);
 		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
 		ret = dofi_settings.cma ? dofi_grants_publish(&pz->domain.grants) : 0;
@@ -54,33 +63,18 @@ static int pz_init(struct rdm_pz *rpz)
 	}
 	ret = rdm_ops_open(rpz);
 	if (ret)
-		domain_close(rpz);
-	return ret;
-}
-
-int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
-{
-	struct rdm_pz *rpz = pz->xport_pz;
-	int ret;
-
-	if (rpz) {
-		*out = rpz;
-		return 0;
-	}
-	rpz = calloc(1, sizeof(*rpz));
-	if (!rpz)
-		return -ENOMEM;
-	rpz->pz = pz;
-	ret = pz_init(rpz);
-	if (ret) {
-		free(rpz);
-		return ret;
-	}
+		goto close_domain;
 	owner_set(&rpz->domain->cq, rpz);
 	pz->xport_pz = rpz;
-	LIST_INSERT_HEAD(&rdm_ia_of(pz->obj.ia)->pzs, rpz, link);
+	LIST_INSERT_HEAD(&ria->pzs, rpz, link);
 	*out = rpz;
 	return 0;
+
+close_domain:
+	domain_close(rpz);
+free_rpz:
+	free(rpz);
+	return ret;
 }
 
 void rdm_pz_close(struct dofi_pz *pz)

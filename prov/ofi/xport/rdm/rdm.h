@@ -85,11 +85,13 @@ struct rdm_extra_rings {
 /* The transport's part of an IA. */
 struct rdm_ia {
 	struct dofi_ports ports;	/* first, see ports.h */
+	const struct dofi_fabric_choice *fabric;
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
 	LIST_HEAD(, rdm_extra_rings) extra_rings; /* used by the progress thread alone */
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
 	bool rings;			/* connections are rings, not endpoints of a fabric */
+	bool second;			/* another transport of the IA reaches remote peers */
 	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };
@@ -114,6 +116,7 @@ TAILQ_HEAD(rdm_stalls, rdm_stall);
 struct rdm_pz {
 	LIST_ENTRY(rdm_pz) link;
 	struct dofi_pz *pz;
+	struct rdm_ia *ria;
 	struct dofi_domain *domain;	/* the PZ's domain, or its local domain */
 	struct dofi_rings *rings;	/* NULL unless the domain's CQ is of rings */
 
@@ -218,25 +221,15 @@ struct rdm_conn {
 	struct rdm_direct *direct;	/* NULL unless open; set by the progress thread alone */
 };
 
-/* Whether @ia has this transport alone, and no other for remote peers. */
-static inline bool rdm_is_alone(const struct dofi_ia *ia)
+/* The member of @ia with this transport's part: the first, or that of the second transport. */
+static inline void **rdm_ia_at(struct dofi_ia *ia)
 {
-	return ia->fabric.rdm;
+	return ia->fabric.rdm ? &ia->xport_ia : &ia->local_ia;
 }
 
-static inline struct rdm_ia *rdm_ia_of(const struct dofi_ia *ia)
+static inline struct rdm_ia *rdm_ia_of(struct dofi_ia *ia)
 {
-	return rdm_is_alone(ia) ? ia->xport_ia : ia->local_ia;
-}
-
-static inline bool rdm_has_rings(const struct dofi_ia *ia)
-{
-	return rdm_ia_of(ia)->rings;
-}
-
-static inline const struct dofi_fabric_choice *rdm_fabric_of(const struct dofi_ia *ia)
-{
-	return rdm_is_alone(ia) ? &ia->fabric : &ia->local;
+	return *rdm_ia_at(ia);
 }
 
 static inline struct rdm_conn *rdm_conn_of(const struct dofi_ep *ep)
@@ -256,7 +249,7 @@ static inline void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
 
 static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn *conn)
 {
-	return rdm_fabric_of(conn->ep->obj.ia);
+	return conn->rpz->ria->fabric;
 }
 
 #endif

@@ -35,7 +35,7 @@ static void connect_otherwise(struct dofi_ep *ep, int err)
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NO_MEMORY);
 		return;
 	}
-	if (rdm_is_alone(ep->obj.ia)) {
+	if (!rdm_ia_of(ep->obj.ia)->second) {
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
 		return;
 	}
@@ -49,14 +49,15 @@ static void connect_otherwise(struct dofi_ep *ep, int err)
 /* Once a service point of the peer has the request, no other transport may send it again. */
 static void attempt_failed(struct dofi_ep *ep, int err, const char *why)
 {
+	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);
 	const struct rdm_conn *conn = rdm_conn_of(ep);
 
 	if (conn && conn->peer->ready) {
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
 				      why ? why : "the peer ended before it answered");
-	} else if (!rdm_is_alone(ep->obj.ia)) {
+	} else if (ria->second) {
 		connect_otherwise(ep, err);
-	} else if (rdm_has_rings(ep->obj.ia)) {
+	} else if (ria->rings) {
 		if (err == EACCES)
 			dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, OTHER_USER);
 		else
@@ -67,29 +68,36 @@ static void attempt_failed(struct dofi_ep *ep, int err, const char *why)
 	}
 }
 
-static int connect_once(struct dofi_ep *ep)
+void rdm_connect(struct dofi_ep *ep)
 {
+	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);
 	struct dofi_progress *p = &ep->obj.ia->progress;
 	const struct dofi_request *r = &ep->request;
 	const DAT_CONN_QUAL qual = r->conn_qual;
-	struct rdm_peer *peer = rdm_peer_new(NULL);
 	struct sockaddr_storage address;
 	struct dofi_cm_msg msg;
-	int ret;
+	struct rdm_peer *peer;
+	int ret = -ENOMEM;
 
+	/* with another transport the IA does not choose rings for a peer on another host */
+	if (!ria->second && ria->rings && !dofi_cm_is_here(&r->peer)) {
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, OTHER_HOST);
+		return;
+	}
+	peer = rdm_peer_new(NULL);
 	if (!peer)
-		return -ENOMEM;
+		goto failed;
 	/* requests for one qualifier mostly reach one peer */
 	ret = rdm_conn_open(ep, peer, &qual, sizeof(qual));
 	if (ret) {
 		rdm_peer_free(peer);
-		return ret;
+		goto failed;
 	}
 	rdm_introduce(ep->conn, DOFI_CM_REQUEST, &msg);
 	msg.conn_qual = qual;
-	if (dofi_port_address_of_none(&r->peer))
-		return -ENETUNREACH;
-	if (rdm_has_rings(ep->obj.ia)) {
+	if (dofi_port_address_of_none(&r->peer)) {
+		ret = -ENETUNREACH;
+	} else if (ria->rings) {
 		ret = dofi_local_connect(p, DOFI_LOCAL_CONNECTIONS, qual, &r->peer, &cm_ops, peer,
 					 &msg, &peer->cm);
 	} else {
@@ -97,31 +105,20 @@ static int connect_once(struct dofi_ep *ep)
 		ret = dofi_cm_connect(p, (struct sockaddr *)&address, &cm_ops, peer, &msg,
 				      &peer->cm);
 	}
-	if (!ret)
-		dofi_ep_bound(ep, dofi_cm_local_port(peer->cm));
-	return ret;
-}
-
-void rdm_connect(struct dofi_ep *ep)
-{
-	const struct dofi_ia *ia = ep->obj.ia;
-	int ret;
-
-	/* with another transport the IA does not choose rings for a peer on another host */
-	if (rdm_is_alone(ia) && rdm_has_rings(ia) && !dofi_cm_is_here(&ep->request.peer)) {
-		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, OTHER_HOST);
-		return;
-	}
-	ret = connect_once(ep);
 	if (ret)
-		attempt_failed(ep, -ret, NULL);
+		goto failed;
+	dofi_ep_bound(ep, dofi_cm_local_port(peer->cm));
+	return;
+
+failed:
+	attempt_failed(ep, -ret, NULL);
 }
 
 /* HELLO is the first frame. Its answer shows that the fabric carries frames in both directions. */
 static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
-	int ret = rdm_peer_learn(ep->obj.ia, conn->peer, msg);
+	int ret = rdm_peer_learn(conn->rpz->ria, conn->peer, msg);
 
 	rdm_peer_answered(conn->peer);
 	if (!ret)
@@ -132,7 +129,7 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 		conn->hello_due = true;
 		rdm_go_on(conn);
 		dofi_ep_unlock(conn->ep);
-	} else if (rdm_has_rings(ep->obj.ia)) {
+	} else if (conn->ring) {
 		connect_otherwise(ep, -ret);
 	} else if (ret == -ENOENT || ret == -ESTALE || ret == -ESRCH) {
 		/* a dead peer left nothing in the shared memory */
@@ -227,47 +224,42 @@ void rdm_unlisten_local(struct dofi_sp *sp)
 	sp->local_listener = NULL;
 }
 
-/* Delivers a request to its service point. Returns 0, or the reason to refuse it. */
-static enum dofi_cm_reason deliver(struct rdm_listener *l, struct rdm_peer *peer,
-				   const struct dofi_cm_msg *msg)
+/* Delivers a request to its service point, or refuses it. */
+static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *cm,
+		       const struct dofi_cm_msg *msg)
 {
+	static const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
+	struct rdm_listener *l = dofi_cm_listener_owner(listener);
 	struct dofi_sp *sp = l->sp ? l->sp : dofi_port_sp(&l->port, msg->conn_qual);
+	struct rdm_peer *peer = rdm_peer_new(cm);
 	const struct dofi_arrival arrival = {
 		.xport = l->sp ? &dofi_rings_xport : &dofi_rdm_xport,
-		.request = peer, .peer = *dofi_cm_peer(peer->cm),
+		.request = peer, .peer = *dofi_cm_peer(cm),
 		.secret = msg->secret, .mailbox = { .key = 1 },
 		.data = msg->data, .data_size = msg->data_size,
 	};
 	int ret;
-
-	if (!sp || (l->sp && sp->conn_qual != msg->conn_qual))
-		return DOFI_CM_NO_LISTENER;
-	ret = rdm_peer_learn(l->port.ia, peer, msg);
-	if (ret)
-		return ret == -ENOMEM ? DOFI_CM_BUSY : DOFI_CM_NO_PATH;
-	if (!l->sp) {
-		peer->port = &l->port;
-		l->port.users++;
-	}
-	return dofi_cr_arrived(sp, &arrival) ? DOFI_CM_BUSY : 0;
-}
-
-static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *cm,
-		       const struct dofi_cm_msg *msg)
-{
-	struct rdm_listener *l = dofi_cm_listener_owner(listener);
-	static const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
-	struct rdm_peer *peer = rdm_peer_new(cm);
-	enum dofi_cm_reason reason;
 
 	if (!peer) {
 		dofi_cm_close(cm);
 		return;
 	}
 	dofi_cm_set_owner(cm, peer);
-	reason = deliver(l, peer, msg);
-	if (reason)
-		rdm_peer_refuse(peer, reason);
+	if (!sp || (l->sp && sp->conn_qual != msg->conn_qual)) {
+		rdm_peer_refuse(peer, DOFI_CM_NO_LISTENER);
+		return;
+	}
+	ret = rdm_peer_learn(rdm_ia_of(l->port.ia), peer, msg);
+	if (ret) {
+		rdm_peer_refuse(peer, ret == -ENOMEM ? DOFI_CM_BUSY : DOFI_CM_NO_PATH);
+		return;
+	}
+	if (!l->sp) {
+		peer->port = &l->port;
+		l->port.users++;
+	}
+	if (dofi_cr_arrived(sp, &arrival))
+		rdm_peer_refuse(peer, DOFI_CM_BUSY);
 	else if (l->sp)
 		dofi_cm_send(cm, &ready);
 }

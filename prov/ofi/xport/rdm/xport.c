@@ -38,51 +38,52 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	LIST_INIT(&ria->pzs);
 	LIST_INIT(&ria->extra_rings);
 	ria->ring_ops = &ring_progress_ops;
-	ria->rings = dofi_is_rings(rdm_fabric_of(ia));
+	ria->second = !ia->fabric.rdm;
+	ria->fabric = ria->second ? &ia->local : &ia->fabric;
+	ria->rings = dofi_is_rings(ria->fabric);
 	ria->arrived = buffer_arrived;
-	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
+	*rdm_ia_at(ia) = ria;
 	return 0;
 }
 
 static void rdm_ia_fini(struct dofi_ia *ia)
 {
-	free(rdm_ia_of(ia));
-	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = NULL;
+	void **at = rdm_ia_at(ia);
+
+	free(*at);
+	*at = NULL;
+}
+
+/* Calls @call for all rings of the IA. */
+static void rings_each(struct dofi_progress *p, void (*call)(struct dofi_rings *rings))
+{
+	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
+	struct rdm_extra_rings *extra;
+	struct rdm_pz *rpz;
+
+	LIST_FOREACH(rpz, &ria->pzs, link)
+		call(rpz->rings);
+	LIST_FOREACH(extra, &ria->extra_rings, link)
+		call(extra->rings);
 }
 
 /* Peers send wakeups while the doorbells mark this process as sleeping. */
 static bool rings_sleep_begin(struct dofi_progress *p)
 {
-	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
-	struct rdm_extra_rings *extra;
-	struct rdm_pz *rpz;
-
-	LIST_FOREACH(rpz, &ria->pzs, link)
-		dofi_rings_sleep_begin(rpz->rings);
-	LIST_FOREACH(extra, &ria->extra_rings, link)
-		dofi_rings_sleep_begin(extra->rings);
+	rings_each(p, dofi_rings_sleep_begin);
 	return true;
 }
 
 static void rings_sleep_end(struct dofi_progress *p)
 {
-	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
-	struct rdm_extra_rings *extra;
-	struct rdm_pz *rpz;
-
-	LIST_FOREACH(rpz, &ria->pzs, link)
-		dofi_rings_sleep_end(rpz->rings);
-	LIST_FOREACH(extra, &ria->extra_rings, link)
-		dofi_rings_sleep_end(extra->rings);
+	rings_each(p, dofi_rings_sleep_end);
 }
 
 /* Completions */
 
 static void stray(struct rdm_pz *rpz, const char *what)
 {
-	struct rdm_ia *ria = rdm_ia_of(rpz->pz->obj.ia);
-
-	if (!atomic_fetch_add_explicit(&ria->strays, 1, memory_order_relaxed))
+	if (!atomic_fetch_add_explicit(&rpz->ria->strays, 1, memory_order_relaxed))
 		dofi_log(DOFI_WARN, DOFI_EP, "received %s; reported once", what);
 }
 
