@@ -98,22 +98,6 @@ static int unpack_segments(const unsigned char *p, size_t len, struct rdm_frame 
 	return total == f->length ? 0 : -EPROTO;
 }
 
-/* Parses the part of a frame behind its body. */
-static int unpack_tail(const unsigned char *p, size_t len, uint8_t flags, struct rdm_frame *f)
-{
-	if (flags & FLAG_SEGMENTS)
-		return tails[f->kind] & TAIL_SEGMENTS ? unpack_segments(p, len, f) : -EPROTO;
-	if (len && !(tails[f->kind] & TAIL_DATA))
-		return -EPROTO;
-	f->data = p;
-	f->data_size = len;
-	/* the data of a write is complete, or is in segments */
-	if (f->kind == RDM_FRAME_WRITE && f->length != len)
-		return -EPROTO;
-	/* the first of several frames has some of the bytes, but not all */
-	return f->kind == RDM_FRAME_FIRST && (!len || f->length <= len) ? -EPROTO : 0;
-}
-
 int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 {
 	const unsigned char *p = buf;
@@ -148,5 +132,17 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	f->value[1] = be64toh(body.value[1]);
 	if (f->kind == RDM_FRAME_ACK && f->key >= RDM_RESULTS)
 		return -EPROTO;
-	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
+	p += RDM_FRAME_FULL;
+	len -= RDM_FRAME_FULL;
+	if (header.flags & FLAG_SEGMENTS)
+		return tails[f->kind] & TAIL_SEGMENTS ? unpack_segments(p, len, f) : -EPROTO;
+	if (len && !(tails[f->kind] & TAIL_DATA))
+		return -EPROTO;
+	f->data = p;
+	f->data_size = len;
+	/* the data of a write is complete, or is in segments */
+	if (f->kind == RDM_FRAME_WRITE && f->length != len)
+		return -EPROTO;
+	/* the first of several frames has some of the bytes, but not all */
+	return f->kind == RDM_FRAME_FIRST && (!len || f->length <= len) ? -EPROTO : 0;
 }

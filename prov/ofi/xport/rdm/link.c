@@ -99,41 +99,32 @@ static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct 
 	return ret;
 }
 
-/* Packs a frame into the ring, or into a buffer that the fabric injects. */
-static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *f,
-				 const struct iovec *from, size_t n, size_t offset, size_t size)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	unsigned char own[RDM_INJECT_MAX], *frame = own;
-	size_t len;
-	int ret;
-
-	if (conn->ring) {
-		ret = dofi_link_reserve(conn->ring, rdm_frame_head(f) + size, &frame);
-		if (ret)
-			return ret;
-	}
-	len = rdm_frame_pack(frame, f);
-	len += dofi_iov_gather(frame + len, from, n, offset, size);
-	if (conn->ring) {
-		dofi_link_send(conn->ring, len);
-		return 0;
-	}
-	return rdm_is_unmapped(conn->peer_here, conn->peer_id) ? -FI_EAGAIN :
-		fi_inject(conn->ep->fid, frame, len, conn->to);
-}
-
+/* Packs the frame into the ring, or into a buffer that the fabric injects, or into a copy. */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,
 		 size_t offset, size_t size)
 {
-	ssize_t ret;
+	unsigned char own[RDM_INJECT_MAX], *frame = own;
+	size_t len = rdm_frame_head(f) + size;
+	ssize_t ret = 0;
 
 	dofi_ep_assert_locked(conn->ep);
 	address(conn, f);
-	if (size + rdm_frame_head(f) > conn->inject)
+	if (len > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
+		return handed_over(conn, f, ret);
+	}
+	if (conn->ring)
+		ret = dofi_link_reserve(conn->ring, len, &frame);
+	if (ret)
+		return handed_over(conn, f, ret);
+	len = rdm_frame_pack(frame, f);
+	len += dofi_iov_gather(frame + len, iov, n, offset, size);
+	if (conn->ring)
+		dofi_link_send(conn->ring, len);
+	else if (rdm_is_unmapped(conn->peer_here, conn->peer_id))
+		ret = -FI_EAGAIN;
 	else
-		ret = gather_and_inject(conn, f, iov, n, offset, size);
+		ret = fi_inject(conn->ep->fid, frame, len, conn->to);
 	return handed_over(conn, f, ret);
 }
 

@@ -231,7 +231,6 @@ void rdm_stall(struct rdm_conn *conn)
 	dofi_mutex_lock(&rpz->lock);
 	rdm_stalls_add(&rpz->stalled, &conn->stall, conn->ep);
 	dofi_mutex_unlock(&rpz->lock);
-	dofi_cq_want_sweep(&rpz->domain->cq);
 }
 
 void rdm_stalls_add(struct rdm_stalls *stalls, struct rdm_stall *stall, struct dofi_ep *ep)
@@ -239,6 +238,7 @@ void rdm_stalls_add(struct rdm_stalls *stalls, struct rdm_stall *stall, struct d
 	if (!stall->ep)
 		TAILQ_INSERT_TAIL(stalls, stall, link);
 	stall->ep = ep;
+	dofi_cq_want_sweep(ep->cq);
 }
 
 void rdm_stalls_remove(struct dofi_mutex *lock, struct rdm_stalls *stalls, struct rdm_stall *stall)

@@ -138,25 +138,6 @@ static void resume_pending_update(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lo
 	dofi_fast_renew(conn->ep);
 }
 
-static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	const size_t size = task->frame.data_size;
-	struct rdm_pending *w = rdm_pending_get(conn->rpz, size);
-
-	if (!w) {
-		rdm_peer_error(conn, "sent a frame that cannot be stored for want of memory");
-		return;
-	}
-	w->task = *task;
-	if (size)
-		memcpy(w->data, task->frame.data, size);
-	w->task.frame.data = w->data;
-	STAILQ_INSERT_TAIL(&conn->pending, w, link);
-	conn->n_pending++;
-	resume_pending_update(conn);
-}
-
 /* Reports the end once the peer has left and all its frames have been processed. */
 static void see_end(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
@@ -197,10 +178,12 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 	see_end(conn);
 }
 
-/* Credited frames are processed in the order of their arrival. */
+/* Credited frames are processed in the order of their arrival, or are pending. */
 static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock)
 {
+	const size_t size = task->frame.data_size;
+	struct rdm_pending *w;
 	bool done = true;
 
 	if (conn->n_pending + conn->credits_owed >= conn->window) {
@@ -219,10 +202,20 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 		done = is_up(conn) && !conn->n_pending && process(conn, task, sink);
 		conn->processing = false;
 	}
-	if (done)
+	w = done || conn->ep->closing ? NULL : rdm_pending_get(conn->rpz, size);
+	if (w) {
+		w->task = *task;
+		if (size)
+			memcpy(w->data, task->frame.data, size);
+		w->task.frame.data = w->data;
+		STAILQ_INSERT_TAIL(&conn->pending, w, link);
+		conn->n_pending++;
+		resume_pending_update(conn);
+	} else if (done) {
 		conn->credits_owed++;
-	else if (!conn->ep->closing)
-		pending_add(conn, task);
+	} else if (!conn->ep->closing) {
+		rdm_peer_error(conn, "sent a frame that cannot be stored for want of memory");
+	}
 	rdm_give_credits(conn);
 }
 

@@ -38,71 +38,62 @@ static int failed(struct rdm_conn *conn, int ret) DOFI_NEEDS(conn->ep->lock)
 	}
 }
 
-/* A write or read, with the memory of this process. */
-struct transfer {
-	const struct iovec *iov;
-	size_t n;
-	struct dofi_use use;
-	struct dofi_permit permit;
-};
-
-static int write_all(struct rdm_conn *conn, const struct transfer *t) DOFI_NEEDS(conn->ep->lock)
+static int write_all(struct rdm_conn *conn, const struct iovec *iov, size_t n, size_t size,
+		     const struct dofi_permit *permit) DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_link *ring = conn->ring;
 	size_t offset, len;
 	int ret = 0;
 
-	for (offset = 0; offset < t->use.len && !ret; offset += len) {
-		len = t->use.len - offset;
+	for (offset = 0; offset < size && !ret; offset += len) {
+		len = size - offset;
 		if (len > DOFI_WRITE_PIECE)
 			len = DOFI_WRITE_PIECE;
 		ret = -EAGAIN;
-		dofi_mark_set(ring->mark_out, &ring->writes, t->permit.page);
-		if (!dofi_mark_over(ring->mark_out) &&
-		    dofi_grant_pages_hold(ring->grants, &t->permit))
-			ret = dofi_peer_push(conn->pid, t->iov, t->n, offset, len,
-					     t->permit.memory + offset);
+		dofi_mark_set(ring->mark_out, &ring->writes, permit->page);
+		if (!dofi_mark_over(ring->mark_out) && dofi_grant_pages_hold(ring->grants, permit))
+			ret = dofi_peer_push(conn->pid, iov, n, offset, len,
+					     permit->memory + offset);
 		dofi_mark_clear(ring->mark_out);
 	}
 	return ret;
 }
 
-static int carry_out(struct rdm_conn *conn, struct transfer *t) DOFI_NEEDS(conn->ep->lock)
+/*
+ * Carries out the write or read @use, with the memory @iov of this process. Returns -EAGAIN if the
+ * peer has to carry it out: the peer can if this end cannot, and refuses an access that its grants
+ * do not permit. Returns -EIO if the peer has unmapped the memory.
+ */
+static int carry_out(struct rdm_conn *conn, const struct iovec *iov, size_t n,
+		     const struct dofi_use *use) DOFI_NEEDS(conn->ep->lock)
 {
+	struct dofi_permit permit;
 	struct iovec from;
 	int ret;
 
 	if (!conn->ring || !conn->ring->grants || !conn->pid || conn->asked || conn->ask_next ||
-	    !dofi_grant_pages_find(conn->ring->grants, &t->use, &t->permit))
+	    !dofi_grant_pages_find(conn->ring->grants, use, &permit))
 		return -EAGAIN;
-	if (t->use.access == FI_REMOTE_READ) {
-		from = (struct iovec){ (void *)(uintptr_t)t->permit.memory, t->use.len };
-		ret = dofi_peer_pull(conn->pid, t->iov, t->n, &from, 1, &conn->alive);
-		if (!dofi_grant_pages_held(conn->ring->grants, &t->permit))
+	if (use->access == FI_REMOTE_READ) {
+		from = (struct iovec){ (void *)(uintptr_t)permit.memory, use->len };
+		ret = dofi_peer_pull(conn->pid, iov, n, &from, 1, &conn->alive);
+		if (!dofi_grant_pages_held(conn->ring->grants, &permit))
 			return -EAGAIN;
 	} else {
-		ret = write_all(conn, t);
+		ret = write_all(conn, iov, n, use->len, &permit);
 	}
 	return __builtin_expect(ret, 0) ? failed(conn, ret) : 0;
 }
 
-/*
- * Carries out the write or read @dto. Returns -EAGAIN if the peer has to carry @dto out: it does so
- * if this end cannot, and refuses an access that its grants do not permit. Returns -EIO if the peer
- * has unmapped the memory.
- */
 static int onesided(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
-	struct transfer t = {
-		.iov = dto->iov, .n = dto->n_iov,
-		.use = {
-			.key = dto->remote_key, .secret = conn->ep->peer_secret,
-			.addr = dto->remote_addr, .len = dto->length,
-			.access = dto->kind == DOFI_DTO_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE,
-		},
+	const struct dofi_use use = {
+		.key = dto->remote_key, .secret = conn->ep->peer_secret,
+		.addr = dto->remote_addr, .len = dto->length,
+		.access = dto->kind == DOFI_DTO_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE,
 	};
 
-	return carry_out(conn, &t);
+	return carry_out(conn, dto->iov, dto->n_iov, &use);
 }
 
 /* The slow path makes the attempt again, and asks the peer or reports an error. */
@@ -111,16 +102,13 @@ static ssize_t fast(struct dofi_ep *ep, void *buf, size_t len, uint64_t addr, ui
 {
 	struct rdm_conn *conn = rdm_conn_of(ep);
 	const struct iovec iov = { buf, len };
-	struct transfer t = {
-		.iov = &iov, .n = 1,
-		.use = {
-			.key = (uint32_t)key, .secret = ep->peer_secret, .addr = addr, .len = len,
-			.access = access,
-		},
+	const struct dofi_use use = {
+		.key = (uint32_t)key, .secret = ep->peer_secret, .addr = addr, .len = len,
+		.access = access,
 	};
 
 	dofi_ep_assert_locked(conn->ep);
-	return carry_out(conn, &t) ? -FI_EAGAIN : DOFI_DONE;
+	return carry_out(conn, &iov, 1, &use) ? -FI_EAGAIN : DOFI_DONE;
 }
 
 ssize_t rdm_fast_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
@@ -274,13 +262,23 @@ static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NE
 
 /* Results of a read by the peer */
 
-/* Reads the peer's memory. Returns 0 or a positive error. */
-static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
-	DOFI_NEEDS(conn->ep->lock)
+/* ACKs with bytes arrive in order. One without bytes names the peer's memory. */
+int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
 	const struct dofi_peer_word word = { f->value[0], f->value[1] };
 	const struct iovec from = { (void *)(uintptr_t)f->addr, f->length };
 
+	dofi_ep_assert_locked(conn->ep);
+	if (f->data_size) {
+		if (f->addr != dto->rma.got || f->data_size > dto->rma.asked - dto->rma.got)
+			return FI_EIO;
+		dofi_iov_scatter(dto->iov, dto->n_iov, dto->rma.got, f->data, f->data_size);
+		dto->rma.got += f->data_size;
+		return 0;
+	}
+	/* a read of no bytes has no data either */
+	if (dto->rma.got == dto->length)
+		return 0;
 	if (f->length != dto->length || !conn->pid)
 		return FI_EIO;
 	switch (dofi_peer_pull(conn->pid, dto->iov, dto->n_iov, &from, 1, &word)) {
@@ -293,19 +291,6 @@ static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct 
 	default:	/* the memory is not where the peer says */
 		return FI_EIO;
 	}
-}
-
-/* ACKs of parts arrive in order. */
-int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
-{
-	dofi_ep_assert_locked(conn->ep);
-	if (!f->data_size)	/* a read of no bytes has no data either */
-		return dto->rma.got == dto->length ? 0 : read_there(conn, dto, f);
-	if (f->addr != dto->rma.got || f->data_size > dto->rma.asked - dto->rma.got)
-		return FI_EIO;
-	dofi_iov_scatter(dto->iov, dto->n_iov, dto->rma.got, f->data, f->data_size);
-	dto->rma.got += f->data_size;
-	return 0;
 }
 
 /* Submission */

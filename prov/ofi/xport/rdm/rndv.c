@@ -246,7 +246,7 @@ static int send_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(con
 	return conn->rpz->copy ? 0 : DOFI_DONE;
 }
 
-static void send_message(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
+static void send_after_cts(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const bool direct = dto->step == DOFI_STEP_CTS_DIRECT;
 	int ret = rdm_fabric(conn)->target_rdma && !direct ? send_data(conn, dto) :
@@ -273,7 +273,7 @@ void rdm_rndv_go_on(struct rdm_conn *conn)
 		dto = dofi_queue_at(q, i);
 		if (!dto->done &&
 		    (dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT))
-			send_message(conn, dto);
+			send_after_cts(conn, dto);
 	}
 	dofi_dto_retire(conn->ep, NULL);
 }
@@ -311,32 +311,28 @@ static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto, 
 			(uint64_t)(uint32_t)conn->id << 32 | dto->number;
 }
 
-/* Has DATA frames fill the receive, or the fabric fill and complete it. */
-static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	dto->step = DOFI_STEP_NONE;
-	rdm_direct_want(conn);
-	task->direct = conn->direct && task->frame.value[0];
-	if (rdm_fabric(conn)->target_rdma && !task->direct) {
-		dto->step = DOFI_STEP_AWAITS_DATA;
-		dto->got = 0;
-		return 0;
-	}
-	return post_tagged(conn, dto, tag_of(conn, dto, task->direct),
-			   task->direct ? conn->direct : NULL, true);
-}
-
-/* Sends a CTS once the receive awaits the message. */
+/*
+ * Sends a CTS once the receive awaits the message: DATA frames fill it, or the fabric fills and
+ * completes it.
+ */
 static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
 			    struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f = { .kind = RDM_FRAME_CTS, .number = task->frame.number };
 	struct iovec address = { NULL, 0 };
-	int ret;
+	int ret = 0;
 
 	if (!task->carried_out) {
-		ret = await_message(conn, task, dto);
+		dto->step = DOFI_STEP_NONE;
+		rdm_direct_want(conn);
+		task->direct = conn->direct && task->frame.value[0];
+		if (rdm_fabric(conn)->target_rdma && !task->direct) {
+			dto->step = DOFI_STEP_AWAITS_DATA;
+			dto->got = 0;
+		} else {
+			ret = post_tagged(conn, dto, tag_of(conn, dto, task->direct),
+					  task->direct ? conn->direct : NULL, true);
+		}
 		if (ret == -FI_EAGAIN)
 			return false;
 		task->carried_out = true;

@@ -68,61 +68,44 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(
 	return true;
 }
 
-/* Returns the bytes in the ACK. */
-static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	struct iovec from = { .iov_len = task->frame.length };
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_ACK, .number = task->frame.number, .addr = task->frame.value[0],
-	};
-	int ret;
-
-	if (dofi_grant_enter(grants_of(conn), use, &from.iov_base)) {
-		task->result = RDM_NO_ACCESS;
-		return rdm_ack(conn, task);
-	}
-	ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
-	dofi_grant_leave(grants_of(conn));
-	return ret != -FI_EAGAIN;
-}
-
-/* Has the peer read the bytes, which then checks the grant's word. */
-static bool read_by_peer(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_ACK, .number = task->frame.number, .length = use->len,
-	};
-	struct dofi_grant_word word;
-	void *memory;
-
-	if (dofi_grant_word(grants_of(conn), use, &memory, &word)) {
-		task->result = RDM_NO_ACCESS;
-		return rdm_ack(conn, task);
-	}
-	f.addr = (uintptr_t)memory;
-	f.value[0] = (uintptr_t)word.at;
-	f.value[1] = word.value;
-	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
-}
-
+/* Returns the bytes in the ACK, or has the peer read them, which then checks the grant's word. */
 static bool take_read(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_use use = use_of(conn, &task->frame, FI_REMOTE_READ);
+	struct rdm_frame f = { .kind = RDM_FRAME_ACK, .number = task->frame.number };
+	struct iovec from = { .iov_len = task->frame.length };
+	struct dofi_grant_word word;
+	int ret;
 
 	/* a peer that has left takes no bytes */
 	if (conn->left)
 		return true;
-	if (task->frame.length <= conn->max_copy - RDM_FRAME_FULL)
-		return read_whole(conn, task, &use);
-	if (conn->near)
-		return read_by_peer(conn, task, &use);
-	rdm_peer_error(conn, "requested more than a frame holds");
-	return true;
+	if (from.iov_len <= conn->max_copy - RDM_FRAME_FULL) {
+		if (dofi_grant_enter(grants_of(conn), &use, &from.iov_base))
+			goto no_access;
+		f.addr = task->frame.value[0];
+		ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
+		dofi_grant_leave(grants_of(conn));
+	} else if (conn->near) {
+		if (dofi_grant_word(grants_of(conn), &use, &from.iov_base, &word))
+			goto no_access;
+		f.addr = (uintptr_t)from.iov_base;
+		f.length = use.len;
+		f.value[0] = (uintptr_t)word.at;
+		f.value[1] = word.value;
+		ret = rdm_transmit(conn, &f, NULL, 0, 0, 0);
+	} else {
+		rdm_peer_error(conn, "requested more than a frame holds");
+		return true;
+	}
+	return ret != -FI_EAGAIN;
+
+no_access:
+	task->result = RDM_NO_ACCESS;
+	return rdm_ack(conn, task);
 }
 
-static bool take_atomic(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
+bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task)
 {
 	const struct rdm_frame *f = &task->frame;
 	const struct dofi_atomic atomic = {
@@ -130,21 +113,13 @@ static bool take_atomic(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS
 		.operand = f->value[0], .compare = f->value[1],
 	};
 
+	dofi_ep_assert_locked(conn->ep);
+	if (f->kind == RDM_FRAME_WRITE)
+		return take_write(conn, task);
+	if (f->kind == RDM_FRAME_READ)
+		return take_read(conn, task);
 	if (!task->carried_out && dofi_lmr_atomic(conn->ep->pz, &atomic, &task->old))
 		task->result = RDM_NO_ACCESS;
 	task->carried_out = true;
 	return rdm_ack(conn, task);
-}
-
-bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task)
-{
-	dofi_ep_assert_locked(conn->ep);
-	switch (task->frame.kind) {
-	case RDM_FRAME_WRITE:
-		return take_write(conn, task);
-	case RDM_FRAME_READ:
-		return take_read(conn, task);
-	default:
-		return take_atomic(conn, task);
-	}
 }

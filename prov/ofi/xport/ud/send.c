@@ -224,7 +224,6 @@ static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 
 	if (!s) {
 		rdm_stalls_add(&upz->stalled, &uep->stall, uep->ep);
-		dofi_cq_want_sweep(&ud_first_way(upz)->domain->cq);
 		return -FI_EAGAIN;
 	}
 	STAILQ_REMOVE_HEAD(&upz->free, link);
