@@ -12,35 +12,8 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The active side */
-
-/* Describes an endpoint that connects to the @len bytes of address at @peer. */
-static struct fi_info *connect_info(struct dofi_ia *ia, const struct sockaddr_storage *peer,
-				    size_t len)
-{
-	struct fi_info *info = fi_dupinfo(ia->fabric.info);
-
-	if (!info)
-		return NULL;
-	free(info->dest_addr);
-	info->dest_addr = malloc(len);
-	if (!info->dest_addr) {
-		fi_freeinfo(info);
-		return NULL;
-	}
-	memcpy(info->dest_addr, peer, len);
-	info->dest_addrlen = len;
-	info->addr_format = peer->ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	if (ia->fabric.wildcard) {
-		/* the route to the peer chooses the interface */
-		free(info->src_addr);
-		info->src_addr = NULL;
-		info->src_addrlen = 0;
-	}
-	return info;
-}
 
 /* Makes a secret for the next connection. */
 static uint32_t secret_make(struct dofi_ep *ep)
@@ -103,16 +76,23 @@ void msg_connect(struct dofi_ep *ep)
 	uint16_t port = dofi_wire_port(r->conn_qual, ep->attempt);
 	struct sockaddr_storage peer;
 	size_t len = dofi_port_address(&peer, &r->peer, false, port);
+	struct dofi_ia *ia = ep->obj.ia;
 	struct fi_info *info;
 
 	if (dofi_port_address_of_none(&r->peer)) {
 		msg_connect_failed(ep, ENETUNREACH, NULL);
 		return;
 	}
-	info = connect_info(ep->obj.ia, &peer, len);
+	info = msg_info_with(ia, &peer, len, false);
 	if (!info) {
 		msg_connect_failed(ep, ENOMEM, NULL);
 		return;
+	}
+	if (ia->fabric.wildcard) {
+		/* the route to the peer chooses the interface */
+		free(info->src_addr);
+		info->src_addr = NULL;
+		info->src_addrlen = 0;
 	}
 	msg_info_fit(ep, info);
 	msg_open(ep, info, connect_opened);
@@ -120,29 +100,16 @@ void msg_connect(struct dofi_ep *ep)
 
 /* The passive side */
 
-static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid)
-{
-	struct dofi_wire msg = {
-		.kind = DOFI_WIRE_ACCEPT, .secret = secret_make(ep), .framed = ep->srq,
-		.data = ep->request.data, .data_size = ep->request.data_size,
-	};
-	unsigned char buf[DOFI_WIRE_MAX];
-	int ret = msg_endpoint_take(ep, info, fid, &msg.mailbox);
-
-	if (ret)
-		return ret;
-	dofi_cq_enter(ep->cq);
-	ret = fi_accept(fid, buf, dofi_wire_pack(buf, &msg));
-	dofi_cq_exit(ep->cq);
-	dofi_progress_await(&ep->obj.ia->progress);
-	return ret;
-}
-
 /* A request is accepted even if the requester has left, which libfabric may miss: it would leak. */
 void msg_accept(struct dofi_ep *ep)
 {
 	const struct dofi_quirk *quirk = ep->obj.ia->fabric.quirk;
 	struct msg_request *request = ep->accepting;
+	struct dofi_wire msg = {
+		.kind = DOFI_WIRE_ACCEPT, .framed = ep->srq,
+		.data = ep->request.data, .data_size = ep->request.data_size,
+	};
+	unsigned char buf[DOFI_WIRE_MAX];
 	struct fid_ep *fid = NULL;
 	bool gone = false;
 	int ret;
@@ -156,7 +123,14 @@ void msg_accept(struct dofi_ep *ep)
 	if (!ret) {
 		gone = quirk->blind_when_blocked &&
 		       dofi_watch_requester_gone(&ep->obj.ia->progress, fid);
-		ret = accept_with(ep, request->info, fid);
+		msg.secret = secret_make(ep);
+		ret = msg_endpoint_take(ep, request->info, fid, &msg.mailbox);
+	}
+	if (!ret) {
+		dofi_cq_enter(ep->cq);
+		ret = fi_accept(fid, buf, dofi_wire_pack(buf, &msg));
+		dofi_cq_exit(ep->cq);
+		dofi_progress_await(&ep->obj.ia->progress);
 	}
 	if (ret)
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));

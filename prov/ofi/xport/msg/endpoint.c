@@ -14,6 +14,7 @@
 #include <rdma/fi_errno.h>
 #include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* An open endpoint, found by its fid when an event arrives. */
 struct msg_conn {
@@ -50,31 +51,6 @@ static void conn_free(struct msg_conn *conn)
 	free(conn);
 }
 
-/* Records @fid, and reserves completions in a CQ of its PZ. */
-static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
-{
-	struct msg_ia *mia = ep->obj.ia->xport_ia;
-	struct msg_conn *conn = malloc(sizeof(*conn));
-	struct dofi_cq *cq = conn ? dofi_domain_cq_reserve(&ep->pz->domain, reserved) : NULL;
-
-	if (!conn)
-		return -ENOMEM;
-	if (!cq) {
-		free(conn);
-		return -FI_ENOSPC;
-	}
-	*conn = (struct msg_conn){
-		.fid = &fid->fid, .ep = ep, .cq = cq, .shard = dofi_cq_enter_shard(cq),
-		.reserved = reserved,
-	};
-	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
-		conn_free(conn);
-		return -ENOMEM;
-	}
-	ep->conn = conn;
-	return 0;
-}
-
 static void conn_remove(struct dofi_ep *ep)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
@@ -83,6 +59,30 @@ static void conn_remove(struct dofi_ep *ep)
 	tdelete(conn, &mia->endpoints, conn_compare);
 	conn_free(conn);
 	ep->conn = NULL;
+}
+
+struct fi_info *msg_info_with(const struct dofi_ia *ia, const struct sockaddr_storage *address,
+			      size_t len, bool own)
+{
+	struct fi_info *info = fi_dupinfo(ia->fabric.info);
+	void *copy = info ? malloc(len) : NULL;
+
+	if (!copy) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	memcpy(copy, address, len);
+	if (own) {
+		free(info->src_addr);
+		info->src_addr = copy;
+		info->src_addrlen = len;
+	} else {
+		free(info->dest_addr);
+		info->dest_addr = copy;
+		info->dest_addrlen = len;
+	}
+	info->addr_format = address->ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	return info;
 }
 
 #define LEAST_QUEUE 4			/* a message and its frame */
@@ -143,28 +143,43 @@ static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
 }
 
-/* Enables @fid, with @reserved completions in its CQ. Closes @fid if that fails. */
+/* Records and enables @fid, with @reserved completions in a CQ of its PZ. Closes it on failure. */
 static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
 {
-	const struct msg_conn *conn;
-	int ret = conn_add(ep, fid, reserved);
+	struct msg_ia *mia = ep->obj.ia->xport_ia;
+	struct msg_conn *conn = malloc(sizeof(*conn));
+	struct dofi_cq *cq = conn ? dofi_domain_cq_reserve(&ep->pz->domain, reserved) : NULL;
+	int ret = -ENOMEM;
 
-	if (ret) {
-		fi_close(&fid->fid);
-		return ret;
+	if (!cq) {
+		ret = conn ? -FI_ENOSPC : -ENOMEM;
+		free(conn);
+		goto close_endpoint;
 	}
-	conn = ep->conn;
-	dofi_cq_enter(conn->cq);
+	*conn = (struct msg_conn){
+		.fid = &fid->fid, .ep = ep, .cq = cq, .shard = dofi_cq_enter_shard(cq),
+		.reserved = reserved,
+	};
+	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
+		conn_free(conn);
+		goto close_endpoint;
+	}
+	ep->conn = conn;
+	dofi_cq_enter(cq);
 	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq.fid->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(fid, &conn->shard->fid->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_enable(fid);
-	dofi_cq_exit(conn->cq);
+	dofi_cq_exit(cq);
 	if (ret) {
-		endpoint_end(fid, conn->cq, false);
+		endpoint_end(fid, cq, false);
 		conn_remove(ep);
 	}
+	return ret;
+
+close_endpoint:
+	fi_close(&fid->fid);
 	return ret;
 }
 

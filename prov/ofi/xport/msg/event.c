@@ -105,13 +105,20 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
  * A rejection differs from a refusal by our header in its data alone. In place of a time-out, the
  * provider's errno may show that an acceptor answered and left.
  */
-static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
+void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
 {
+	struct dofi_ep *ep = msg_ep_of(dofi_ia_of(p), e->fid);
 	struct dofi_wire msg = { .kind = 0 };
-	const bool ours = e->err_data_size &&
-			  !dofi_wire_unpack(e->err_data, e->err_data_size, &msg);
 	int err = abs(e->err);
+	bool ours;
 
+	if (!ep)
+		return;
+	if (dofi_ep_state_now(ep) != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
+		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
+		return;
+	}
+	ours = e->err_data_size && !dofi_wire_unpack(e->err_data, e->err_data_size, &msg);
 	if (ours && msg.kind == DOFI_WIRE_REJECT) {
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg.data, msg.data_size);
 		return;
@@ -119,16 +126,4 @@ static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 	if (ep->obj.ia->fabric.quirk->reason_in_prov_errno && err == FI_ETIMEDOUT && e->prov_errno)
 		err = abs(e->prov_errno);
 	msg_connect_failed(ep, err, ours ? DOFI_NO_LISTENER : NULL);
-}
-
-void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
-{
-	struct dofi_ep *ep = msg_ep_of(dofi_ia_of(p), e->fid);
-
-	if (!ep)
-		return;
-	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-		attempt_failed(ep, e);
-	else
-		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
 }

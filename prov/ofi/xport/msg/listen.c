@@ -31,34 +31,16 @@ static bool ipv6_takes_ipv4(void)
 	return !apart;
 }
 
-/* Describes a passive endpoint at @port of the IA's address, or at [::] for both families. */
-static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port, bool both)
-{
-	static const struct sockaddr_storage ipv6 = { .ss_family = AF_INET6 };
-	struct fi_info *info = fi_dupinfo(ia->fabric.info);
-	struct sockaddr_storage address;
-
-	if (!info)
-		return NULL;
-	free(info->src_addr);
-	info->src_addrlen = dofi_port_address(&address, both ? &ipv6 : &ia->address,
-					      ia->fabric.wildcard, port);
-	info->src_addr = malloc(info->src_addrlen);
-	if (!info->src_addr) {
-		fi_freeinfo(info);
-		return NULL;
-	}
-	memcpy(info->src_addr, &address, info->src_addrlen);
-	info->addr_format = address.ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	return info;
-}
-
-/* Sets info and pep of @l, both or none. */
+/* Sets info and pep of @l, both or none, at @number of the IA's address; @both: at [::]. */
 static int listener_begin(struct msg_listener *l, struct dofi_ia *ia, uint16_t number, bool both)
 {
+	static const struct sockaddr_storage ipv6 = { .ss_family = AF_INET6 };
+	struct sockaddr_storage address;
+	const size_t len = dofi_port_address(&address, both ? &ipv6 : &ia->address,
+					     ia->fabric.wildcard, number);
 	int ret;
 
-	l->info = listen_info(ia, number, both);
+	l->info = msg_info_with(ia, &address, len, true);
 	if (!l->info)
 		return -ENOMEM;
 	ret = fi_passive_ep(ia->progress.fabric, l->info, &l->pep, NULL);
@@ -184,37 +166,16 @@ static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 	memcpy(&in->sin_addr, &in6.sin6_addr.s6_addr[12], sizeof(in->sin_addr));
 }
 
-/* Delivers a request to its service point. Returns 0 if that will answer it. */
-static int deliver(struct msg_request *r, const void *data, size_t size)
-{
-	struct msg_listener *l = r->listener;
-	struct dofi_arrival arrival;
-	struct dofi_wire msg;
-	struct dofi_sp *sp;
-
-	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_REQUEST) {
-		dofi_log(DOFI_WARN, DOFI_CM, "port %u: a connection request that is not ours",
-			 l->port.number);
-		return -EPROTO;
-	}
-	sp = dofi_port_sp(&l->port, msg.conn_qual);
-	if (!sp)
-		return -ECONNREFUSED;
-	arrival = (struct dofi_arrival){
-		.request = r, .secret = msg.secret, .mailbox = msg.mailbox, .framed = msg.framed,
-		.data = msg.data, .data_size = msg.data_size,
-	};
-	peer_of(r->info, &arrival.peer);
-	return dofi_cr_arrived(sp, &arrival);
-}
-
 void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, const void *data,
 		 size_t size)
 {
 	struct msg_ia *mia = ia->xport_ia;
 	struct msg_request *r = NULL;
 	struct msg_listener *l = NULL;
+	struct dofi_arrival arrival;
 	struct dofi_port *port;
+	struct dofi_wire msg;
+	struct dofi_sp *sp;
 
 	TAILQ_FOREACH(port, &mia->ports.list, link) {
 		l = (struct msg_listener *)port;
@@ -230,7 +191,20 @@ void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, cons
 		return;
 	}
 	*r = (struct msg_request){ .info = info, .listener = l };
-	l->port.users++;
-	if (deliver(r, data, size))
-		msg_refuse(r, DOFI_REJECT_PROVIDER, NULL, 0);
+	port->users++;
+	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_REQUEST) {
+		dofi_log(DOFI_WARN, DOFI_CM, "port %u: a connection request that is not ours",
+			 port->number);
+		goto refuse;
+	}
+	sp = dofi_port_sp(port, msg.conn_qual);
+	arrival = (struct dofi_arrival){
+		.request = r, .secret = msg.secret, .mailbox = msg.mailbox, .framed = msg.framed,
+		.data = msg.data, .data_size = msg.data_size,
+	};
+	peer_of(info, &arrival.peer);
+	if (sp && !dofi_cr_arrived(sp, &arrival))
+		return;
+refuse:
+	msg_refuse(r, DOFI_REJECT_PROVIDER, NULL, 0);
 }

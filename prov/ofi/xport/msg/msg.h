@@ -61,6 +61,12 @@ void msg_show_port(struct dofi_ep *ep);
 
 /* Returns the EP of @fid; NULL if @fid was closed after the event was queued. */
 struct dofi_ep *msg_ep_of(struct dofi_ia *ia, const struct fid *fid);
+/*
+ * Returns the fabric's info with the @len bytes of @address, as the address of the endpoint's own
+ * end or of its peer. NULL without memory.
+ */
+struct fi_info *msg_info_with(const struct dofi_ia *ia, const struct sockaddr_storage *address,
+			      size_t len, bool own);
 /* Sets the traffic class in @info, and fixed queue sizes: as long as @ep needs them. */
 void msg_info_fit(const struct dofi_ep *ep, struct fi_info *info);
 /* Takes over @fid, opened with @info, and posts pending receives. Sets @own for the peer. */

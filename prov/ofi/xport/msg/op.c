@@ -55,8 +55,7 @@ ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t
 	return fi_read(ep->fid, buf, len, desc, 0, addr, key, context);
 }
 
-/* Sends the memory of @dto. */
-static int send_message(struct dofi_ep *ep, struct dofi_dto *dto)
+static int send_segments(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	void *context = dofi_dto_context(dto);
 
@@ -94,7 +93,7 @@ static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi
 			return ret;
 		dto->step = DOFI_STEP_RTS;
 	}
-	return send_message(ep, dto);
+	return send_segments(ep, dto);
 }
 
 /* Sends a message with @kind and @value as remote CQ data, where the fabric carries that. */
@@ -114,15 +113,6 @@ static __attribute__((noinline)) int send_with_data(struct dofi_ep *ep, struct d
 	if (ep->framed)
 		return send_framed(ep, dto, written ? 0 : dto->length, msg.data);
 	return fi_sendmsg(ep->fid, &msg, ep->obj.ia->fabric.cq_data ? FI_REMOTE_CQ_DATA : 0);
-}
-
-static inline int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
-		return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);
-	if (__builtin_expect(ep->framed, 0))
-		return send_framed(ep, dto, dto->length, 0);
-	return send_message(ep, dto);
 }
 
 /* Where fabrics hang on empty receives, the status serves: it is written after completion. */
@@ -170,25 +160,16 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 	return send_with_data(ep, dto, DOFI_CQ_DATA_WRITE_IMMED, dto->immed);
 }
 
-static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
-{
-	switch (dto->kind) {
-	case DOFI_DTO_SEND_INVALIDATE:
-		return send_with_data(ep, dto, DOFI_CQ_DATA_INVALIDATE, dto->immed);
-	case DOFI_DTO_SEND_IMMED:
-		return send_with_data(ep, dto, DOFI_CQ_DATA_IMMED, dto->immed);
-	case DOFI_DTO_WRITE_IMMED:
-		return submit_write_immed(ep, dto);
-	default:
-		return msg_mail_submit(ep, dto);
-	}
-}
-
 int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	dofi_ep_assert_locked(ep);
-	if (__builtin_expect(dto->kind == DOFI_DTO_SEND, 1))
-		return submit_send(ep, dto);
+	if (__builtin_expect(dto->kind == DOFI_DTO_SEND, 1)) {
+		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
+			return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);
+		if (__builtin_expect(ep->framed, 0))
+			return send_framed(ep, dto, dto->length, 0);
+		return send_segments(ep, dto);
+	}
 	switch (dto->kind) {
 	case DOFI_DTO_RECV:
 	case DOFI_DTO_FRAME:
@@ -197,8 +178,14 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		return submit_write(ep, dto);
 	case DOFI_DTO_READ:
 		return submit_read(ep, dto);
+	case DOFI_DTO_SEND_INVALIDATE:
+		return send_with_data(ep, dto, DOFI_CQ_DATA_INVALIDATE, dto->immed);
+	case DOFI_DTO_SEND_IMMED:
+		return send_with_data(ep, dto, DOFI_CQ_DATA_IMMED, dto->immed);
+	case DOFI_DTO_WRITE_IMMED:
+		return submit_write_immed(ep, dto);
 	default:
-		return submit_more(ep, dto);
+		return msg_mail_submit(ep, dto);
 	}
 }
 

@@ -87,29 +87,6 @@ void msg_srq_listen(struct dofi_ep *ep)
 
 /* Messages */
 
-/* Receives the message in @dto, the newest of the EP's receives. */
-static void receive(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
-{
-	const struct msg_inbox *in = msg_part(ep)->inbox;
-	const struct msg_frame *frame = &in->frame;
-	int err = dofi_srq_buffer_check(ep, dto);
-
-	if (!err && frame->length > dto->length)
-		err = FI_ETRUNC;
-	if (!err) {
-		dofi_dto_trim(dto, frame->length);
-		if (!frame->whole) {
-			dofi_dto_submit_queue(ep, &ep->rq);
-			return;
-		}
-		dofi_iov_scatter(dto->iov, dto->n_iov, 0, in->buf + MSG_FRAME_HEADER,
-				 frame->length);
-		err = dofi_dto_received(ep, dto);
-	}
-	dofi_queue_advance(&ep->rq);
-	dofi_dto_finish(ep, dto, err);
-}
-
 /*
  * Returns whether the EP receives the message of @frame. The fabric may report the peer's end
  * before the peer's last frame; after that frame it reads no further message.
@@ -124,18 +101,35 @@ static bool is_received(const struct dofi_ep *ep, const struct msg_frame *frame)
 static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	struct msg_inbox *in = msg_part(ep)->inbox;
+	const struct msg_frame *frame = &in->frame;
 	struct dofi_dto *dto = dofi_srq_buffer(ep);
+	int err;
 
 	if (!dto)
 		return;
 	in->arrived = false;
-	dto->cq_data = in->frame.cq_data;
+	dto->cq_data = frame->cq_data;
 	/* passing the hard watermark ends the connection, which flushes the buffer */
-	if (is_received(ep, &in->frame)) {
-		receive(ep, dto);
-		dofi_dto_retire(ep, sink);
-		msg_srq_listen(ep);
+	if (!is_received(ep, frame))
+		return;
+	err = dofi_srq_buffer_check(ep, dto);
+	if (!err && frame->length > dto->length)
+		err = FI_ETRUNC;
+	if (!err)
+		dofi_dto_trim(dto, frame->length);
+	if (!err && !frame->whole) {
+		dofi_dto_submit_queue(ep, &ep->rq);
+	} else {
+		if (!err) {
+			dofi_iov_scatter(dto->iov, dto->n_iov, 0, in->buf + MSG_FRAME_HEADER,
+					 frame->length);
+			err = dofi_dto_received(ep, dto);
+		}
+		dofi_queue_advance(&ep->rq);
+		dofi_dto_finish(ep, dto, err);
 	}
+	dofi_dto_retire(ep, sink);
+	msg_srq_listen(ep);
 }
 
 void msg_srq_fed(struct dofi_ep *ep)
