@@ -121,16 +121,6 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 #define MAPPED_TRIES 4
 #define FIRST_FREE_PORT 1024
 
-/* The finaliser of splitmix64, which maps neighbouring qualifiers to distant ports. */
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ULL;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
-}
-
 unsigned dofi_wire_ports(uint64_t conn_qual)
 {
 	if (conn_qual > UINT16_MAX)
@@ -144,11 +134,19 @@ size_t dofi_wire_qual_size(uint64_t conn_qual)
 	return dofi_wire_ports(conn_qual) > 1 ? qual_size(qual_flag(conn_qual)) : 0;
 }
 
+/* The finaliser of splitmix64 maps neighbouring qualifiers to distant ports. */
 uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt)
 {
+	uint64_t x = conn_qual + attempt * 0x9e3779b97f4a7c15ULL;
+
 	if (conn_qual <= UINT16_MAX && !attempt)
 		return (uint16_t)conn_qual;
-	return MAPPED_FIRST + mix(conn_qual + attempt * 0x9e3779b97f4a7c15ULL) % MAPPED_COUNT;
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9ULL;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebULL;
+	x ^= x >> 31;
+	return MAPPED_FIRST + x % MAPPED_COUNT;
 }
 
 /* Continues the series of dofi_wire_port(), behind its last attempt, and skips its ports. */

@@ -149,7 +149,8 @@ static void in_take(struct dofi_cm_conn *s, const unsigned char *bytes, size_t l
 
 	while (s->state == OPEN && (n = dofi_cm_unpack(bytes, len, &msg)) > 0) {
 		const bool asks = dofi_cm_is_request(msg.kind);
-		const bool takes_fds = asks || dofi_cm_is_acceptance(msg.kind);
+		const bool takes_fds = asks || msg.kind == DOFI_CM_ACCEPT ||
+				       msg.kind == DOFI_CM_DATAGRAM_ACCEPT;
 		const bool unexpected = asks && !s->may_request;
 
 		bytes += n;
@@ -209,13 +210,20 @@ static void conn_read(struct dofi_cm_conn *s)
 /* Connecting */
 
 /* If nothing listens at a port, the kernel may choose it for the socket that connects to it. */
-static void connected(struct dofi_cm_conn *s)
+static void conn_ready(struct dofi_source *source)
 {
+	struct dofi_cm_conn *s = (struct dofi_cm_conn *)source;
 	const bool local = s->peer.ss_family == AF_UNIX;
 	struct sockaddr_storage own;
 	socklen_t len = sizeof(own), err_len = sizeof(int);
 	int err = 0;
 
+	if (s->state == OPEN) {
+		flush(s);
+		conn_read(s);
+	}
+	if (s->state != CONNECTING)
+		return;
 	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &err_len))
 		err = errno;
 	if (!err && !local && !getsockname(s->fd, (struct sockaddr *)&own, &len) &&
@@ -229,18 +237,6 @@ static void connected(struct dofi_cm_conn *s)
 	}
 	s->state = OPEN;
 	flush(s);
-}
-
-static void conn_ready(struct dofi_source *source)
-{
-	struct dofi_cm_conn *s = (struct dofi_cm_conn *)source;
-
-	if (s->state == CONNECTING) {
-		connected(s);
-	} else if (s->state == OPEN) {
-		flush(s);
-		conn_read(s);
-	}
 }
 
 static void conn_free(struct dofi_cm_conn *s)
@@ -376,6 +372,16 @@ void dofi_cm_send(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 	out_fds_add(s, msg);
 	out_add(s, buf, n);
 	dofi_mutex_unlock(&s->lock);
+}
+
+void dofi_cm_decline(struct dofi_cm_conn *conn, unsigned reason, const void *data, size_t size)
+{
+	const struct dofi_cm_msg msg = {
+		.kind = reason ? DOFI_CM_REFUSE : DOFI_CM_REJECT, .reason = (uint8_t)reason,
+		.data = data, .data_size = (uint16_t)size,
+	};
+
+	dofi_cm_send(conn, &msg);
 }
 
 void dofi_cm_wake(struct dofi_cm_conn *s)

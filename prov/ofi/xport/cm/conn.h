@@ -59,6 +59,9 @@ int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
 /* Never blocks: some bytes that the socket does not take are sent later. NULL is ignored. */
 void dofi_cm_send(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
 
+/* Answers a request: a REFUSE for @reason, or if that is 0 a REJECT with the program's @data. */
+void dofi_cm_decline(struct dofi_cm_conn *conn, unsigned reason, const void *data, size_t size);
+
 /* Sends a WAKEUP, unless other bytes are pending. Any thread that keeps the connection open. */
 void dofi_cm_wake(struct dofi_cm_conn *conn);
 

@@ -289,32 +289,15 @@ static void listener_free(struct dofi_work *work)
 	free(DOFI_CONTAINER_OF(work, struct dofi_cm_listener, freeing));
 }
 
-/* A socket of IPv6 does not take IPv4, so that another listener can have the port of IPv4. */
-static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
-{
-	struct sockaddr_storage bound;
-	socklen_t len = sizeof(bound);
-	int yes = 1, defer = DEFER_S;
-
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (addr->sa_family != AF_UNIX)
-		setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
-	if (addr->sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
-	if (bind(fd, addr, dofi_cm_address_len(addr)) || listen(fd, SOMAXCONN) ||
-	    getsockname(fd, (struct sockaddr *)&bound, &len))
-		return -errno;
-	*port = addr->sa_family == AF_UNIX ? 0 : ntohs(((struct sockaddr_in *)&bound)->sin_port);
-	return 0;
-}
-
 int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
 		   const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_listener **listener)
 {
 	struct dofi_cm_listener *l = calloc(1, sizeof(*l));
 	struct rlimit limit = { .rlim_cur = 0 };
+	struct sockaddr_storage bound;
+	socklen_t len = sizeof(bound);
+	int yes = 1, defer = DEFER_S, ret;
 	rlim_t most;
-	int ret;
 
 	if (!l)
 		return -ENOMEM;
@@ -334,11 +317,21 @@ int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
 	l->fd = ret = dofi_cm_socket(addr);
 	if (ret < 0)
 		goto free_listener;
-	ret = socket_listen(l->fd, addr, &l->port);
-	if (!ret)
+	setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (!l->local)
+		setsockopt(l->fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
+	/* not for IPv4, too: another listener can have the port there */
+	if (addr->sa_family == AF_INET6)
+		setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
+	if (bind(l->fd, addr, dofi_cm_address_len(addr)) || listen(l->fd, SOMAXCONN) ||
+	    getsockname(l->fd, (struct sockaddr *)&bound, &len))
+		ret = -errno;
+	else
 		ret = dofi_source_add(progress, &l->source, l->fd, EPOLLIN);
 	if (ret)
 		goto close_socket;
+	if (!l->local)
+		l->port = ntohs(*dofi_cm_port(&bound));
 	*listener = l;
 	return 0;
 

@@ -214,38 +214,32 @@ static bool is_name(const unsigned char *p, size_t n)
 	return p[0] != '.';
 }
 
-static bool fits(const unsigned char *p, size_t n, const struct field *f)
+/* Parses the value of a field: the @n bytes at @p. 0 or -EPROTO. */
+static int value_unpack(const unsigned char *p, size_t n, const struct field *f,
+			struct dofi_cm_msg *msg)
 {
+	const bool in_range = n >= f->min && n <= f->max;
+	char *member = (char *)msg + f->offset;
 	uint64_t v;
 
 	switch (f->type) {
 	case NUMBER:
 		v = n == f->size ? get(p, n) : 0;
-		return n == f->size && v >= f->min && v <= f->max;
-	case BYTES:
-		return n == f->size;
-	case NAME:
-		return n >= f->min && n <= f->max && is_name(p, n);
-	default:
-		return n >= f->min && n <= f->max;
-	}
-}
-
-static void value_unpack(const unsigned char *p, size_t n, const struct field *f,
-			 struct dofi_cm_msg *msg)
-{
-	char *member = (char *)msg + f->offset;
-
-	switch (f->type) {
-	case NUMBER:
-		store(member, n, get(p, n));
-		break;
+		if (n != f->size || v < f->min || v > f->max)
+			return -EPROTO;
+		store(member, n, v);
+		return 0;
 	case SPAN:
+		if (!in_range)
+			return -EPROTO;
 		*(const void **)member = p;
 		store((char *)msg + f->size_offset, sizeof(uint16_t), n);
-		break;
+		return 0;
 	default:
+		if (f->type == NAME ? !in_range || !is_name(p, n) : n != f->size)
+			return -EPROTO;
 		memcpy(member, p, n);
+		return 0;
 	}
 }
 
@@ -268,9 +262,8 @@ static int fields_unpack(const unsigned char *p, const unsigned char *end, bool 
 		if (newer && tag >= TAGS)
 			continue;
 		if (tag >= TAGS || !((kind->must | kind->may) & ~seen & BIT(tag)) ||
-		    !fits(p + FIELD_HEADER, n, &fields[tag]))
+		    value_unpack(p + FIELD_HEADER, n, &fields[tag], msg))
 			return -EPROTO;
-		value_unpack(p + FIELD_HEADER, n, &fields[tag], msg);
 		seen |= BIT(tag);
 	}
 	return kind->must & ~seen ? -EPROTO : 0;

@@ -52,11 +52,6 @@ static inline bool dofi_cm_is_request(enum dofi_cm_kind kind)
 	return kind == DOFI_CM_REQUEST || kind == DOFI_CM_DATAGRAM_REQUEST;
 }
 
-static inline bool dofi_cm_is_acceptance(enum dofi_cm_kind kind)
-{
-	return kind == DOFI_CM_ACCEPT || kind == DOFI_CM_DATAGRAM_ACCEPT;
-}
-
 /* Why a provider refuses a request. Other values are reasons of newer versions. */
 enum dofi_cm_reason {
 	DOFI_CM_NO_LISTENER = 1,		/* no service point listens for the qualifier */

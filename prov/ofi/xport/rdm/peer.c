@@ -93,9 +93,7 @@ int rdm_peer_learn(const struct rdm_ia *ria, struct rdm_peer *peer, const struct
 
 void rdm_peer_refuse(struct rdm_peer *peer, enum dofi_cm_reason reason)
 {
-	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
-
-	dofi_cm_send(peer->cm, &msg);
+	dofi_cm_decline(peer->cm, reason, NULL, 0);
 	rdm_peer_free(peer);
 }
 

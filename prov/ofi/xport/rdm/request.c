@@ -266,14 +266,11 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 
 void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
 {
-	const struct dofi_cm_msg msg = {
-		.kind = why == DOFI_REJECT_PROVIDER ? DOFI_CM_REFUSE : DOFI_CM_REJECT,
-		.reason = DOFI_CM_NO_LISTENER, .data = data, .data_size = (uint16_t)size,
-	};
 	struct rdm_peer *peer = cr->request;
 
 	cr->request = NULL;
-	dofi_cm_send(peer->cm, &msg);
+	dofi_cm_decline(peer->cm, why == DOFI_REJECT_PROVIDER ? DOFI_CM_NO_LISTENER : 0, data,
+			size);
 	rdm_peer_free(peer);
 }
 
@@ -291,12 +288,12 @@ void rdm_accept(struct dofi_ep *ep)
 	} else {
 		rdm_peer_answered(peer);
 		ret = rdm_conn_reach(ep->conn);
-		if (ret)
-			msg = (struct dofi_cm_msg){ .kind = DOFI_CM_REFUSE,
-						    .reason = DOFI_CM_NO_PATH };
-		else
+		if (ret) {
+			dofi_cm_decline(peer->cm, DOFI_CM_NO_PATH, NULL, 0);
+		} else {
 			rdm_introduce(ep->conn, DOFI_CM_ACCEPT, &msg);
-		dofi_cm_send(peer->cm, &msg);
+			dofi_cm_send(peer->cm, &msg);
+		}
 	}
 	if (ret)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);

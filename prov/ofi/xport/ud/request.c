@@ -49,9 +49,7 @@ static void request_free(struct ud_request *request)
 
 static void refuse(struct ud_request *request, enum dofi_cm_reason reason)
 {
-	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
-
-	dofi_cm_send(request->cm, &msg);
+	dofi_cm_decline(request->cm, reason, NULL, 0);
 	request_free(request);
 }
 
@@ -172,14 +170,11 @@ void ud_answers_drop(struct ud_ep *uep)
 
 void ud_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
 {
-	const struct dofi_cm_msg msg = {
-		.kind = why == DOFI_REJECT_PROVIDER ? DOFI_CM_REFUSE : DOFI_CM_REJECT,
-		.reason = DOFI_CM_NO_LISTENER, .data = data, .data_size = (uint16_t)size,
-	};
 	struct ud_request *request = cr->request;
 
 	cr->request = NULL;
-	dofi_cm_send(request->cm, &msg);
+	dofi_cm_decline(request->cm, why == DOFI_REJECT_PROVIDER ? DOFI_CM_NO_LISTENER : 0, data,
+			size);
 	request_free(request);
 }
 
