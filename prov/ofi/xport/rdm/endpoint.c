@@ -87,15 +87,26 @@ static void endpoint_close(struct rdm_endpoint *e)
 	free(e);
 }
 
-static int endpoint_add(struct rdm_pz *rpz, struct rdm_endpoint **out)
+static bool reserve(struct rdm_endpoint *e, struct dofi_reservation *reservation, const void *key,
+		    size_t len)
 {
-	struct rdm_endpoint *last = LIST_FIRST(&rpz->endpoints), *e = calloc(1, sizeof(*e));
+	return dofi_reserve(&e->reservations, reservation, dofi_rdm_free_entries(&e->rdm), key,
+			    len);
+}
+
+int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, const void *key,
+		     size_t len, struct rdm_endpoint **out)
+{
+	struct rdm_endpoint *last = LIST_FIRST(&rpz->endpoints), *e = last;
 	struct dofi_mutex *lock = &rpz->domain->cq.lock;
 	const struct dofi_rdm_options options = {
 		.n_buffers = BUFFERS, .arrived = rpz->ria->arrived,
 	};
 	int ret;
 
+	if (last && !last->damaged && reserve(last, reservation, key, len))
+		goto found;
+	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	e->rpz = rpz;
@@ -111,29 +122,8 @@ static int endpoint_add(struct rdm_pz *rpz, struct rdm_endpoint **out)
 	dofi_mutex_unlock(lock);
 	if (last && !last->conns)
 		endpoint_close(last);
-	*out = e;
-	return 0;
-}
-
-static bool reserve(struct rdm_endpoint *e, struct dofi_reservation *reservation, const void *key,
-		    size_t len)
-{
-	return dofi_reserve(&e->reservations, reservation, dofi_rdm_free_entries(&e->rdm), key,
-			    len);
-}
-
-int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, const void *key,
-		     size_t len, struct rdm_endpoint **out)
-{
-	struct rdm_endpoint *e = LIST_FIRST(&rpz->endpoints);
-	int ret;
-
-	if (!e || e->damaged || !reserve(e, reservation, key, len)) {
-		ret = endpoint_add(rpz, &e);
-		if (ret)
-			return ret;
-		reserve(e, reservation, key, len);
-	}
+	reserve(e, reservation, key, len);
+found:
 	e->conns++;
 	*out = e;
 	return 0;

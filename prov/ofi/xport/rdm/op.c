@@ -18,55 +18,34 @@
 /* Pending frames that need no allocation. More are pending only if receives are posted late. */
 #define SPARES 64
 
-/* Makes copies for frames that are too long to be injected. A ring takes all frames. */
-static int ops_open(struct rdm_pz *rpz, const struct dofi_fabric_choice *fabric)
-{
-	const size_t size = fabric->frame_size;
-	size_t i;
-	int ret;
-
-	rpz->op = calloc(OPS + COPIES, sizeof(*rpz->op));
-	if (!rpz->op)
-		return -ENOMEM;
-	for (i = 0; i < OPS + COPIES; i++)
-		rpz->op[i].rpz = rpz;
-	for (i = 0; i < OPS; i++)
-		SLIST_INSERT_HEAD(&rpz->ops, &rpz->op[i], free);
-	ret = dofi_local_mr_open(rpz->domain, rpz->op, OPS * sizeof(*rpz->op), FI_SEND,
-				 &rpz->ops_mr);
-	if (ret || rpz->rings ||
-	    (size <= fabric->info->tx_attr->inject_size && size <= RDM_INJECT_MAX))
-		return ret;
-	rpz->copy = malloc(COPIES * size);
-	if (!rpz->copy)
-		return -ENOMEM;
-	for (i = 0; i < COPIES; i++) {
-		rpz->op[OPS + i].copy = rpz->copy + i * size;
-		SLIST_INSERT_HEAD(&rpz->copies, &rpz->op[OPS + i], free);
-	}
-	return dofi_local_mr_open(rpz->domain, rpz->copy, COPIES * size, FI_SEND, &rpz->copies_mr);
-}
-
 int rdm_ops_open(struct rdm_pz *rpz)
 {
 	const struct dofi_fabric_choice *fabric = rpz->ria->fabric;
-	const size_t size = sizeof(struct rdm_pending) + fabric->frame_size;
-	const size_t stride = (size + DOFI_CACHE_LINE - 1) / DOFI_CACHE_LINE * DOFI_CACHE_LINE;
+	const size_t size = fabric->frame_size, pending = sizeof(struct rdm_pending) + size;
+	const size_t stride = (pending + DOFI_CACHE_LINE - 1) / DOFI_CACHE_LINE * DOFI_CACHE_LINE;
+	/* for frames that are too long to be injected; a ring takes all frames */
+	const bool copies = !rpz->rings && (size > fabric->info->tx_attr->inject_size ||
+					    size > RDM_INJECT_MAX);
+	int ret = -ENOMEM;
 	size_t i;
-	int ret;
 
 	dofi_mutex_init(&rpz->lock);
 	TAILQ_INIT(&rpz->stalled);
 	SLIST_INIT(&rpz->ops);
 	SLIST_INIT(&rpz->copies);
 	STAILQ_INIT(&rpz->spare);
-	ret = ops_open(rpz, fabric);
-	if (ret)
-		goto close;
+	rpz->op = calloc(OPS + COPIES, sizeof(*rpz->op));
+	rpz->copy = copies ? malloc(COPIES * size) : NULL;
 	rpz->spares = aligned_alloc(DOFI_CACHE_LINE, SPARES * stride);
-	if (!rpz->spares) {
-		ret = -ENOMEM;
+	if (!rpz->op || (copies && !rpz->copy) || !rpz->spares)
 		goto close;
+	for (i = 0; i < OPS + COPIES; i++)
+		rpz->op[i].rpz = rpz;
+	for (i = 0; i < OPS; i++)
+		SLIST_INSERT_HEAD(&rpz->ops, &rpz->op[i], free);
+	for (i = 0; i < COPIES && copies; i++) {
+		rpz->op[OPS + i].copy = rpz->copy + i * size;
+		SLIST_INSERT_HEAD(&rpz->copies, &rpz->op[OPS + i], free);
 	}
 	for (i = 0; i < SPARES; i++) {
 		struct rdm_pending *w = (struct rdm_pending *)(rpz->spares + i * stride);
@@ -74,8 +53,13 @@ int rdm_ops_open(struct rdm_pz *rpz)
 		w->is_spare = true;
 		STAILQ_INSERT_TAIL(&rpz->spare, w, link);
 	}
-	return 0;
-
+	ret = dofi_local_mr_open(rpz->domain, rpz->op, OPS * sizeof(*rpz->op), FI_SEND,
+				 &rpz->ops_mr);
+	if (!ret && copies)
+		ret = dofi_local_mr_open(rpz->domain, rpz->copy, COPIES * size, FI_SEND,
+					 &rpz->copies_mr);
+	if (!ret)
+		return 0;
 close:
 	rdm_ops_close(rpz);
 	return ret;

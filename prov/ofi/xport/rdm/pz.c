@@ -93,27 +93,6 @@ void rdm_pz_close(struct dofi_pz *pz)
 	free(rpz);
 }
 
-/* Returns a free slot for a connection. CQ lock held. */
-static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
-{
-	uint32_t n = rpz->n_conns ? 2 * rpz->n_conns : 16, i;
-	struct rdm_conn **more;
-
-	for (i = 0; i < rpz->n_conns; i++)
-		if (!rpz->conn[i])
-			break;
-	if (i == rpz->n_conns) {
-		more = realloc(rpz->conn, n * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		memset(more + i, 0, (n - i) * sizeof(*more));
-		rpz->conn = more;
-		rpz->n_conns = n;
-	}
-	*slot = i;
-	return 0;
-}
-
 /* Part of an id is counted up: a late frame must not find the next connection in the slot. */
 int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 {
@@ -121,20 +100,33 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 	const uint32_t random = (uint32_t)dofi_random();
 	const uint32_t number = (random & ~(uint32_t)COUNT_BITS) | 1u << 31 |
 				(atomic_fetch_add(&count, 1) & COUNT_BITS);
+	const uint32_t n = rpz->n_conns ? 2 * rpz->n_conns : 16;
 	struct dofi_cq *cq = &rpz->domain->cq;
-	uint32_t slot;
-	int ret;
+	struct rdm_conn **more;
+	uint32_t slot = 0;
+	int ret = 0;
 
 	if (!random)
 		return -EIO;
 	dofi_mutex_lock(&cq->lock);
-	ret = slot_find(rpz, &slot);
-	if (!ret && conn->ring)
-		ret = dofi_rings_add(rpz->rings, conn->ring);
-	if (!ret) {
-		atomic_store(&conn->id, (uint64_t)number << 32 | slot);
-		rpz->conn[slot] = conn;
+	while (slot < rpz->n_conns && rpz->conn[slot])
+		slot++;
+	if (slot == rpz->n_conns) {
+		more = realloc(rpz->conn, n * sizeof(*more));
+		ret = more ? 0 : -ENOMEM;
+		if (ret)
+			goto unlock;
+		memset(more + slot, 0, (n - slot) * sizeof(*more));
+		rpz->conn = more;
+		rpz->n_conns = n;
 	}
+	if (conn->ring)
+		ret = dofi_rings_add(rpz->rings, conn->ring);
+	if (ret)
+		goto unlock;
+	atomic_store(&conn->id, (uint64_t)number << 32 | slot);
+	rpz->conn[slot] = conn;
+unlock:
 	dofi_mutex_unlock(&cq->lock);
 	if (!ret)
 		rdm_here_add(&conn->here, &conn->id);

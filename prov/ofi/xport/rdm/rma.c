@@ -23,21 +23,6 @@
  * ends a grant may be, the peer carries out the next request, too.
  */
 
-/* The errors of this process's own access: the peer may still reach this process's memory. */
-static int failed(struct rdm_conn *conn, int ret) DOFI_NEEDS(conn->ep->lock)
-{
-	switch (ret) {
-	case -EFAULT:	/* as if the peer had tried */
-		return -EIO;
-	case -EPERM:
-	case -ENOSYS:
-		conn->ask_next = conn->ask_always = true;
-		return -EAGAIN;
-	default:
-		return -EAGAIN;
-	}
-}
-
 static int write_all(struct rdm_conn *conn, const struct iovec *iov, size_t n, size_t size,
 		     const struct dofi_permit *permit) DOFI_NEEDS(conn->ep->lock)
 {
@@ -82,7 +67,12 @@ static int carry_out(struct rdm_conn *conn, const struct iovec *iov, size_t n,
 	} else {
 		ret = write_all(conn, iov, n, use->len, &permit);
 	}
-	return __builtin_expect(ret, 0) ? failed(conn, ret) : 0;
+	if (__builtin_expect(!ret, 1))
+		return 0;
+	/* this process may not access the peer's memory; the peer may still access ours */
+	if (ret == -EPERM || ret == -ENOSYS)
+		conn->ask_next = conn->ask_always = true;
+	return ret == -EFAULT ? -EIO : -EAGAIN;
 }
 
 static int onesided(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
