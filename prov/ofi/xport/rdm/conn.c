@@ -386,7 +386,7 @@ static void left(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER e
 	conn->last_frame = last ? *last : conn->seen;
 	conn->left_event = event;
 	/* ACKs that the peer did not take are not due any more */
-	rdm_process_pending(conn, NULL);
+	rdm_process_pending(conn);
 	over = conn->seen == conn->last_frame && !conn->n_pending;
 	dofi_ep_unlock(conn->ep);
 	if (over)

@@ -217,17 +217,3 @@ void rdm_send_credits(struct rdm_conn *conn)
 	f.kind = RDM_FRAME_CREDIT;
 	rdm_transmit(conn, &f, NULL, 0, 0, 0);
 }
-
-void rdm_send_hellos(struct rdm_conn *conn)
-{
-	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0 } };
-	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0 } };
-
-	dofi_ep_assert_locked(conn->ep);
-	if (conn->hello_due)
-		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0) == -FI_EAGAIN;
-	if (conn->hello_back_due && rdm_transmit(conn, &back, NULL, 0, 0, 0) != -FI_EAGAIN) {
-		conn->hello_back_due = false;
-		rdm_conn_todo(conn, RDM_ESTABLISHED);
-	}
-}

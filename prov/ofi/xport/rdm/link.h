@@ -54,7 +54,4 @@ static inline void rdm_give_credits(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->
 		rdm_send_credits(conn);
 }
 
-/* Sends HELLO and HELLO_BACK, if they are due. */
-void rdm_send_hellos(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
-
 #endif

@@ -53,14 +53,16 @@ static bool take_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 	if (!dto)
 		return false;
 	err = receive_fit(dto, f);
+	if (!err)
+		dofi_iov_scatter(dto->iov, dto->n_iov, 0, f->data, f->data_size);
 	if (!err && f->kind == RDM_FRAME_FIRST) {
-		rdm_eager_begin(conn, dto, f);
+		dto->got = f->data_size;
+		conn->filling = true;
+		conn->filled = dto->number;
 		return true;
 	}
-	if (!err) {
-		dofi_iov_scatter(dto->iov, dto->n_iov, 0, f->data, f->length);
+	if (!err)
 		err = dofi_dto_received(conn->ep, dto);
-	}
 	dofi_dto_end(conn->ep, dto, err, sink);
 	return true;
 }
@@ -156,7 +158,7 @@ bool rdm_ack_pending(const struct rdm_conn *conn)
 	return w->task.frame.kind != RDM_FRAME_RTS || w->task.frame.n_segments;
 }
 
-void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
+void rdm_process_pending(struct rdm_conn *conn)
 {
 	struct rdm_pending *w;
 
@@ -166,7 +168,7 @@ void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 		return;
 	conn->processing = true;
 	while ((is_up(conn) || rdm_ack_pending(conn)) && (w = STAILQ_FIRST(&conn->pending)) &&
-	       process(conn, &w->task, sink)) {
+	       process(conn, &w->task, NULL)) {
 		STAILQ_REMOVE_HEAD(&conn->pending, link);
 		conn->n_pending--;
 		conn->credits_owed++;
@@ -284,26 +286,21 @@ static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEED
 
 void rdm_go_on(struct rdm_conn *conn)
 {
+	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0 } };
+	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0 } };
+
 	dofi_ep_assert_locked(conn->ep);
 	if (!conn->ep->fid)
 		return;
-	rdm_send_hellos(conn);
-	rdm_rndv_go_on(conn);
-	rdm_process_pending(conn, NULL);
-	dofi_dto_submit_pending(conn->ep);
-}
-
-static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEEDS(conn->ep->lock)
-{
-	conn->peer_reads = conn->near && f->value[0];
-	if (f->kind == RDM_FRAME_HELLO_BACK) {
+	if (conn->hello_due)
+		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0) == -FI_EAGAIN;
+	if (conn->hello_back_due && rdm_transmit(conn, &back, NULL, 0, 0, 0) != -FI_EAGAIN) {
+		conn->hello_back_due = false;
 		rdm_conn_todo(conn, RDM_ESTABLISHED);
-		return;
 	}
-	if (conn->ep->state != DAT_EP_STATE_COMPLETION_PENDING)
-		return;
-	conn->hello_back_due = true;
-	rdm_go_on(conn);
+	rdm_rndv_go_on(conn);
+	rdm_process_pending(conn);
+	dofi_dto_submit_pending(conn->ep);
 }
 
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
@@ -324,14 +321,21 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 		return;
 	}
 	conn->credits += f->credits;
-	if (1u << f->kind & RDM_FRAME_CREDITED)
+	if (1u << f->kind & RDM_FRAME_CREDITED) {
 		take_credited(conn, task, sink);
-	else if (f->kind == RDM_FRAME_ACK)
+	} else if (f->kind == RDM_FRAME_ACK) {
 		take_ack(conn, f, sink);
-	else if (f->kind == RDM_FRAME_CTS)
+	} else if (f->kind == RDM_FRAME_CTS) {
 		take_cts(conn, f);
-	else if (f->kind == RDM_FRAME_HELLO || f->kind == RDM_FRAME_HELLO_BACK)
-		take_hello(conn, f);
+	} else if (f->kind == RDM_FRAME_HELLO || f->kind == RDM_FRAME_HELLO_BACK) {
+		conn->peer_reads = conn->near && f->value[0];
+		if (f->kind == RDM_FRAME_HELLO_BACK) {
+			rdm_conn_todo(conn, RDM_ESTABLISHED);
+		} else if (conn->ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
+			conn->hello_back_due = true;
+			rdm_go_on(conn);
+		}
+	}
 	if (waited && conn->credits)
 		rdm_go_on(conn);
 	see_end(conn);

@@ -52,15 +52,6 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 	return DOFI_DONE;
 }
 
-void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
-{
-	dofi_ep_assert_locked(conn->ep);
-	dofi_iov_scatter(dto->iov, dto->n_iov, 0, f->data, f->data_size);
-	dto->got = f->data_size;
-	conn->filling = true;
-	conn->filled = dto->number;
-}
-
 /* Adds the bytes of the frame to the receive, which is done with the last ones. */
 static void fill(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f,
 		 struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)

@@ -9,9 +9,6 @@
 /* Sends @dto eagerly; returns as rdm_submit(). Once done, it uses no memory. */
 int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 	DOFI_NEEDS(conn->ep->lock);
-/* Starts to fill the receive @dto with the message that begins with the frame @f. It must fit. */
-void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
-	DOFI_NEEDS(conn->ep->lock);
 /* Adds the bytes of a MORE frame to the message. */
 void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock);

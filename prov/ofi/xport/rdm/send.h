@@ -15,7 +15,7 @@ struct dofi_dto *rdm_receive_find(struct dofi_ep *ep, uint32_t *matched) DOFI_NE
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock);
 /* Processes pending frames, as far as that is possible now. */
-void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock);
+void rdm_process_pending(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Whether the oldest pending frame was carried out, and its ACK could not be sent yet. */
 bool rdm_ack_pending(const struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Repeats the operations that the fabric did not take before. */

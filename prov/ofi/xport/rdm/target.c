@@ -61,7 +61,7 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(
 	if (task->frame.cq_data && !task->result) {
 		/* the message with the immediate data, of no bytes */
 		task->frame.kind = RDM_FRAME_SEND;
-		task->frame.length = 0;
+		task->frame.length = task->frame.data_size = 0;
 		task->frame.n_segments = 0;
 		task->carried_out = false;
 	}

@@ -192,7 +192,7 @@ static void rdm_resume(struct dofi_ep *ep)
 	if (!conn)
 		return;
 	dofi_ep_assert_locked(conn->ep);
-	rdm_process_pending(conn, NULL);
+	rdm_process_pending(conn);
 }
 
 /* The SRQ has a buffer. Pending messages that need another one queue the EP again. */
