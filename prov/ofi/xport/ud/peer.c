@@ -86,29 +86,6 @@ static uint32_t hash_of(uint64_t key)
 	return (uint32_t)(key ^ key >> 32);
 }
 
-/* Claims the peer's inbox, or adds the peer to the address vector. */
-static int reach(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer *peer)
-{
-	int ret;
-
-	if (!ud_intro_suits(upz->uia, intro))
-		return -EHOSTUNREACH;
-	if (intro->link) {
-		if (!dofi_link_claim(intro->link))
-			return -ECONNRESET;
-		peer->link = intro->link;
-		intro->link = NULL;
-		memcpy(peer->bell, intro->bell, sizeof(peer->bell));
-		return 0;
-	}
-	if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid())
-		peer->here = rdm_here_find(intro->key);
-	dofi_mutex_lock(&upz->lock);
-	ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
-	dofi_mutex_unlock(&upz->lock);
-	return ret;
-}
-
 /*
  * libfabric's shm can remove a peer that took a message and is not in this process. The lock keeps
  * other threads from sending: the address vector of verbs has none.
@@ -128,15 +105,19 @@ static void leave(struct ud_peer *peer)
 	dofi_mutex_unlock(&upz->lock);
 }
 
+/* Claims the peer's inbox, or adds the peer to the address vector. */
 static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **out)
 {
-	struct ud_peer *peer = dofi_pool_get(&peers);
+	struct ud_peer *peer;
 	int ret;
 
+	if (!ud_intro_suits(upz->uia, intro))
+		return -EHOSTUNREACH;
+	peer = dofi_pool_get(&peers);
 	if (!peer)
 		return -ENOMEM;
 	peer->upz = upz;
-	peer->link = NULL;
+	peer->link = intro->link;
 	peer->gone = false;
 	peer->key = intro->key;
 	peer->frame_size = intro->frame_size;
@@ -147,9 +128,20 @@ static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **
 	peer->n_waiting = peer->in_flight = peer->uses = 0;
 	peer->addr_len = intro->addr_len;
 	memcpy(peer->addr, intro->addr, intro->addr_len);
-	ret = reach(upz, intro, peer);
+	memcpy(peer->bell, intro->bell, sizeof(peer->bell));
+	if (peer->link) {
+		ret = dofi_link_claim(peer->link) ? 0 : -ECONNRESET;
+	} else {
+		if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid())
+			peer->here = rdm_here_find(intro->key);
+		dofi_mutex_lock(&upz->lock);
+		ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
+		dofi_mutex_unlock(&upz->lock);
+	}
 	if (ret)
 		goto put;
+	/* claimed: the intro does not unmap it */
+	intro->link = NULL;
 	ret = dofi_table_add(&upz->table, &peer->in_table, hash_of(peer->key));
 	if (ret)
 		goto leave;

@@ -133,12 +133,25 @@ static int rings_open(struct ud_pz *upz)
 	return 0;
 }
 
-/* With rings the net is opened when it is needed: each poll would read its socket. */
-static int upz_init(struct ud_pz *upz, struct dofi_pz *pz)
+static void log_no_endpoint(int err)
 {
-	const uint64_t high = dofi_random(), low = dofi_random();
-	int ret;
+	dofi_log(DOFI_WARN, DOFI_FAB, "no endpoint for datagrams: %s", fi_strerror(-err));
+}
 
+/* With rings the net is opened when it is needed: each poll would read its socket. */
+int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
+{
+	struct ud_pz *upz = pz->datagrams_pz;
+	uint32_t high, low;
+	int ret = -EIO;
+
+	if (upz) {
+		*out = upz;
+		return 0;
+	}
+	upz = calloc(1, sizeof(*upz));
+	if (!upz)
+		return -ENOMEM;
 	upz->pz = pz;
 	upz->uia = ud_ia_of(pz->obj.ia);
 	upz->net.upz = upz->near.upz = upz;
@@ -148,49 +161,30 @@ static int upz_init(struct ud_pz *upz, struct dofi_pz *pz)
 	TAILQ_INIT(&upz->waiting);
 	TAILQ_INIT(&upz->stalled);
 	STAILQ_INIT(&upz->free);
-	upz->key = high << 32 | low;
+	high = dofi_random();
+	low = dofi_random();
 	if (!high || !low)
-		return -EIO;
+		goto free_upz;
+	upz->key = (uint64_t)high << 32 | low;
 	ret = ud_sends_open(upz);
 	if (ret)
-		return ret;
+		goto free_upz;
 	ret = upz->uia->rings ? rings_open(upz) : net_open(upz);
-	if (ret) {
-		ud_sends_close(upz);
-		return ret;
-	}
+	if (ret)
+		goto close_sends;
 	atomic_store(&pz->datagram_key, upz->key);
 	rdm_here_add(&upz->here, &pz->datagram_key);
 	LIST_INSERT_HEAD(&upz->uia->pzs, upz, link);
-	return 0;
-}
-
-static void log_no_endpoint(int err)
-{
-	dofi_log(DOFI_WARN, DOFI_FAB, "no endpoint for datagrams: %s", fi_strerror(-err));
-}
-
-int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
-{
-	struct ud_pz *upz = pz->datagrams_pz;
-	int ret;
-
-	if (upz) {
-		*out = upz;
-		return 0;
-	}
-	upz = calloc(1, sizeof(*upz));
-	if (!upz)
-		return -ENOMEM;
-	ret = upz_init(upz, pz);
-	if (ret) {
-		log_no_endpoint(ret);
-		free(upz);
-		return ret;
-	}
 	pz->datagrams_pz = upz;
 	*out = upz;
 	return 0;
+
+close_sends:
+	ud_sends_close(upz);
+free_upz:
+	log_no_endpoint(ret);
+	free(upz);
+	return ret;
 }
 
 /* A program may end as soon as its sends are complete, before the fabric has the last copies. */

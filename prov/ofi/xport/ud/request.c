@@ -190,23 +190,6 @@ static struct ud_listener *listener_of(const struct ud_ia *uia, const struct dof
 	return NULL;
 }
 
-/* Tries the ports in the order in which a peer tries them. */
-static int listen_at_any(struct ud_listener *l, struct ud_ia *uia)
-{
-	struct dofi_ia *ia = uia->ia;
-	const bool any = ia->fabric.wildcard;
-	struct sockaddr_storage address;
-	int ret = -EADDRINUSE;
-	unsigned i;
-
-	for (i = 0; i < DOFI_WIRE_DATAGRAM_PORTS && (ret == -EADDRINUSE || ret == -EACCES); i++) {
-		dofi_port_address(&address, &ia->address, any,
-				  dofi_wire_datagram_port(l->sp->conn_qual, i));
-		ret = dofi_cm_listen_both(&ia->progress, &address, any, &passive_ops, l, &l->cm);
-	}
-	return ret;
-}
-
 static void report(const struct dofi_sp *sp, int err, const char *what)
 {
 	if (err)
@@ -218,8 +201,11 @@ static void report(const struct dofi_sp *sp, int err, const char *what)
 void ud_listen(struct dofi_sp *sp)
 {
 	struct ud_ia *uia = ud_ia_of(sp->obj.ia);
+	const bool any = sp->obj.ia->fabric.wildcard;
+	int near = 0, net = -EADDRINUSE;
+	struct sockaddr_storage address;
 	struct ud_listener *l;
-	int near = 0;
+	unsigned i;
 
 	if (!uia->in_use || listener_of(uia, sp))
 		return;
@@ -233,8 +219,16 @@ void ud_listen(struct dofi_sp *sp)
 	/* a name that is taken is reported once for the process */
 	if (near != -EADDRINUSE || !uia->fabric)
 		report(sp, near, " within the host");
+	/* the ports in the order in which a peer tries them */
+	for (i = 0; i < DOFI_WIRE_DATAGRAM_PORTS && uia->fabric &&
+		    (net == -EADDRINUSE || net == -EACCES); i++) {
+		dofi_port_address(&address, &uia->ia->address, any,
+				  dofi_wire_datagram_port(sp->conn_qual, i));
+		net = dofi_cm_listen_both(&uia->ia->progress, &address, any, &passive_ops, l,
+					  &l->cm);
+	}
 	if (uia->fabric)
-		report(sp, listen_at_any(l, uia), "");
+		report(sp, net, "");
 	if (l->cm.own || l->near)
 		LIST_INSERT_HEAD(&uia->listeners, l, link);
 	else

@@ -248,30 +248,24 @@ static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 	return DOFI_DONE;
 }
 
-/* Packs @dto into the ring to @peer. Returns -FI_EAGAIN if it has to be sent from a copy. */
-static int write_ring(struct ud_pz *upz, struct ud_peer *peer, const struct dofi_dto *dto)
+/* Packs @dto into the ring to @peer, or injects it. -FI_EAGAIN: it has to be sent from a copy. */
+static ssize_t send_now(struct ud_pz *upz, struct ud_peer *peer, const struct dofi_dto *dto)
 	DOFI_NEEDS(upz->lock)
 {
-	unsigned char *frame;
-	const int ret = dofi_link_reserve(peer->link, UD_FRAME_HEADER + dto->length, &frame);
+	unsigned char own[UD_INJECT_MAX], *frame = own;
+	ssize_t ret = 0;
 
-	if (!ret)
-		dofi_link_send(peer->link, pack(peer, dto, frame));
+	if (peer->link) {
+		ret = dofi_link_reserve(peer->link, UD_FRAME_HEADER + dto->length, &frame);
+		if (!ret)
+			dofi_link_send(peer->link, pack(peer, dto, frame));
+	} else {
+		ret = is_reachable(upz, peer) ?
+			fi_inject(upz->rdm.fid, frame, pack(peer, dto, frame), peer->to) :
+			-FI_ENOTCONN;
+	}
 	judge(upz, peer, ret);
-	return ret == -FI_EAGAIN ? -FI_EAGAIN : DOFI_DONE;
-}
-
-/* Injects @dto. Returns -FI_EAGAIN if it has to be sent from a copy. */
-static int inject(struct ud_pz *upz, struct ud_peer *peer, const struct dofi_dto *dto)
-	DOFI_NEEDS(upz->lock)
-{
-	unsigned char frame[UD_INJECT_MAX];
-	const size_t len = pack(peer, dto, frame);
-	const ssize_t ret = is_reachable(upz, peer) ?
-		fi_inject(upz->rdm.fid, frame, len, peer->to) : -FI_ENOTCONN;
-
-	judge(upz, peer, ret);
-	return ret == -FI_EAGAIN ? -FI_EAGAIN : DOFI_DONE;
+	return ret == -FI_EAGAIN ? ret : DOFI_DONE;
 }
 
 /* A receive stays in its slot until a datagram arrives. */
@@ -293,7 +287,7 @@ int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	else if (len > peer->frame_size)
 		ret = -EMSGSIZE;
 	else if (!peer->n_waiting && is_injected(upz, peer, len))
-		ret = peer->link ? write_ring(upz, peer, dto) : inject(upz, peer, dto);
+		ret = (int)send_now(upz, peer, dto);
 	if (ret == -FI_EAGAIN)
 		ret = send_copy(upz, uep, peer, dto);
 	dofi_mutex_unlock(&upz->lock);

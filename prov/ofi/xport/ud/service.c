@@ -17,26 +17,10 @@
 
 /* The IA */
 
-/* Finds and opens a second fabric, next to the fabric of connections. */
-static int own_open(struct ud_ia *uia)
-{
-	int ret = dofi_datagram_choose(&uia->ia->fabric, &uia->ia->address, &uia->own);
-
-	if (ret)
-		return ret;
-	ret = dofi_datagram_start(&uia->own, &uia->fid);
-	if (ret) {
-		dofi_fabric_release(&uia->own);
-		return ret;
-	}
-	uia->own_ops = (struct dofi_progress_ops){
-		.completed = dofi_rdm_completed, .mixed = true, .failed = dofi_async_ia_failed,
-	};
-	uia->fabric = &uia->own;
-	return 0;
-}
-
-/* Fails without the net, unless the IA has rings alone: peers may be remote. */
+/*
+ * Opens a second fabric next to a fabric of connections. Fails without the net, unless the IA has
+ * rings alone: peers may be remote.
+ */
 static int ways_find(struct ud_ia *uia)
 {
 	struct dofi_ia *ia = uia->ia;
@@ -46,11 +30,22 @@ static int ways_find(struct ud_ia *uia)
 		uia->rings = &ia->fabric;
 	else if (ia->local.info)
 		uia->rings = &ia->local;
-	if (uia->rings != &ia->fabric) {
+	if (uia->rings != &ia->fabric)
 		uia->fabric = &ia->fabric;
-		ret = ia->fabric.rdm ? 0 : own_open(uia);
+	if (uia->fabric && !ia->fabric.rdm) {
+		ret = dofi_datagram_choose(&ia->fabric, &ia->address, &uia->own);
 		if (ret)
 			return ret;
+		ret = dofi_datagram_start(&uia->own, &uia->fid);
+		if (ret) {
+			dofi_fabric_release(&uia->own);
+			return ret;
+		}
+		uia->own_ops = (struct dofi_progress_ops){
+			.completed = dofi_rdm_completed, .mixed = true,
+			.failed = dofi_async_ia_failed,
+		};
+		uia->fabric = &uia->own;
 	}
 	uia->frame_size = uia->rings ? uia->rings->frame_size : SIZE_MAX;
 	if (uia->fabric && uia->fabric->frame_size < uia->frame_size)
@@ -110,33 +105,28 @@ static void ia_fini(struct dofi_ia *ia)
 
 /* An EP */
 
-/* The first datagram EP opens the doorbell, and its service points listen. */
-static int use_begin(struct ud_ia *uia)
+static int ep_open(struct dofi_ep *ep)
 {
+	struct ud_ia *uia = ud_ia_of(ep->obj.ia);
+	struct ud_ep *uep = calloc(1, sizeof(*uep));
+	struct ud_pz *upz;
 	int ret = 0;
 
-	if (uia->in_use)
-		return 0;
-	if (uia->rings) {
+	if (!uep)
+		return -ENOMEM;
+	/* the first datagram EP opens the doorbell, and its service points listen */
+	if (!uia->in_use && uia->rings) {
 		snprintf(uia->bell_name, sizeof(uia->bell_name), "%08x%08x", dofi_random(),
 			 dofi_random());
 		ret = ud_bell_open(&uia->bell, &uia->ia->progress, uia->bell_name);
 	}
 	if (ret)
-		return ret;
-	uia->in_use = true;
-	dofi_sps_each(uia->ia, ud_listen);
-	return 0;
-}
-
-static int ep_open(struct dofi_ep *ep)
-{
-	struct ud_ep *uep = calloc(1, sizeof(*uep));
-	struct ud_pz *upz;
-	int ret = uep ? use_begin(ud_ia_of(ep->obj.ia)) : -ENOMEM;
-
-	if (!ret)
-		ret = ud_pz_open(ep->pz, &upz);
+		goto free;
+	if (!uia->in_use) {
+		uia->in_use = true;
+		dofi_sps_each(uia->ia, ud_listen);
+	}
+	ret = ud_pz_open(ep->pz, &upz);
 	if (ret)
 		goto free;
 	uep->ep = ep;
