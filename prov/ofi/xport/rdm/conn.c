@@ -76,16 +76,16 @@ put_conn:
 static void read_memory(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
-	const struct dofi_peer_word alive = { peer->alive_addr, peer->id };
+	const struct dofi_peer_word alive = { peer->msg.alive_addr, peer->msg.conn_id };
 	const bool tries = dofi_settings.cma && sizeof(void *) >= sizeof(uint64_t);
-	int ret = tries ? dofi_peer_probe(peer->host.pid, &alive) : -EPERM;
+	int ret = tries ? dofi_peer_probe(peer->msg.host.pid, &alive) : -EPERM;
 
 	if (ret) {
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: the peer's memory cannot be read: %s",
 			 (void *)conn->ep, strerror(-ret));
 		return;
 	}
-	conn->pid = peer->host.pid;
+	conn->pid = peer->msg.host.pid;
 	conn->alive = alive;
 }
 
@@ -96,15 +96,15 @@ static size_t least(size_t a, size_t b)
 
 static bool is_in_process(const struct rdm_conn *conn)
 {
-	return conn->peer->host.pid == conn->rpz->ria->host.pid;
+	return conn->peer->msg.host.pid == conn->rpz->ria->host.pid;
 }
 
 /* Adds the peer to the address vector, and looks for memory that is shared with it. */
 static int endpoint_find(struct rdm_conn *conn)
 {
-	const struct dofi_host *host = &conn->rpz->ria->host;
 	const struct rdm_peer *peer = conn->peer;
-	int ret = dofi_rdm_peer_add(&conn->endpoint->rdm, peer->addr, peer->addr_len, &conn->to);
+	int ret = dofi_rdm_peer_add(&conn->endpoint->rdm, peer->addr, peer->msg.addr_len,
+				    &conn->to);
 
 	conn->reached = !ret;
 	if (ret) {
@@ -112,9 +112,10 @@ static int endpoint_find(struct rdm_conn *conn)
 			 (void *)conn->ep, fi_strerror(-ret));
 		return ret;
 	}
-	conn->near = rdm_fabric(conn)->shared_memory && dofi_host_shares_pids(host, &peer->host);
+	conn->near = rdm_fabric(conn)->shared_memory &&
+		     dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host);
 	if (conn->near) {
-		conn->peer_here = is_in_process(conn) ? rdm_here_find(peer->id) : NULL;
+		conn->peer_here = is_in_process(conn) ? rdm_here_find(peer->msg.conn_id) : NULL;
 		read_memory(conn);
 	}
 	return 0;
@@ -135,9 +136,9 @@ int rdm_conn_reach(struct rdm_conn *conn)
 		fid = dofi_rings_ep(conn->rpz->rings);
 		conn->near = conn->reached = true;
 		/* a process id has a meaning in its namespace alone */
-		if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->host))
+		if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host))
 			read_memory(conn);
-		conn->ring->writer.pid = (pid_t)peer->host.pid;
+		conn->ring->writer.pid = (pid_t)peer->msg.host.pid;
 		dofi_grants_add_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
 	} else {
 		ret = endpoint_find(conn);
@@ -147,16 +148,16 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	}
 	dofi_ep_lock(conn->ep);
 	/* limits that suit both ends; the frames of a message in parts are all injected */
-	conn->frame_size = least(fabric->frame_size, peer->frame_size);
+	conn->frame_size = least(fabric->frame_size, peer->msg.frame_size);
 	conn->inject = least(least(fabric->info->tx_attr->inject_size, longest), conn->frame_size);
 	conn->max_copy = conn->rpz->copy ? conn->frame_size : conn->inject;
 	conn->eager = conn->max_copy - RDM_FRAME_FULL;
 	if (fabric->target_rdma && !conn->rpz->copy && conn->eager < in_parts)
 		conn->eager = in_parts;
-	conn->credits = conn->max_credits = peer->window;
-	conn->peer_id = peer->id;
+	conn->credits = conn->max_credits = peer->msg.window;
+	conn->peer_id = peer->msg.conn_id;
 	conn->matched = ep->rq.next;
-	ep->peer_secret = peer->secret;
+	ep->peer_secret = peer->msg.secret;
 	ep->mailbox.key = 1;	/* all peers support atomics */
 	ep->framed = false;
 	ep->fid = fid;
@@ -341,7 +342,7 @@ static void established(struct rdm_conn *conn)
 	switch (dofi_ep_state_now(conn->ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 		dofi_timer_stop(&conn->ep->obj.ia->progress, &conn->lost);
-		dofi_ep_established(conn->ep, conn->peer->data, conn->peer->data_size);
+		dofi_ep_established(conn->ep, conn->peer->data, conn->peer->msg.data_size);
 		if (conn->left)
 			dofi_ep_last_receives(conn->ep);
 		break;

@@ -77,15 +77,10 @@ int rdm_peer_learn(const struct rdm_ia *ria, struct rdm_peer *peer, const struct
 		dofi_log(DOFI_INFO, DOFI_CM, "a peer shares no memory: %s", strerror(-ret));
 		return ret;
 	}
-	peer->id = msg->conn_id;
-	peer->secret = msg->secret;
-	peer->window = msg->window < UINT16_MAX ? msg->window : UINT16_MAX;
-	peer->frame_size = msg->frame_size;
-	peer->alive_addr = msg->alive_addr;
-	peer->host = msg->host;
-	peer->addr_len = msg->addr_len;
+	peer->msg = *msg;
+	if (msg->window > UINT16_MAX)
+		peer->msg.window = UINT16_MAX;
 	memcpy(peer->addr, msg->addr, msg->addr_len);
-	peer->data_size = msg->data_size;
 	if (msg->data_size)
 		memcpy(peer->data, msg->data, msg->data_size);
 	return 0;

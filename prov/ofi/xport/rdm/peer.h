@@ -14,17 +14,10 @@ struct rdm_peer {
 	/* reservation at our endpoint, until the request is answered */
 	struct dofi_reservation reservation;
 	bool ready;			/* our request has reached a service point of the peer */
-	uint64_t id;			/* goes into the frames to the peer */
-	uint32_t secret;
-	uint32_t window;		/* credited frames that the peer keeps */
-	size_t frame_size;		/* largest frame that the peer takes */
-	/* address of a word that is @id while the peer's memory may be read */
-	uint64_t alive_addr;
-	struct dofi_host host;
+	/* its request or answer, with addr and data below; conn_id goes into the frames to it */
+	struct dofi_cm_msg msg;
 	struct dofi_link *ring;		/* NULL unless the fabric is rings */
-	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
-	size_t data_size;
 	unsigned char data[DOFI_CM_MAX_DATA];
 };
 

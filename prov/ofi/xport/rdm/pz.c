@@ -23,12 +23,6 @@ static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-static void domain_close(struct rdm_pz *rpz)
-{
-	if (rpz->ria->second)
-		dofi_domain_close(rpz->domain);
-}
-
 /* Opens the local domain if the PZ's own domain is another transport's. */
 int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 {
@@ -71,7 +65,8 @@ int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 	return 0;
 
 close_domain:
-	domain_close(rpz);
+	if (rpz->ria->second)
+		dofi_domain_close(rpz->domain);
 free_rpz:
 	free(rpz);
 	return ret;
@@ -88,7 +83,8 @@ void rdm_pz_close(struct dofi_pz *pz)
 	owner_set(&rpz->domain->cq, NULL);
 	pz->xport_pz = NULL;
 	rdm_ops_close(rpz);
-	domain_close(rpz);
+	if (rpz->ria->second)
+		dofi_domain_close(rpz->domain);
 	free(rpz->conn);
 	free(rpz);
 }

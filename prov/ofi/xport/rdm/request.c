@@ -282,7 +282,7 @@ void rdm_accept(struct dofi_ep *ep)
 
 	ep->accepting = NULL;
 	if (peer->cm)
-		ret = rdm_conn_open(ep, peer, peer->addr, peer->addr_len);
+		ret = rdm_conn_open(ep, peer, peer->addr, peer->msg.addr_len);
 	if (ret) {
 		rdm_peer_refuse(peer, DOFI_CM_BUSY);
 	} else {
