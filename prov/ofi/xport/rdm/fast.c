@@ -56,7 +56,7 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 	return DOFI_DONE;
 }
 
-/* Messages are matched with the receive as they arrive. Nothing is to be resumed. */
+/* A receive stays in its slot until a message, or a datagram, is matched with it. */
 ssize_t rdm_fast_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
 		      void *context)
 {

@@ -285,8 +285,9 @@ static void attempt_next(struct ud_call *call, const char *why)
 		call_fail(call, DAT_IB_UD_CONNECTION_REJECT_EVENT, why);
 }
 
-static void calls_begin(struct ud_ia *uia)
+void ud_calls_begin(struct dofi_work *work)
 {
+	struct ud_ia *uia = DOFI_CONTAINER_OF(work, struct ud_ia, beginning);
 	struct ud_call *call;
 
 	while (uia->n_calls < CALLS_MOST && (call = TAILQ_FIRST(&uia->delayed))) {
@@ -297,11 +298,6 @@ static void calls_begin(struct ud_ia *uia)
 		uia->n_calls++;
 		round_begin(call);
 	}
-}
-
-void ud_calls_begin(struct dofi_work *work)
-{
-	calls_begin(DOFI_CONTAINER_OF(work, struct ud_ia, beginning));
 }
 
 void ud_connect(struct dofi_exchange *x)
@@ -325,7 +321,7 @@ void ud_connect(struct dofi_exchange *x)
 	LIST_INSERT_HEAD(&uep->calls, call, link);
 	TAILQ_INSERT_TAIL(&uia->delayed, call, delay);
 	dofi_timer_start(&uia->ia->progress, &call->timer, x->request.deadline);
-	calls_begin(uia);
+	ud_calls_begin(&uia->beginning);
 }
 
 void ud_calls_drop(struct ud_ep *uep)

@@ -73,13 +73,6 @@ static void take(struct ud_way *way, const void *header, const unsigned char *by
 		dofi_count_exactly(&upz->uia->ia->count.dropped_no_receive);
 }
 
-ssize_t ud_fast_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
-		     void *context)
-{
-	(void)to, (void)buf, (void)len, (void)desc, (void)unused, (void)context;
-	return 0;
-}
-
 static const unsigned char no_header[DOFI_DATAGRAM_HEADER];
 
 /* The program gets the fabric's prefix, if that is a global route header, otherwise zeros. */

@@ -7,6 +7,7 @@
 #include "fab/info.h"
 #include "obj/ep/ep_attr.h"
 #include "obj/sp/sp.h"
+#include "xport/rdm/send.h"
 #include "xport/ud/frame.h"
 
 #include <errno.h>
@@ -189,7 +190,7 @@ static void srq_fed(struct dofi_ep *ep)
 
 static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
 {
-	fast->recv = ud_fast_recv;
+	fast->recv = rdm_fast_recv;
 	fast->to = dofi_fast_to(ep);
 }
 

@@ -316,8 +316,6 @@ void ud_swept(struct dofi_sweeper *sweeper);
 
 /* recv.c: datagrams that arrive. */
 
-/* fast.recv: a receive stays in its slot until a datagram arrives. */
-dofi_recv ud_fast_recv;
 /* dofi_rdm.arrived of the endpoint of a PZ. CQ lock held. */
 void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
 		struct dofi_sink *sink);

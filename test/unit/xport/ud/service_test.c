@@ -56,7 +56,7 @@ Test(xport_ud_service, opens_an_ep_that_is_connected)
 	cr_expect_eq(ep->fid, ud_part(&ud_near)->rdm.fid);
 	cr_expect_eq(ep->cq, &ud_part(&ud_near)->net.domain->cq);
 	cr_expect(!ep->fast.send);
-	cr_expect_eq(ep->fast.recv, ud_fast_recv);
+	cr_expect_eq(ep->fast.recv, rdm_fast_recv);
 }
 
 Test(xport_ud_service, takes_receives_before_anything_else)
