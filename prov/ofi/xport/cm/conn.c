@@ -296,21 +296,18 @@ static struct dofi_cm_conn *conn_new(struct dofi_progress *p, int fd, const stru
 }
 
 int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
-		    const struct dofi_cm_ops *ops, void *owner,
-		    const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
+		    const struct sockaddr_storage *named_after, const struct dofi_cm_ops *ops,
+		    void *owner, const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
 {
-	int fd = dofi_cm_socket(addr);
-
-	return fd < 0 ? fd : dofi_cm_connect_by(progress, fd, addr, ops, owner, first, conn);
-}
-
-int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sockaddr *addr,
-		       const struct dofi_cm_ops *ops, void *owner,
-		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
-{
-	struct dofi_cm_conn *s = conn_new(progress, fd, addr, ops, owner);
+	const int fd = dofi_cm_socket(addr);
+	struct dofi_cm_conn *s;
 	int ret = -ENOMEM;
 
+	if (fd < 0)
+		return fd;
+	if (named_after)
+		dofi_cm_name_socket(fd, named_after);
+	s = conn_new(progress, fd, addr, ops, owner);
 	if (!s)
 		goto close_socket;
 	s->out = malloc(OUT_MAX);

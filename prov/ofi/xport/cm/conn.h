@@ -50,11 +50,12 @@ struct dofi_cm_ops {
 
 /*
  * Connects to @addr, then sends @first. ended() reports the failure of the connection; other errors
- * are the system's. There is no time-out but the kernel's.
+ * are the system's. There is no time-out but the kernel's. @named_after: NULL, or for
+ * dofi_cm_name_socket().
  */
 int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
-		    const struct dofi_cm_ops *ops, void *owner,
-		    const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
+		    const struct sockaddr_storage *named_after, const struct dofi_cm_ops *ops,
+		    void *owner, const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 
 /* Never blocks: some bytes that the socket does not take are sent later. NULL is ignored. */
 void dofi_cm_send(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
@@ -84,10 +85,6 @@ uint16_t dofi_cm_local_port(const struct dofi_cm_conn *conn);
 
 /* For listen.c */
 
-/* Like dofi_cm_connect(), with the socket @fd, which it closes if it fails. */
-int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sockaddr *addr,
-		       const struct dofi_cm_ops *ops, void *owner,
-		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 /* Makes a connection of the accepted socket @fd, which the connection owns if that succeeds. */
 int dofi_cm_adopt(struct dofi_progress *progress, int fd, const struct sockaddr *peer,
 		  const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_conn **conn);

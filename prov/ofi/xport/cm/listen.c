@@ -84,7 +84,6 @@ static int64_t deadline_of(const struct embryo *s)
 	return s->arrival + (ms ? ms : DOFI_CM_PATIENCE_MS) * MS;
 }
 
-/* Whether this is the first @offence. */
 static bool is_first(struct dofi_cm_listener *l, enum offence offence)
 {
 	bool news = !(l->reported & 1u << offence);
@@ -173,7 +172,6 @@ static void patience_ended(struct dofi_timer *timer)
 
 /* Listening */
 
-/* Makes an embryo of the accepted socket @fd. */
 static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
 	struct embryo *s = NULL;
@@ -437,12 +435,7 @@ int dofi_local_connect(struct dofi_progress *progress, enum dofi_local_service s
 		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
 {
 	struct sockaddr_un name;
-	int fd;
 
 	local_name(&name, service, conn_qual);
-	fd = dofi_cm_socket((struct sockaddr *)&name);
-	if (fd < 0)
-		return fd;
-	dofi_cm_name_socket(fd, to);
-	return dofi_cm_connect_by(progress, fd, (struct sockaddr *)&name, ops, owner, first, conn);
+	return dofi_cm_connect(progress, (struct sockaddr *)&name, to, ops, owner, first, conn);
 }

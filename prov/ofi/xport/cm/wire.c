@@ -151,7 +151,6 @@ static void store(void *member, size_t size, uint64_t v)
 	}
 }
 
-/* The size of a field's value. */
 static size_t value_size(const struct field *f, const struct dofi_cm_msg *msg)
 {
 	const char *member = (const char *)msg + f->offset;

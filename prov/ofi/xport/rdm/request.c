@@ -102,7 +102,7 @@ void rdm_connect(struct dofi_ep *ep)
 					 &msg, &peer->cm);
 	} else {
 		dofi_port_address(&address, &r->peer, false, dofi_wire_port(qual, ep->attempt));
-		ret = dofi_cm_connect(p, (struct sockaddr *)&address, &cm_ops, peer, &msg,
+		ret = dofi_cm_connect(p, (struct sockaddr *)&address, NULL, &cm_ops, peer, &msg,
 				      &peer->cm);
 	}
 	if (ret)
@@ -309,7 +309,6 @@ void rdm_close(struct dofi_ep *ep)
 
 /* Messages of a CM connection */
 
-/* Processes an answer, if one is awaited. */
 static void on_answer(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;

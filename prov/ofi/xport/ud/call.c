@@ -223,7 +223,8 @@ static int attempt(struct ud_call *call)
 					  &active_ops, call, &msg, &call->cm);
 	dofi_port_address(&address, &r->peer, false,
 			  dofi_wire_datagram_port(r->conn_qual, call->attempt));
-	return dofi_cm_connect(p, (struct sockaddr *)&address, &active_ops, call, &msg, &call->cm);
+	return dofi_cm_connect(p, (struct sockaddr *)&address, NULL, &active_ops, call, &msg,
+			       &call->cm);
 }
 
 /* Waits if there is no descriptor now, and one may become free: another exchange has it. */

@@ -293,7 +293,7 @@ static void do_connect(void *arg)
 	struct call *c = arg;
 	size_t before = traces;
 
-	c->ret = dofi_cm_connect(&cm.progress, (struct sockaddr *)&cm.address, &ops,
+	c->ret = dofi_cm_connect(&cm.progress, (struct sockaddr *)&cm.address, NULL, &ops,
 				 &cm.active, c->msg, &cm.active);
 	cr_expect_eq(traces, before, "called back from within");
 }

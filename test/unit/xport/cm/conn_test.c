@@ -715,7 +715,7 @@ static void connect_and_close(void *arg)
 	static const struct dofi_cm_ops none;
 	struct dofi_cm_conn *s;
 
-	cr_assert_eq(dofi_cm_connect(&cm.progress, address, &none, NULL, arg, &s), 0);
+	cr_assert_eq(dofi_cm_connect(&cm.progress, address, NULL, &none, NULL, arg, &s), 0);
 	dofi_cm_close(s);
 }
 
