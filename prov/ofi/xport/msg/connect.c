@@ -15,7 +15,6 @@
 
 /* The active side */
 
-/* Makes a secret for the next connection. */
 static uint32_t secret_make(struct dofi_ep *ep)
 {
 	uint32_t secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;

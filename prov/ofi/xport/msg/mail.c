@@ -159,7 +159,6 @@ void msg_mail_resume(struct dofi_ep *ep)
 		dofi_ep_todo(ep, DOFI_EP_RETRY);
 }
 
-/* Carries out the peer's requests, in order, and replies. */
 static void take_requests(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	struct msg_mail *m = msg_part(ep)->mail;

@@ -221,7 +221,6 @@ static void settle(struct rdm_conn *conn)
 	dofi_cq_drain(conn->ep->cq);
 }
 
-/* Removes the connection from its EP. */
 static void detach(struct rdm_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -336,29 +335,12 @@ void rdm_conn_expect_hello_back(struct rdm_conn *conn)
 	lost_after(conn, (keepalive_s ? 2 * keepalive_s : HELLO_S) * SECOND_NS);
 }
 
-/* If HELLO_BACK was lost, the acceptor is not connected. */
-static void established(struct rdm_conn *conn)
-{
-	switch (dofi_ep_state_now(conn->ep)) {
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_timer_stop(&conn->ep->obj.ia->progress, &conn->lost);
-		dofi_ep_established(conn->ep, conn->peer->data, conn->peer->msg.data_size);
-		if (conn->left)
-			dofi_ep_last_receives(conn->ep);
-		break;
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		if (!conn->lost.at)
-			dofi_ep_established(conn->ep, NULL, 0);
-		break;
-	default:
-		break;
-	}
-}
-
 static void conn_work(struct dofi_work *work)
 {
 	struct rdm_conn *conn = DOFI_CONTAINER_OF(work, struct rdm_conn, work);
 	unsigned todo = atomic_exchange(&conn->todo, 0);
+	struct dofi_ep *ep = conn->ep;
+	DAT_EP_STATE state;
 
 	if (todo & RDM_FREE) {
 		dofi_block_put(conn, sizeof(*conn));
@@ -368,20 +350,39 @@ static void conn_work(struct dofi_work *work)
 		rdm_direct_open(conn);
 	if (todo & RDM_LOST)
 		lost_after(conn, LOST_NS);
-	if (todo & RDM_ESTABLISHED)
-		established(conn);
+	state = todo & RDM_ESTABLISHED ? dofi_ep_state_now(ep) : DAT_EP_STATE_UNCONNECTED;
+	if (state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
+		dofi_timer_stop(&ep->obj.ia->progress, &conn->lost);
+		dofi_ep_established(ep, conn->peer->data, conn->peer->msg.data_size);
+		if (conn->left)
+			dofi_ep_last_receives(ep);
+	} else if (state == DAT_EP_STATE_COMPLETION_PENDING && !conn->lost.at) {
+		/* if HELLO_BACK was lost, the acceptor is not connected */
+		dofi_ep_established(ep, NULL, 0);
+	}
 	if (todo & RDM_OVER)
-		dofi_ep_end_with(conn->ep, conn->left_event, NULL, 0);
+		dofi_ep_end_with(ep, conn->left_event, NULL, 0);
 }
 
 /* The end of the peer */
 
-/* The peer sends nothing behind its frame *@last; NULL: behind the ones that arrived. */
-static void left(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event)
+void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event)
 {
 	struct dofi_ep *ep = conn->ep;
-	bool over;
+	bool more, over;
 
+	if (event == DAT_CONNECTION_EVENT_BROKEN && conn->endpoint)
+		rdm_endpoint_suspect(conn->endpoint);
+	/* frames that are already there may establish the connection */
+	dofi_cq_drain(ep->cq);
+	conn_work(&conn->work);
+	/* a slower fabric may still carry the frame that establishes the connection */
+	dofi_ep_lock(ep);
+	more = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && last && *last != conn->seen;
+	dofi_ep_unlock(ep);
+	if (!more && dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+					    ACCEPTOR_LEFT))
+		return;
 	dofi_ep_lock(conn->ep);
 	conn->left = true;
 	conn->last_frame = last ? *last : conn->seen;
@@ -396,23 +397,4 @@ static void left(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER e
 		lost_after(conn, LAST_FRAMES_NS);
 	else
 		dofi_ep_last_receives(ep);
-}
-
-void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event)
-{
-	struct dofi_ep *ep = conn->ep;
-	bool more;
-
-	if (event == DAT_CONNECTION_EVENT_BROKEN && conn->endpoint)
-		rdm_endpoint_suspect(conn->endpoint);
-	/* frames that are already there may establish the connection */
-	dofi_cq_drain(conn->ep->cq);
-	conn_work(&conn->work);
-	/* a slower fabric may still carry the frame that establishes the connection */
-	dofi_ep_lock(conn->ep);
-	more = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && last && *last != conn->seen;
-	dofi_ep_unlock(conn->ep);
-	if (more || !dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-					    ACCEPTOR_LEFT))
-		left(conn, last, event);
 }

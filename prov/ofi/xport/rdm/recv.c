@@ -42,7 +42,6 @@ static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 	return 0;
 }
 
-/* Takes a message, or the first frame of several. */
 static bool take_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 	DOFI_NEEDS(conn->ep->lock)
 {

@@ -237,19 +237,6 @@ static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 	return ask(conn, dto, &f);
 }
 
-/* The peer carries atomics out in the order of frames, but RDMA of the fabric may overtake them. */
-static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
-{
-	struct rdm_frame f = {
-		.kind = dto->kind == DOFI_DTO_CMP_SWAP ? RDM_FRAME_CMP_SWAP : RDM_FRAME_FETCH_ADD,
-		.value = { dto->operand, dto->compare },
-	};
-	int ret = ask(conn, dto, &f);
-
-	conn->ep->atomics += !ret;
-	return ret;
-}
-
 /* Results of a read by the peer */
 
 /* ACKs with bytes arrive in order. One without bytes names the peer's memory. */
@@ -300,6 +287,7 @@ int rdm_write_alone(struct rdm_conn *conn, struct dofi_dto *dto)
 
 int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 {
+	struct rdm_frame f;
 	int ret;
 
 	dofi_ep_assert_locked(conn->ep);
@@ -316,6 +304,13 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 	case DOFI_DTO_WRITE_IMMED:
 		return ask_rma(conn, dto, rdm_write_cq_data(dto));
 	default:
-		return ask_atomic(conn, dto);
+		/* the peer keeps the order of frames, but RDMA of the fabric may overtake it */
+		rdm_frame_clear(&f);
+		f.kind = dto->kind == DOFI_DTO_CMP_SWAP ? RDM_FRAME_CMP_SWAP : RDM_FRAME_FETCH_ADD;
+		f.value[0] = dto->operand;
+		f.value[1] = dto->compare;
+		ret = ask(conn, dto, &f);
+		conn->ep->atomics += !ret;
+		return ret;
 	}
 }

@@ -37,23 +37,13 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	return ret ? ret : DOFI_DONE;
 }
 
-/* The message waits for the completion of the write: a peer that refuses must not get it. */
-static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
-{
-	const bool within_host = rdm_fabric(conn)->target_rdma;
-	const int ret = within_host ? rdm_write_alone(conn, dto) :
-				      rdm_write_before_message(conn, dto);
-
-	if (within_host && ret == -FI_EAGAIN)
-		return rdm_rma(conn, dto);
-	return ret ? ret : send_message(conn, dto, 0, rdm_write_cq_data(dto));
-}
-
 int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	struct rdm_conn *conn = rdm_conn_of(ep);
+	const bool within_host = rdm_fabric(conn)->target_rdma;
 	enum dofi_cq_data_kind kind;
+	int ret;
 
 	dofi_ep_assert_locked(conn->ep);
 	switch (dto->kind) {
@@ -70,7 +60,12 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		kind = DOFI_CQ_DATA_IMMED;
 		break;
 	case DOFI_DTO_WRITE_IMMED:
-		return write_immed(conn, dto);
+		/* the message waits for the write: a peer that refuses must not get it */
+		ret = within_host ? rdm_write_alone(conn, dto) :
+				    rdm_write_before_message(conn, dto);
+		if (within_host && ret == -FI_EAGAIN)
+			return rdm_rma(conn, dto);
+		return ret ? ret : send_message(conn, dto, 0, rdm_write_cq_data(dto));
 	default:
 		return rdm_rma(conn, dto);
 	}

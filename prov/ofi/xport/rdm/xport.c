@@ -54,7 +54,6 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 	*at = NULL;
 }
 
-/* Calls @call for all rings of the IA. */
 static void rings_each(struct dofi_progress *p, void (*call)(struct dofi_rings *rings))
 {
 	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));

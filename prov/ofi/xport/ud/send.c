@@ -76,7 +76,6 @@ static bool is_injected(const struct ud_pz *upz, const struct ud_peer *peer, siz
 	return peer->link || len <= upz->inject;
 }
 
-/* Hands the copy @s to the ring or the fabric. */
 static ssize_t hand_over(struct ud_pz *upz, const struct ud_peer *peer, struct ud_send *s)
 {
 	const struct iovec iov = { s->buffer.data, s->len };

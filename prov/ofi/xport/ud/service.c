@@ -151,7 +151,6 @@ free:
 	return ret;
 }
 
-/* dofi_xport.close */
 static void ep_close(struct dofi_ep *ep)
 {
 	struct ud_ep *uep = ud_ep_of(ep);
