@@ -18,11 +18,7 @@
 #define FLAGS (FLAG_QUAL | FLAG_SECRET | FLAG_MAILBOX | FLAG_FRAMED | FLAG_SHORT_QUAL)
 #define EITHER_QUAL (FLAG_QUAL | FLAG_SHORT_QUAL)
 
-#define FIXED DOFI_WIRE_FIXED
-#define QUAL DOFI_WIRE_QUAL
 #define SHORT_QUAL 2
-#define SECRET DOFI_WIRE_SECRET
-#define MAILBOX DOFI_WIRE_MAILBOX
 
 /* Writes the low @n bytes of @v, and returns the address behind them. */
 static unsigned char *put(unsigned char *p, int n, uint64_t v)
@@ -52,12 +48,13 @@ static uint8_t qual_flag(uint64_t conn_qual)
 
 static size_t qual_size(uint8_t flags)
 {
-	return (flags & FLAG_QUAL ? QUAL : 0) + (flags & FLAG_SHORT_QUAL ? SHORT_QUAL : 0);
+	return (flags & FLAG_QUAL ? DOFI_WIRE_QUAL : 0) +
+	       (flags & FLAG_SHORT_QUAL ? SHORT_QUAL : 0);
 }
 
 size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg)
 {
-	unsigned char *p = buf + FIXED;
+	unsigned char *p = buf + DOFI_WIRE_FIXED;
 
 	buf[0] = MAGIC;
 	buf[1] = VERSION << 4 | msg->kind;
@@ -66,7 +63,7 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 	buf[3] = (unsigned char)msg->data_size;
 	p = put(p, (int)qual_size(buf[2]), msg->conn_qual);
 	if (msg->secret)
-		p = put(p, SECRET, msg->secret);
+		p = put(p, DOFI_WIRE_SECRET, msg->secret);
 	if (msg->mailbox.key) {
 		p = put(p, 8, msg->mailbox.addr);
 		p = put(p, 4, msg->mailbox.key);
@@ -82,10 +79,10 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 {
 	const unsigned char *p = buf;
 	struct dofi_wire m;
-	size_t size = FIXED;
+	size_t size = DOFI_WIRE_FIXED;
 	uint8_t flags;
 
-	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~FLAGS))
+	if (len < DOFI_WIRE_FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~FLAGS))
 		return -EPROTO;
 	flags = p[2];
 	m = (struct dofi_wire){
@@ -95,14 +92,14 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 	if (m.kind < DOFI_WIRE_REQUEST || m.kind > DOFI_WIRE_REFUSE ||
 	    (flags & EITHER_QUAL) == EITHER_QUAL || m.data_size > DOFI_WIRE_MAX_DATA)
 		return -EPROTO;
-	size += qual_size(flags) + (flags & FLAG_SECRET ? SECRET : 0) +
-		(flags & FLAG_MAILBOX ? MAILBOX : 0);
+	size += qual_size(flags) + (flags & FLAG_SECRET ? DOFI_WIRE_SECRET : 0) +
+		(flags & FLAG_MAILBOX ? DOFI_WIRE_MAILBOX : 0);
 	if (len < size + m.data_size)
 		return -EPROTO;
-	p += FIXED;
+	p += DOFI_WIRE_FIXED;
 	m.conn_qual = get(&p, (int)qual_size(flags));
 	if (flags & FLAG_SECRET)
-		m.secret = (uint32_t)get(&p, SECRET);
+		m.secret = (uint32_t)get(&p, DOFI_WIRE_SECRET);
 	if (flags & FLAG_MAILBOX) {
 		m.mailbox.addr = get(&p, 8);
 		m.mailbox.key = (uint32_t)get(&p, 4);

@@ -42,20 +42,6 @@ static void peer_ended(struct dofi_source *source)
 		dofi_ep_last_receives(ep);
 }
 
-/* The peer, or the path to it, is lost. */
-static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
-{
-	if (dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_NO_ANSWER))
-		return;
-	if (when_connected == DAT_CONNECTION_EVENT_BROKEN) {
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
-		return;
-	}
-	dofi_ep_lock(ep);
-	dofi_ep_lost(ep, false);
-	dofi_ep_unlock(ep);
-}
-
 /* An EP of an SRQ posts one receive at a time, so it may still receive the peer's last messages. */
 static void peer_left(struct dofi_ep *ep)
 {
@@ -69,10 +55,14 @@ static void peer_left(struct dofi_ep *ep)
 		       (ep->obj.ia->fabric.quirk->shutdown_overtakes || msg_srq_waits(ep));
 		dofi_ep_unlock(ep);
 	}
-	if (more)
+	if (more) {
 		dofi_ep_last_receives(ep);
-	else
-		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	} else if (!dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+					 DOFI_NO_ANSWER)) {
+		dofi_ep_lock(ep);
+		dofi_ep_lost(ep, false);
+		dofi_ep_unlock(ep);
+	}
 }
 
 void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
@@ -115,7 +105,9 @@ void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
 	if (!ep)
 		return;
 	if (dofi_ep_state_now(ep) != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
-		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
+		if (!dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+					    DOFI_NO_ANSWER))
+			dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 		return;
 	}
 	ours = e->err_data_size && !dofi_wire_unpack(e->err_data, e->err_data_size, &msg);

@@ -83,7 +83,9 @@ static int onesided(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEED
 		.access = dto->kind == DOFI_DTO_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE,
 	};
 
-	return carry_out(conn, dto->iov, dto->n_iov, &use);
+	/* once the peer was asked, it carries out all of @dto */
+	return dto->step == DOFI_STEP_ASKED ? -EAGAIN :
+					      carry_out(conn, dto->iov, dto->n_iov, &use);
 }
 
 /* The slow path makes the attempt again, and asks the peer or reports an error. */
@@ -174,25 +176,24 @@ int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 
 /* RDMA by the peer */
 
-static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f)
+/*
+ * Has the peer carry out @dto. The peer accesses the memory of a long one, or this end reads it, if
+ * that is possible. Else the bytes are in frames, as many as credits permit.
+ */
+static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	if (!conn->credits || conn->blocking)
-		return -FI_EAGAIN;
-	f->number = dto->number;
-	f->key = dto->remote_key;
-	f->addr = dto->remote_addr;
-	return rdm_transmit(conn, f, NULL, 0, 0, 0);
-}
-
-/* Requests or writes the bytes from dto->rma.asked on, as many as frames and credits permit. */
-static int ask_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	const size_t most = conn->max_copy - RDM_FRAME_FULL;
 	const bool read = dto->kind == DOFI_DTO_READ;
+	const bool whole = dto->length > conn->eager && (read ? conn->pid != 0 : conn->peer_reads);
+	const size_t most = whole ? dto->length : conn->max_copy - RDM_FRAME_FULL;
 	int ret;
 
+	if (dto->step != DOFI_STEP_ASKED) {
+		dto->rma.asked = dto->rma.got = 0;
+		dto->step = DOFI_STEP_ASKED;
+		conn->asked++;
+		conn->ask_next = conn->ask_always;
+	}
 	do {
 		const size_t left = dto->length - dto->rma.asked, size = left < most ? left : most;
 		struct rdm_frame f = {
@@ -206,35 +207,16 @@ static int ask_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq
 
 		if (!conn->credits)
 			return -FI_EAGAIN;
-		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->rma.asked, read ? 0 : size);
-		if (ret)
+		if (whole && !read)
+			rdm_name_segments(&f, dto);
+		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->rma.asked,
+				   read || whole ? 0 : size);
+		/* rma.asked counts bytes in frames: the peer still needs the memory (rdm_holds) */
+		if (ret || whole)
 			return ret;
 		dto->rma.asked += size;
 	} while (dto->rma.asked < dto->length);
 	return 0;
-}
-
-/* Has the peer carry out @dto. Frames carry few bytes, or all if memory cannot be read. */
-static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
-	DOFI_NEEDS(conn->ep->lock)
-{
-	const bool read = dto->kind == DOFI_DTO_READ;
-	struct rdm_frame f = {
-		.kind = read ? RDM_FRAME_READ : RDM_FRAME_WRITE,
-		.length = dto->length, .cq_data = cq_data,
-	};
-
-	if (dto->step != DOFI_STEP_ASKED) {
-		dto->rma.asked = dto->rma.got = 0;
-		dto->step = DOFI_STEP_ASKED;
-		conn->asked++;
-		conn->ask_next = conn->ask_always;
-	}
-	if (dto->length <= conn->eager || !(read ? conn->pid != 0 : conn->peer_reads))
-		return ask_in_parts(conn, dto, cq_data);
-	if (!read)
-		rdm_name_segments(&f, dto);
-	return ask(conn, dto, &f);
 }
 
 /* Results of a read by the peer */
@@ -279,7 +261,7 @@ int rdm_write_alone(struct rdm_conn *conn, struct dofi_dto *dto)
 	dofi_ep_assert_locked(conn->ep);
 	if (dto->step == DOFI_STEP_BEGUN)
 		return 0;
-	ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : onesided(conn, dto);
+	ret = onesided(conn, dto);
 	if (!ret)
 		dto->step = DOFI_STEP_BEGUN;
 	return ret;
@@ -297,7 +279,7 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 		if (!rdm_fabric(conn)->target_rdma)
 			return rma_by_fabric(conn, dto);
 		/* without the peer if that is possible */
-		ret = dto->step == DOFI_STEP_ASKED ? -FI_EAGAIN : onesided(conn, dto);
+		ret = onesided(conn, dto);
 		if (ret == -FI_EAGAIN)
 			return ask_rma(conn, dto, 0);
 		return ret ? ret : DOFI_DONE;
@@ -305,11 +287,16 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 		return ask_rma(conn, dto, rdm_write_cq_data(dto));
 	default:
 		/* the peer keeps the order of frames, but RDMA of the fabric may overtake it */
+		if (!conn->credits || conn->blocking)
+			return -FI_EAGAIN;
 		rdm_frame_clear(&f);
 		f.kind = dto->kind == DOFI_DTO_CMP_SWAP ? RDM_FRAME_CMP_SWAP : RDM_FRAME_FETCH_ADD;
+		f.number = dto->number;
+		f.key = dto->remote_key;
+		f.addr = dto->remote_addr;
 		f.value[0] = dto->operand;
 		f.value[1] = dto->compare;
-		ret = ask(conn, dto, &f);
+		ret = rdm_transmit(conn, &f, NULL, 0, 0, 0);
 		conn->ep->atomics += !ret;
 		return ret;
 	}
