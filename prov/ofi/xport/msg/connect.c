@@ -15,14 +15,16 @@
 
 /* The active side */
 
-static uint32_t secret_make(struct dofi_ep *ep)
+/* Fills the message of @ep to its peer, with a secret for this connection, but no mailbox. */
+static void message_begin(struct dofi_ep *ep, enum dofi_wire_kind kind, struct dofi_wire *msg)
 {
-	uint32_t secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
-
+	*msg = (struct dofi_wire){
+		.kind = kind, .secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0,
+		.framed = ep->srq, .data = ep->request.data, .data_size = ep->request.data_size,
+	};
 	dofi_ep_lock(ep);
-	ep->secret = secret;
+	ep->secret = msg->secret;
 	dofi_ep_unlock(ep);
-	return secret;
 }
 
 void msg_connect_failed(struct dofi_ep *ep, int err, const char *why)
@@ -45,19 +47,16 @@ void msg_show_port(struct dofi_ep *ep)
 static void connect_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_ep *fid, int ret)
 {
 	const struct dofi_request *r = &ep->request;
-	struct dofi_wire msg = { .kind = DOFI_WIRE_REQUEST };
 	unsigned char buf[DOFI_WIRE_MAX];
+	struct dofi_wire msg;
 
 	if (!ret) {
-		msg.secret = secret_make(ep);
+		message_begin(ep, DOFI_WIRE_REQUEST, &msg);
 		ret = msg_endpoint_take(ep, info, fid, &msg.mailbox);
 	}
 	if (!ret) {
 		if (dofi_wire_port(r->conn_qual, ep->attempt) != r->conn_qual)
 			msg.conn_qual = r->conn_qual;
-		msg.framed = ep->srq;
-		msg.data = r->data;
-		msg.data_size = r->data_size;
 		dofi_cq_enter(ep->cq);
 		ret = fi_connect(fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
 		dofi_cq_exit(ep->cq);
@@ -104,12 +103,9 @@ void msg_accept(struct dofi_ep *ep)
 {
 	const struct dofi_quirk *quirk = ep->obj.ia->fabric.quirk;
 	struct msg_request *request = ep->accepting;
-	struct dofi_wire msg = {
-		.kind = DOFI_WIRE_ACCEPT, .framed = ep->srq,
-		.data = ep->request.data, .data_size = ep->request.data_size,
-	};
 	unsigned char buf[DOFI_WIRE_MAX];
 	struct fid_ep *fid = NULL;
+	struct dofi_wire msg;
 	bool gone = false;
 	int ret;
 
@@ -122,7 +118,7 @@ void msg_accept(struct dofi_ep *ep)
 	if (!ret) {
 		gone = quirk->blind_when_blocked &&
 		       dofi_watch_requester_gone(&ep->obj.ia->progress, fid);
-		msg.secret = secret_make(ep);
+		message_begin(ep, DOFI_WIRE_ACCEPT, &msg);
 		ret = msg_endpoint_take(ep, request->info, fid, &msg.mailbox);
 	}
 	if (!ret) {

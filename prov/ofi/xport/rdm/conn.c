@@ -50,8 +50,6 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	if (ret)
 		goto put_conn;
 	conn->ring = peer->ring;
-	if (conn->ring)
-		conn->ring->owner = conn;
 	ret = rdm_pz_add(rpz, conn);
 	if (ret)
 		goto put_endpoint;

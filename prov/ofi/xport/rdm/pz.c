@@ -116,8 +116,10 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 		rpz->conn = more;
 		rpz->n_conns = n;
 	}
-	if (conn->ring)
+	if (conn->ring) {
+		conn->ring->owner = conn;
 		ret = dofi_rings_add(rpz->rings, conn->ring);
+	}
 	if (ret)
 		goto unlock;
 	atomic_store(&conn->id, (uint64_t)number << 32 | slot);
