@@ -221,6 +221,7 @@ static void conn_ready(struct dofi_source *source)
 	if (s->state == OPEN) {
 		flush(s);
 		conn_read(s);
+		return;
 	}
 	if (s->state != CONNECTING)
 		return;

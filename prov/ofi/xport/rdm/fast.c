@@ -22,8 +22,7 @@ static __attribute__((noinline)) ssize_t send_frame(struct rdm_conn *conn, const
 	struct rdm_frame f;
 	int ret;
 
-	rdm_frame_clear(&f);
-	f.kind = RDM_FRAME_SEND;
+	rdm_frame_begin(&f, RDM_FRAME_SEND);
 	if (rdm_frame_head(&f) + len > conn->inject)
 		return -FI_EAGAIN;
 	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);

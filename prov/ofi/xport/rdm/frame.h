@@ -112,13 +112,13 @@ struct rdm_frame {
 	struct iovec segment[RDM_FRAME_SEGMENTS]; /* addresses in the sender's memory */
 };
 
-/* Clears all fields but the segments, one by one: compilers clear structs by a slow instruction. */
-static inline void rdm_frame_clear(struct rdm_frame *frame)
+/* Clears the other fields but the segments one by one: compilers clear structs slowly. */
+static inline void rdm_frame_begin(struct rdm_frame *frame, uint8_t kind)
 {
 	frame->conn = frame->cq_data = 0;
 	frame->sequence = 0;
 	frame->credits = 0;
-	frame->kind = 0;
+	frame->kind = kind;
 	frame->number = frame->key = 0;
 	frame->addr = frame->length = 0;
 	frame->value[0] = frame->value[1] = 0;

@@ -213,7 +213,6 @@ void rdm_send_credits(struct rdm_conn *conn)
 	struct rdm_frame f;
 
 	dofi_ep_assert_locked(conn->ep);
-	rdm_frame_clear(&f);
-	f.kind = RDM_FRAME_CREDIT;
+	rdm_frame_begin(&f, RDM_FRAME_CREDIT);
 	rdm_transmit(conn, &f, NULL, 0, 0, 0);
 }

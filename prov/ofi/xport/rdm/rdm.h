@@ -221,7 +221,7 @@ struct rdm_conn {
 	struct rdm_direct *direct;	/* NULL unless open; set by the progress thread alone */
 };
 
-/* The member of @ia with this transport's part: the first, or that of the second transport. */
+/* Returns the member with this transport's part of @ia: xport_ia, unless it is the second one. */
 static inline void **rdm_ia_at(struct dofi_ia *ia)
 {
 	return ia->fabric.rdm ? &ia->xport_ia : &ia->local_ia;

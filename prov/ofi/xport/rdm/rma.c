@@ -289,8 +289,8 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 		/* the peer keeps the order of frames, but RDMA of the fabric may overtake it */
 		if (!conn->credits || conn->blocking)
 			return -FI_EAGAIN;
-		rdm_frame_clear(&f);
-		f.kind = dto->kind == DOFI_DTO_CMP_SWAP ? RDM_FRAME_CMP_SWAP : RDM_FRAME_FETCH_ADD;
+		rdm_frame_begin(&f, dto->kind == DOFI_DTO_CMP_SWAP ? RDM_FRAME_CMP_SWAP :
+								     RDM_FRAME_FETCH_ADD);
 		f.number = dto->number;
 		f.key = dto->remote_key;
 		f.addr = dto->remote_addr;

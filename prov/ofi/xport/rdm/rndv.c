@@ -26,6 +26,7 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 {
 	struct rdm_frame f;
 	size_t most, size;
+	bool first;
 	int ret;
 
 	dofi_ep_assert_locked(conn->ep);
@@ -34,11 +35,10 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 	do {
 		if (!conn->credits)
 			return -FI_EAGAIN;
-		rdm_frame_clear(&f);
-		f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
+		first = dto->step != DOFI_STEP_BEGUN;
+		rdm_frame_begin(&f, first ? RDM_FRAME_FIRST : RDM_FRAME_MORE);
 		f.length = dto->length;
-		/* the CQ data goes with the first frame */
-		f.cq_data = dto->step == DOFI_STEP_BEGUN ? 0 : cq_data;
+		f.cq_data = first ? cq_data : 0;
 		most = conn->inject - rdm_frame_head(&f);
 		size = dto->length - dto->eager.sent;
 		if (size > most)

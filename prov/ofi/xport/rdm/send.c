@@ -21,8 +21,7 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 
 	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;
-	rdm_frame_clear(&f);
-	f.kind = RDM_FRAME_SEND;
+	rdm_frame_begin(&f, RDM_FRAME_SEND);
 	f.cq_data = cq_data;
 	size = rdm_frame_head(&f) + length;
 	if (size > conn->frame_size)

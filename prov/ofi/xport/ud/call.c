@@ -46,11 +46,6 @@ static struct ud_ia *uia_of(const struct ud_call *call)
 	return call->uep->upz->uia;
 }
 
-static struct dofi_progress *progress_of(const struct ud_call *call)
-{
-	return &uia_of(call)->ia->progress;
-}
-
 /* @bell is the name of the peer's doorbell, or NULL. */
 static void attempt_close(struct ud_call *call, const char *bell)
 {
@@ -196,7 +191,7 @@ static int descriptors_check(const struct ud_call *call)
 static int attempt(struct ud_call *call)
 {
 	const struct dofi_request *r = &call->x->request;
-	struct dofi_progress *p = progress_of(call);
+	struct dofi_progress *p = &uia_of(call)->ia->progress;
 	struct sockaddr_storage address;
 	struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_DATAGRAM_REQUEST, .conn_qual = r->conn_qual, .data = r->data,
@@ -261,7 +256,8 @@ static void on_repeat(struct dofi_timer *timer)
 static void round_again(struct ud_call *call)
 {
 	attempt_close(call, NULL);
-	dofi_timer_start(progress_of(call), &call->repeat, dofi_now() + REPEAT_EVERY_NS);
+	dofi_timer_start(&uia_of(call)->ia->progress, &call->repeat,
+			 dofi_now() + REPEAT_EVERY_NS);
 }
 
 /* Makes the next attempt, over the net or at its next port, or ends the round because of @why. */
