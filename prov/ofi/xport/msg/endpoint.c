@@ -3,7 +3,6 @@
 
 #include "xport/msg/msg.h"
 
-#include "base/layout.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep/ep_attr.h"

@@ -80,9 +80,9 @@ int rdm_peer_learn(const struct rdm_ia *ria, struct rdm_peer *peer, const struct
 	peer->msg = *msg;
 	if (msg->window > UINT16_MAX)
 		peer->msg.window = UINT16_MAX;
-	memcpy(peer->addr, msg->addr, msg->addr_len);
+	peer->msg.addr = memcpy(peer->addr, msg->addr, msg->addr_len);
 	if (msg->data_size)
-		memcpy(peer->data, msg->data, msg->data_size);
+		peer->msg.data = memcpy(peer->data, msg->data, msg->data_size);
 	return 0;
 }
 

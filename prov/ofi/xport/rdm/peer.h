@@ -14,7 +14,7 @@ struct rdm_peer {
 	/* reservation at our endpoint, until the request is answered */
 	struct dofi_reservation reservation;
 	bool ready;			/* our request has reached a service point of the peer */
-	/* its request or answer, with addr and data below; conn_id goes into the frames to it */
+	/* its request or answer, addr and data copied below; conn_id goes into frames to it */
 	struct dofi_cm_msg msg;
 	struct dofi_link *ring;		/* NULL unless the fabric is rings */
 	unsigned char addr[DOFI_RDM_ADDRESS];

@@ -4,7 +4,6 @@
 #include "xport/rdm/rma.h"
 
 #include "base/iov.h"
-#include "fab/quirks.h"
 #include "obj/cq_data.h"
 #include "xport/rdm/link.h"
 

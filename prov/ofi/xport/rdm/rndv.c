@@ -3,7 +3,6 @@
 
 #include "xport/rdm/rndv.h"
 
-#include "base/clock.h"
 #include "base/iov.h"
 #include "fab/quirks.h"
 #include "obj/ep/ep_dto.h"

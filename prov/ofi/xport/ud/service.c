@@ -3,7 +3,6 @@
 
 #include "xport/ud/ud.h"
 
-#include "base/log.h"
 #include "fab/info.h"
 #include "obj/ep/ep_attr.h"
 #include "obj/sp/sp.h"
@@ -11,7 +10,6 @@
 #include "xport/ud/frame.h"
 
 #include <errno.h>
-#include <rdma/fi_errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
