@@ -95,40 +95,37 @@ static void task_begin(struct rdm_task *task)
 }
 
 /* Takes a frame that arrived at an endpoint, for the connection with its id. CQ lock held. */
-static void frame_take(struct rdm_pz *rpz, const void *data, size_t len, struct dofi_sink *sink)
+static void buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
+			   int err, struct dofi_sink *sink)
 {
+	struct rdm_endpoint *e = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm);
+	struct rdm_pz *rpz = e->rpz;
 	struct rdm_conn *conn = NULL;
 	struct rdm_task task;
 	uint32_t slot;
 
+	if (err && err != FI_ECANCELED)
+		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
+	if (!err && entry->len == RDM_PROBE_SIZE)
+		atomic_store(&e->answered, true);
+	if (err || entry->len == RDM_PROBE_SIZE)
+		goto repost;
 	task_begin(&task);
-	if (rdm_frame_unpack(data, len, &task.frame)) {
+	if (rdm_frame_unpack(buffer->data, entry->len, &task.frame)) {
 		stray(rpz, "an invalid frame");
-		return;
+		goto repost;
 	}
 	slot = (uint32_t)task.frame.conn;
 	if (slot < rpz->n_conns)
 		conn = rpz->conn[slot];
 	if (!conn || atomic_load_explicit(&conn->id, memory_order_relaxed) != task.frame.conn) {
 		stray(rpz, "a frame for no connection");
-		return;
+		goto repost;
 	}
 	dofi_ep_lock(conn->ep);
 	rdm_arrived(conn, &task, sink);
 	dofi_ep_unlock(conn->ep);
-}
-
-static void buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
-			   int err, struct dofi_sink *sink)
-{
-	struct rdm_endpoint *e = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm);
-
-	if (!err && entry->len == RDM_PROBE_SIZE)
-		atomic_store(&e->answered, true);
-	else if (!err)
-		frame_take(e->rpz, buffer->data, entry->len, sink);
-	else if (err != FI_ECANCELED)
-		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
+repost:
 	dofi_rdm_repost(buffer);
 }
 
