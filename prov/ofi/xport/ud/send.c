@@ -247,24 +247,23 @@ static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 	return DOFI_DONE;
 }
 
-/* Packs @dto into the ring to @peer, or injects it. -FI_EAGAIN: it has to be sent from a copy. */
-static ssize_t send_now(struct ud_pz *upz, struct ud_peer *peer, const struct dofi_dto *dto)
-	DOFI_NEEDS(upz->lock)
+static int write_ring(const struct ud_peer *peer, const struct dofi_dto *dto)
 {
-	unsigned char own[UD_INJECT_MAX], *frame = own;
-	ssize_t ret = 0;
+	unsigned char *frame;
+	const int ret = dofi_link_reserve(peer->link, UD_FRAME_HEADER + dto->length, &frame);
 
-	if (peer->link) {
-		ret = dofi_link_reserve(peer->link, UD_FRAME_HEADER + dto->length, &frame);
-		if (!ret)
-			dofi_link_send(peer->link, pack(peer, dto, frame));
-	} else {
-		ret = is_reachable(upz, peer) ?
-			fi_inject(upz->rdm.fid, frame, pack(peer, dto, frame), peer->to) :
-			-FI_ENOTCONN;
-	}
-	judge(upz, peer, ret);
-	return ret == -FI_EAGAIN ? ret : DOFI_DONE;
+	if (!ret)
+		dofi_link_send(peer->link, pack(peer, dto, frame));
+	return ret;
+}
+
+static int inject(const struct ud_pz *upz, const struct ud_peer *peer, const struct dofi_dto *dto)
+{
+	unsigned char frame[UD_INJECT_MAX];
+	const size_t len = pack(peer, dto, frame);
+
+	return is_reachable(upz, peer) ? (int)fi_inject(upz->rdm.fid, frame, len, peer->to) :
+					 -FI_ENOTCONN;
 }
 
 /* A receive stays in its slot until a datagram arrives. */
@@ -281,12 +280,15 @@ int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		return 0;
 	dofi_mutex_lock(&upz->lock);
 	peer = ud_peer_check(upz, (const void *)(uintptr_t)dto->remote_addr);
-	if (!peer)
+	if (!peer) {
 		ret = -FI_ECANCELED;	/* the handle was freed while the send waited */
-	else if (len > peer->frame_size)
+	} else if (len > peer->frame_size) {
 		ret = -EMSGSIZE;
-	else if (!peer->n_waiting && is_injected(upz, peer, len))
-		ret = (int)send_now(upz, peer, dto);
+	} else if (!peer->n_waiting && is_injected(upz, peer, len)) {
+		ret = peer->link ? write_ring(peer, dto) : inject(upz, peer, dto);
+		judge(upz, peer, ret);
+		ret = ret == -FI_EAGAIN ? -FI_EAGAIN : DOFI_DONE;
+	}
 	if (ret == -FI_EAGAIN)
 		ret = send_copy(upz, uep, peer, dto);
 	dofi_mutex_unlock(&upz->lock);
