@@ -183,8 +183,8 @@ static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 	DOFI_NEEDS(conn->ep->lock)
 {
 	const bool read = dto->kind == DOFI_DTO_READ;
-	const bool whole = dto->length > conn->eager && (read ? conn->pid != 0 : conn->peer_reads);
-	const size_t most = whole ? dto->length : conn->max_copy - RDM_FRAME_FULL;
+	size_t most = conn->max_copy - RDM_FRAME_FULL;
+	bool whole;
 	int ret;
 
 	if (dto->step != DOFI_STEP_ASKED) {
@@ -193,6 +193,10 @@ static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 		conn->asked++;
 		conn->ask_next = conn->ask_always;
 	}
+	whole = !dto->rma.asked && dto->length > conn->eager &&
+		(read ? conn->pid != 0 : conn->peer_reads);
+	if (whole)
+		most = dto->length;
 	do {
 		const size_t left = dto->length - dto->rma.asked, size = left < most ? left : most;
 		struct rdm_frame f = {
