@@ -25,10 +25,7 @@ enum field {
 
 #define NAME_SIZE 256 /* DAT_NAME_MAX_LENGTH: with the terminating null */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\v' || c == '\f';
-}
+#define BLANK " \t\v\f"
 
 /*
  * Unquotes the field that starts after the quote at *@pos, and moves *@pos past it. Null if the
@@ -49,40 +46,33 @@ static char *quoted_field(char **pos)
 	return text;
 }
 
-static char *bare_field(char **pos)
-{
-	char *text = *pos, *end = text;
-
-	while (*end && !is_blank(*end))
-		end++;
-	*pos = *end ? end + 1 : end;
-	*end = '\0';
-	return text;
-}
-
 /* Splits @line into @field. Returns the number of fields, or a negative value and a reason. */
 static int split(char *line, char *field[FIELD_COUNT], const char **reason)
 {
 	char *pos = line;
-	bool quoted;
 	int n = 0;
 
 	for (;;) {
-		while (is_blank(*pos))
-			pos++;
+		pos += strspn(pos, BLANK);
 		if (!*pos || *pos == '#')
 			return n;
 		if (n == FIELD_COUNT) {
 			*reason = "more than eight fields";
 			return -1;
 		}
-		quoted = *pos == '"';
-		field[n] = quoted ? quoted_field(&pos) : bare_field(&pos);
+		if (*pos != '"') {
+			field[n++] = pos;
+			pos += strcspn(pos, BLANK);
+			if (*pos)
+				*pos++ = '\0';
+			continue;
+		}
+		field[n] = quoted_field(&pos);
 		if (!field[n++]) {
 			*reason = "the closing quote is missing";
 			return -1;
 		}
-		if (quoted && *pos && *pos != '#' && !is_blank(*pos)) {
+		if (*pos && !strchr(BLANK "#", *pos)) {
 			*reason = "text follows a closing quote";
 			return -1;
 		}
@@ -114,18 +104,6 @@ static bool version_pair(const char *text, uint32_t *major, uint32_t *minor)
 	return text && !*text;
 }
 
-/* "ID.MAJOR.MINOR", where ID may have dots of its own */
-static bool provider_version(const char *text)
-{
-	const char *pair = strrchr(text, '.');
-	uint32_t major, minor;
-
-	/* back from the last dot to just after the previous dot */
-	while (pair && pair > text && pair[-1] != '.')
-		pair--;
-	return pair && pair > text + 1 && version_pair(pair, &major, &minor);
-}
-
 /* Whether @text is one of two words; sets *@value if it is the first. */
 static bool one_of(const char *text, const char *yes, const char *no, bool *value)
 {
@@ -135,7 +113,9 @@ static bool one_of(const char *text, const char *yes, const char *no, bool *valu
 
 static const char *check(char *const field[FIELD_COUNT], struct dreg_conf_entry *e)
 {
-	const char *api = field[FIELD_API];
+	const char *api = field[FIELD_API], *version = field[FIELD_VERSION];
+	const char *pair = strrchr(version, '.');
+	uint32_t unused;
 
 	if (!*field[FIELD_NAME])
 		return "the IA name is empty";
@@ -149,13 +129,16 @@ static const char *check(char *const field[FIELD_COUNT], struct dreg_conf_entry 
 		return "the fourth field is not default or nondefault";
 	if (!*field[FIELD_LIBRARY])
 		return "the library is empty";
-	if (!provider_version(field[FIELD_VERSION]))
+	/* the ID may have dots of its own: the pair begins after the last dot but one */
+	while (pair && pair > version && pair[-1] != '.')
+		pair--;
+	if (!pair || pair <= version + 1 || !version_pair(pair, &unused, &unused))
 		return "the provider version is not ID.MAJOR.MINOR";
 
 	e->user = *api == 'u';
 	e->name = field[FIELD_NAME];
 	e->library = field[FIELD_LIBRARY];
-	e->version = field[FIELD_VERSION];
+	e->version = version;
 	e->ia_params = field[FIELD_IA_PARAMS];
 	e->platform_params = field[FIELD_PLATFORM_PARAMS];
 	return NULL;
@@ -202,35 +185,14 @@ static bool line_get(FILE *file, char *line, size_t *size)
 	return n || c != EOF;
 }
 
-static void line_take(const struct dreg_conf_sink *sink, unsigned int line_no, char *line,
-		      size_t len)
-{
-	struct dreg_conf_entry entry;
-	const char *reason;
-
-	if (len && line[len - 1] == '\r')
-		line[--len] = '\0';
-	if (line_no == 1 && !strncmp(line, "\xef\xbb\xbf", 3)) {	/* a byte order mark */
-		line += 3;
-		len -= 3;
-	}
-	switch (dreg_conf_parse(line, len, &entry, &reason)) {
-	case DREG_CONF_BLANK:
-		break;
-	case DREG_CONF_ENTRY:
-		sink->entry(sink->arg, line_no, &entry);
-		break;
-	case DREG_CONF_BAD:
-		sink->bad(sink->arg, line_no, reason);
-		break;
-	}
-}
-
 int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
 {
 	char line[DREG_CONF_LINE_SIZE];
+	struct dreg_conf_entry entry;
 	unsigned int line_no = 1;
-	size_t len, total = 0;
+	enum dreg_conf_kind kind;
+	size_t len, mark, total = 0;
+	const char *reason;
 	int err;
 
 	for (; line_get(file, line, &len); line_no++) {
@@ -240,10 +202,19 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
 				  "this line and the rest are ignored");
 			return 0;
 		}
-		if (len < sizeof(line))
-			line_take(sink, line_no, line, len);
-		else
+		if (len >= sizeof(line)) {
 			sink->bad(sink->arg, line_no, "the line has more than 8191 bytes");
+			continue;
+		}
+		if (len && line[len - 1] == '\r')
+			line[--len] = '\0';
+		/* a byte order mark */
+		mark = line_no == 1 && !strncmp(line, "\xef\xbb\xbf", 3) ? 3 : 0;
+		kind = dreg_conf_parse(line + mark, len - mark, &entry, &reason);
+		if (kind == DREG_CONF_ENTRY)
+			sink->entry(sink->arg, line_no, &entry);
+		else if (kind == DREG_CONF_BAD)
+			sink->bad(sink->arg, line_no, reason);
 	}
 	err = ferror(file) ? errno : 0;
 	if (err)

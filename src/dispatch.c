@@ -102,46 +102,37 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_
 	FORWARD(EP, ep_query_func, ep_handle, mask, param);
 }
 
-/* Handles in DAT_EP_PARAM that can be modified. The provider refuses all other handles unread. */
-static const struct {
-	DAT_EP_PARAM_MASK bit;
-	DAT_HANDLE_TYPE type;
-	size_t offset;
-} ep_param_handles[] = {
-	{ DAT_EP_FIELD_PZ_HANDLE, DAT_HANDLE_TYPE_PZ, offsetof(DAT_EP_PARAM, pz_handle) },
-	{ DAT_EP_FIELD_RECV_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
-	  offsetof(DAT_EP_PARAM, recv_evd_handle) },
-	{ DAT_EP_FIELD_REQUEST_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
-	  offsetof(DAT_EP_PARAM, request_evd_handle) },
-	{ DAT_EP_FIELD_CONNECT_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
-	  offsetof(DAT_EP_PARAM, connect_evd_handle) },
-};
-
-/* Whether the handles that @mask selects fit the provider; reads no other member of @param. */
-static bool ep_param_fits(const DAT_PROVIDER *provider, DAT_EP_PARAM_MASK mask,
-			  const DAT_EP_PARAM *param)
+/*
+ * Checks the handles that @mask selects; the provider refuses other handles unread. A bad handle in
+ * @param is a bad argument: INVALID_HANDLE is only for the endpoint itself.
+ */
+DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
+	static const struct {
+		DAT_EP_PARAM_MASK bit;
+		DAT_HANDLE_TYPE type;
+		size_t offset;
+	} handles[] = {
+		{ DAT_EP_FIELD_PZ_HANDLE, DAT_HANDLE_TYPE_PZ, offsetof(DAT_EP_PARAM, pz_handle) },
+		{ DAT_EP_FIELD_RECV_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
+		  offsetof(DAT_EP_PARAM, recv_evd_handle) },
+		{ DAT_EP_FIELD_REQUEST_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
+		  offsetof(DAT_EP_PARAM, request_evd_handle) },
+		{ DAT_EP_FIELD_CONNECT_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
+		  offsetof(DAT_EP_PARAM, connect_evd_handle) },
+	};
+	struct dreg_handle ep;
 	DAT_HANDLE handle;
 	size_t i;
 
-	for (i = 0; i < sizeof(ep_param_handles) / sizeof(ep_param_handles[0]); i++) {
-		if (!(mask & ep_param_handles[i].bit))
-			continue;
-		memcpy(&handle, (const char *)param + ep_param_handles[i].offset, sizeof(handle));
-		if (!dreg_handle_arg(provider, handle, ep_param_handles[i].type))
-			return false;
-	}
-	return true;
-}
-
-/* A bad handle in @param is a bad argument; INVALID_HANDLE is only for the endpoint itself. */
-DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
-{
-	struct dreg_handle ep;
-
 	LOOK_UP(&ep, EP, ep_handle);
-	if (param && !ep_param_fits(ep.provider, mask, param))
-		return DREG_BAD_ARG(3);
+	for (i = 0; param && i < sizeof(handles) / sizeof(handles[0]); i++) {
+		if (!(mask & handles[i].bit))
+			continue;
+		memcpy(&handle, (const char *)param + handles[i].offset, sizeof(handle));
+		if (!dreg_handle_arg(ep.provider, handle, handles[i].type))
+			return DREG_BAD_ARG(3);
+	}
 	NEEDS(ep.provider, ep_modify_func);
 	return ep.provider->ep_modify_func(ep_handle, mask, param);
 }
@@ -200,9 +191,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COU
 	FORWARD(EP, ep_set_watermark_func, ep_handle, soft, hard);
 }
 
-/*
- * Event dispatchers and consumer notification objects; event.c has wait and dequeue
- */
+/* Event dispatchers and consumer notification objects; event.c has wait and dequeue */
 
 DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {

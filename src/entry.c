@@ -19,9 +19,7 @@ static struct dreg_lock lock = DREG_LOCK_INIT; /* held while dat.conf is read */
 static atomic_bool is_read;
 static struct dreg_entry *entries DREG_GUARDED_BY(lock); /* until is_read is set */
 
-/*
- * Reading dat.conf
- */
+/* Reading dat.conf */
 
 struct reader {
 	const char *path;
@@ -37,13 +35,20 @@ static void entry_free(struct dreg_entry *e)
 	free(e);
 }
 
-static struct dreg_entry *entry_new(const char *path, unsigned int line_no,
-				    const struct dreg_conf_entry *line)
+/* Entries of the other API versions are kept, because they determine why an open fails. */
+static void take_entry(void *arg, unsigned int line_no, const struct dreg_conf_entry *line)
 {
-	struct dreg_entry *e = calloc(1, sizeof(*e));
+	struct reader *r = arg;
+	struct dreg_entry *e;
 
+	if (!line->user || !line->usable) {
+		dreg_log(DREG_LOG_CONF, "%s:%u: %s is %s, ignored", r->path, line_no, line->name,
+			 line->user ? "not a default" : "for the kernel");
+		return;
+	}
+	e = calloc(1, sizeof(*e));
 	if (!e)
-		return NULL;
+		goto no_memory;
 	strcpy(e->info.ia_name, line->name); /* the parser has checked the length */
 	e->info.dapl_version_major = line->major;
 	e->info.dapl_version_minor = line->minor;
@@ -51,35 +56,22 @@ static struct dreg_entry *entry_new(const char *path, unsigned int line_no,
 	pthread_mutex_init(&e->lock.mutex, NULL);
 	e->library = strdup(line->library);
 	e->ia_params = strdup(line->ia_params);
-	if (asprintf(&e->origin, "%s:%u", path, line_no) < 0)
+	if (asprintf(&e->origin, "%s:%u", r->path, line_no) < 0)
 		e->origin = NULL;
-	if (!e->library || !e->ia_params || !e->origin) {
-		entry_free(e);
-		return NULL;
-	}
-	return e;
-}
-
-/* Entries of the other API versions are kept, because they determine why an open fails. */
-static void take_entry(void *arg, unsigned int line_no, const struct dreg_conf_entry *line)
-{
-	struct reader *r = arg;
-
-	if (!line->user || !line->usable) {
-		dreg_log(DREG_LOG_CONF, "%s:%u: %s is %s, ignored", r->path, line_no, line->name,
-			 line->user ? "not a default" : "for the kernel");
-		return;
-	}
-	*r->tail = entry_new(r->path, line_no, line);
-	if (!*r->tail) {
-		r->err = -ENOMEM;
-		dreg_log(DREG_LOG_ERROR, "%s:%u: no memory for %s", r->path, line_no, line->name);
-		return;
-	}
-	r->tail = &(*r->tail)->next;
+	if (!e->library || !e->ia_params || !e->origin)
+		goto free_entry;
+	*r->tail = e;
+	r->tail = &e->next;
 	dreg_log(DREG_LOG_CONF, "%s:%u: %s u%u.%u %s from %s", r->path, line_no, line->name,
 		 line->major, line->minor, line->threadsafe ? "threadsafe" : "nonthreadsafe",
 		 line->library);
+	return;
+
+free_entry:
+	entry_free(e);
+no_memory:
+	r->err = -ENOMEM;
+	dreg_log(DREG_LOG_ERROR, "%s:%u: no memory for %s", r->path, line_no, line->name);
 }
 
 static void report_bad(void *arg, unsigned int line_no, const char *reason)
@@ -120,20 +112,30 @@ static int file_read(struct reader *r, const char *path)
 	return r->err ? r->err : err;
 }
 
-/* Reads the files of the directory @path in order. Stops at a transient error. */
-static int included_read(struct reader *r, const char *path)
+/*
+ * Reads dat.conf in the directory @dir, and then the files of dat.conf.d in order; either may be
+ * missing. Stops at a transient error.
+ */
+static int dir_read(struct reader *r, const char *dir)
 {
 	struct dirent **list;
-	char file[DREG_CONF_PATH_SIZE + sizeof((*list)->d_name)];
-	int n = dreg_conf_included(path, &list), err = 0, i;
+	char path[DREG_CONF_PATH_SIZE], file[sizeof(path) + sizeof((*list)->d_name)];
+	int n, err = 0, i;
 
+	snprintf(path, sizeof(path), "%s/" DREG_CONF_FILE, dir);
+	if (!access(path, F_OK) || errno != ENOENT)
+		err = file_read(r, path);
+	if (is_transient(err))
+		return err;
+	snprintf(path, sizeof(path), "%s/" DREG_CONF_INCLUDE, dir);
+	n = dreg_conf_included(path, &list);
 	if (n == -ENOENT)
 		return 0;
 	if (n < 0) {
 		errno = -n;
 		return report_unread(path);
 	}
-	for (i = 0; i < n; i++) {
+	for (i = 0, err = 0; i < n; i++) {
 		if (!is_transient(err)) {
 			snprintf(file, sizeof(file), "%s/%s", path, list[i]->d_name);
 			err = file_read(r, file);
@@ -142,21 +144,6 @@ static int included_read(struct reader *r, const char *path)
 	}
 	free(list);
 	return err;
-}
-
-/* Reads dat.conf in the directory @dir, and then the files of dat.conf.d; either may be missing. */
-static int dir_read(struct reader *r, const char *dir)
-{
-	char path[DREG_CONF_PATH_SIZE];
-	int err = 0;
-
-	snprintf(path, sizeof(path), "%s/" DREG_CONF_FILE, dir);
-	if (!access(path, F_OK) || errno != ENOENT)
-		err = file_read(r, path);
-	if (is_transient(err))
-		return err;
-	snprintf(path, sizeof(path), "%s/" DREG_CONF_INCLUDE, dir);
-	return included_read(r, path);
 }
 
 /*
