@@ -108,63 +108,43 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	return ret;
 }
 
-/* Handles that end with a rejected CR: the CR, and an EP that the provider created for it. */
-struct refused {
-	DAT_CR_HANDLE cr;
-	DAT_EP_HANDLE ep;
-	uint64_t cr_serial;
-	uint64_t ep_serial;
-};
-
-static struct refused refuse_prepare(const struct dreg_handle *cr, DAT_CR_HANDLE cr_handle)
-{
-	struct refused r = { .cr = cr_handle, .cr_serial = cr->serial };
-	DAT_EP_HANDLE ep;
-	struct dreg_handle known;
-
-	if (!(cr->flags & DREG_HAS_EP))
-		return r;
-	ep = cr_ep(cr->provider, cr_handle);
-	if (dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known)) {
-		r.ep = ep;
-		r.ep_serial = known.serial;
-	}
-	return r;
-}
-
-static DAT_RETURN refuse_finish(DAT_RETURN ret, const struct refused *r)
-{
-	if (ret == DAT_SUCCESS) {
-		dreg_handle_drop(r->cr, r->cr_serial);
-		dreg_handle_drop(r->ep, r->ep_serial);
-	}
-	return ret;
-}
+/*
+ * Body of a call that rejects a CR: drops its handle, and the handle of an EP that the provider
+ * created for it. Looks up the EP before the call, which ends the CR.
+ */
+#define REFUSE(func, handle, ...)							\
+	do {										\
+		DAT_EP_HANDLE ep = DAT_HANDLE_NULL;					\
+		struct dreg_handle cr, known = { .serial = 0 };				\
+		DAT_RETURN ret;								\
+											\
+		LOOK_UP(&cr, CR, handle);						\
+		NEEDS(cr.provider, func);						\
+		if (cr.flags & DREG_HAS_EP)						\
+			ep = cr_ep(cr.provider, handle);				\
+		if (!dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known))			\
+			ep = DAT_HANDLE_NULL;						\
+		ret = cr.provider->func(handle, ##__VA_ARGS__);				\
+		if (ret == DAT_SUCCESS) {						\
+			dreg_handle_drop(handle, cr.serial);				\
+			dreg_handle_drop(ep, known.serial);				\
+		}									\
+		return ret;								\
+	} while (0)
 
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT size, const DAT_PVOID data)
-#define REJECT_DATA , size, data
+{
+	REFUSE(cr_reject_func, cr_handle, size, data);
+}
 #else
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
-#define REJECT_DATA
-#endif
 {
-	struct dreg_handle cr;
-	struct refused r;
-
-	LOOK_UP(&cr, CR, cr_handle);
-	NEEDS(cr.provider, cr_reject_func);
-	r = refuse_prepare(&cr, cr_handle);
-	return refuse_finish(cr.provider->cr_reject_func(cr_handle REJECT_DATA), &r);
+	REFUSE(cr_reject_func, cr_handle);
 }
+#endif
 
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
-	struct dreg_handle cr;
-	struct refused r;
-
-	LOOK_UP(&cr, CR, cr_handle);
-	NEEDS(cr.provider, cr_handoff_func);
-	r = refuse_prepare(&cr, cr_handle);
-	return refuse_finish(cr.provider->cr_handoff_func(cr_handle, handoff), &r);
+	REFUSE(cr_handoff_func, cr_handle, handoff);
 }

@@ -18,37 +18,18 @@ static bool is_evd_handle(DAT_EVD_HANDLE evd)
 	return evd != DAT_HANDLE_NULL && evd != DAT_EVD_ASYNC_EXISTS && evd != DAT_EVD_OUT_OF_SCOPE;
 }
 
-/* Adds an IA that the provider opened, and the asynchronous EVD created with it. */
-static DAT_RETURN ia_enter(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia, DAT_EVD_HANDLE new_evd)
-{
-	struct dreg_handle obj = {
-		.provider = provider,
-		.owner = ia,
-		.kind = DAT_HANDLE_TYPE_IA,
-	};
-#if DAT_VERSION_MAJOR >= 2
-	DAT_IA_ATTR attr = { .extension_supported = DAT_EXTENSION_NONE };
-
-	/* queried once per IA, because dat_extension_op() is on the data path */
-	if (provider->ia_query_func && provider->handle_extendedop_func &&
-	    !provider->ia_query_func(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) &&
-	    attr.extension_supported != DAT_EXTENSION_NONE)
-		obj.flags = DREG_EXTENSIONS;
-#endif
-	if (dreg_handle_add(ia, &obj))
-		return DREG_NO_MEMORY;
-	obj.kind = DAT_HANDLE_TYPE_EVD;
-	if (is_evd_handle(new_evd) && dreg_handle_add(new_evd, &obj))
-		return DREG_NO_MEMORY;
-	return DAT_SUCCESS;
-}
-
+/* Opens the IA, and adds it and an asynchronous EVD created with it. */
 static DAT_RETURN ia_open(const DAT_PROVIDER *provider, const DAT_NAME_PTR name, DAT_COUNT qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia_handle)
 {
+	struct dreg_handle obj = { .provider = provider, .kind = DAT_HANDLE_TYPE_IA };
+#if DAT_VERSION_MAJOR >= 2
+	DAT_IA_ATTR attr = { .extension_supported = DAT_EXTENSION_NONE };
+#endif
 	DAT_EVD_HANDLE given = *async_evd;
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
 	DAT_RETURN ret;
+	int err;
 
 	if (is_evd_handle(given))
 		CHECK_ARG(provider, EVD, given, EVD_ASYNC);
@@ -56,13 +37,24 @@ static DAT_RETURN ia_open(const DAT_PROVIDER *provider, const DAT_NAME_PTR name,
 	ret = provider->ia_open_func(name, qlen, async_evd, &ia);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ret = ia_enter(provider, ia, given == DAT_HANDLE_NULL ? *async_evd : DAT_HANDLE_NULL);
-	if (ret != DAT_SUCCESS) {
+	obj.owner = ia;
+#if DAT_VERSION_MAJOR >= 2
+	/* queried once per IA, because dat_extension_op() is on the data path */
+	if (provider->ia_query_func && provider->handle_extendedop_func &&
+	    !provider->ia_query_func(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) &&
+	    attr.extension_supported != DAT_EXTENSION_NONE)
+		obj.flags = DREG_EXTENSIONS;
+#endif
+	err = dreg_handle_add(ia, &obj);
+	obj.kind = DAT_HANDLE_TYPE_EVD;
+	if (!err && given == DAT_HANDLE_NULL && is_evd_handle(*async_evd))
+		err = dreg_handle_add(*async_evd, &obj);
+	if (err) {
 		dreg_handle_drop_owned(ia, UINT64_MAX);
 		if (provider->ia_close_func)
 			provider->ia_close_func(ia, DAT_CLOSE_ABRUPT_FLAG);
 		*async_evd = given;
-		return ret;
+		return DREG_NO_MEMORY;
 	}
 	*ia_handle = ia;
 	return DAT_SUCCESS;

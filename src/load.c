@@ -38,18 +38,6 @@ static void export_registry(void)
 	}
 }
 
-/* Loads @name from this registry's library directory if it is there. */
-static void *load_installed(const char *name)
-{
-	char path[4096];
-
-	if (strchr(name, '/') ||
-	    snprintf(path, sizeof(path), "%s/%s", DAT_LIBDIR, name) >= (int)sizeof(path) ||
-	    access(path, R_OK))
-		return NULL;
-	return dlopen(path, LOAD_FLAGS);
-}
-
 /*
  * Runs when this library is loaded, usually before main(): libraries that libfabric depends on open
  * files named by the environment as soon as they are loaded, before a provider can act.
@@ -93,27 +81,11 @@ static const char *advice(const char *name, const char *text)
 	return "";
 }
 
-static int load(struct dreg_library *lib, const char *name)
-{
-	char first[512];
-	const char *later, *text;
-
-	lib->dl = dlopen(name, LOAD_FLAGS);
-	if (lib->dl)
-		return 0;
-	snprintf(first, sizeof(first), "%s", dlerror());
-	lib->dl = load_installed(name);
-	if (lib->dl)
-		return 0;
-	later = dlerror();
-	text = later ? later : first;
-	dreg_log(DREG_LOG_ERROR, "cannot load %s: %s%s", name, text, advice(name, text));
-	return error_of(text);
-}
-
 int dreg_library_open(struct dreg_library *lib, const char *name)
 {
-	int err;
+	char first[512], installed[4096];
+	const char *text;
+	int len;
 
 	/* the caller of a privileged program chooses its working directory */
 	if (secure_env_is_on() && strchr(name, '/') && name[0] != '/') {
@@ -122,9 +94,19 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 		return -EPERM;
 	}
 	export_registry();
-	err = load(lib, name);
-	if (err)
-		return err;
+	lib->dl = dlopen(name, LOAD_FLAGS);
+	if (!lib->dl) {
+		snprintf(first, sizeof(first), "%s", dlerror());
+		len = snprintf(installed, sizeof(installed), "%s/%s", DAT_LIBDIR, name);
+		if (!strchr(name, '/') && len < (int)sizeof(installed) && !access(installed, R_OK))
+			lib->dl = dlopen(installed, LOAD_FLAGS);
+	}
+	if (!lib->dl) {
+		text = dlerror();
+		text = text ? text : first;
+		dreg_log(DREG_LOG_ERROR, "cannot load %s: %s%s", name, text, advice(name, text));
+		return error_of(text);
+	}
 	lib->init = (DAT_PROVIDER_INIT_FUNC)dlsym(lib->dl, DAT_PROVIDER_INIT_FUNC_STR);
 	lib->fini = (DAT_PROVIDER_FINI_FUNC)dlsym(lib->dl, DAT_PROVIDER_FINI_FUNC_STR);
 	if (!lib->init) {

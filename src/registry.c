@@ -111,13 +111,19 @@ DAT_RETURN dat_registry_remove_provider(table_arg *table, const DAT_PROVIDER_INF
 	return ret;
 }
 
-/* Removes the providers that a library left registered: their tables are about to be unmapped. */
-static void providers_forget(const struct dreg_entry *e)
-{
-	struct provider **at, *p;
+/* Uses */
 
+/*
+ * Also removes the providers that the library left registered, as their tables are about to be
+ * unmapped. The entry's lock keeps other threads from loading the library meanwhile.
+ */
+static void entry_stop(struct dreg_entry *e) DREG_NEEDS(e->lock)
+{
+	struct provider **at = &providers, *p;
+
+	if (e->lib.fini)
+		e->lib.fini(&e->info);
 	dreg_lock(&lock);
-	at = &providers;
 	while ((p = *at)) {
 		if (p->entry != e) {
 			at = &p->next;
@@ -127,16 +133,6 @@ static void providers_forget(const struct dreg_entry *e)
 		free(p);
 	}
 	dreg_unlock(&lock);
-}
-
-/* Uses */
-
-/* Call with the entry's lock held, which keeps other threads from loading the library meanwhile. */
-static void entry_stop(struct dreg_entry *e) DREG_NEEDS(e->lock)
-{
-	if (e->lib.fini)
-		e->lib.fini(&e->info);
-	providers_forget(e);
 	dreg_library_close(&e->lib);
 	dreg_log(DREG_LOG_PROVIDER_API, "unloaded %s", e->library);
 }
