@@ -24,14 +24,14 @@ void check_failed(const char *kind, const void *object, const char *condition, c
 	abort();
 }
 
-void check_each_ia(void (*fn)(struct dofi_ia *ia, void *arg), void *arg)
+struct dofi_ia *check_next_ia(uint32_t *i)
 {
 	struct dofi_ia *ia;
-	uint32_t i;
 
-	for (i = 0; (ia = dofi_pool_at(&dofi_ia_pool, i)); i++)
-		if (dofi_obj_kind(&ia->obj) == DOFI_KIND(DAT_HANDLE_TYPE_IA))
-			fn(ia, arg);
+	do
+		ia = dofi_pool_at(&dofi_ia_pool, (*i)++);
+	while (ia && dofi_obj_kind(&ia->obj) != DOFI_KIND(DAT_HANDLE_TYPE_IA));
+	return ia;
 }
 
 /* Progress threads: their work, timers and epoll sets, and the CQs that they serve */
@@ -81,7 +81,7 @@ static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 	const bool direct = !all && !cq->mixed && !cq->several;
 	const struct dofi_poller *poller;
 
-	CHECK("cq", cq, cq->progress == p, "%p, %p", (void *)cq->progress, (void *)p);
+	CHECK_SAME("cq", cq, cq->progress, p);
 	TAILQ_FOREACH(poller, &p->pollers, link)
 		if (poller == &cq->poller)
 			break;
@@ -103,47 +103,54 @@ static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-static void pz_check(struct dofi_ia *ia, struct dofi_pz *pz, FILE *set)
-{
-	unsigned i;
-
-	CHECK("pz", pz, pz->domain.fid, "domain %p", (void *)&pz->domain);
-	CHECK("pz", pz, pz->domain.n_more <= DOFI_DOMAIN_CQS, "%u", pz->domain.n_more);
-	cq_check(&ia->progress, &pz->domain.cq, set);
-	for (i = 0; i < pz->domain.n_more; i++)
-		cq_check(&ia->progress, pz->domain.more[i], set);
-	if (pz->local.fid && pz->xport_pz)
-		cq_check(&ia->progress, &pz->local.cq, set);
-	if (pz->datagram.fid)
-		cq_check(&ia->progress, &pz->datagram.cq, set);
-	if (pz->datagram_rings.fid)
-		cq_check(&ia->progress, &pz->datagram_rings.cq, set);
-}
-
 /* The program changes these lists only in calls, so that they stay while no lock is held. */
 static void queues_check(struct dofi_ia *ia, FILE *set) DOFI_UNCHECKED_LOCKS
 {
+	struct dofi_progress *p = &ia->progress;
 	struct dofi_obj *obj;
+	unsigned i;
 
 	CHECK_EACH(obj, ia, PZ)
-	pz_check(ia, (struct dofi_pz *)obj, set);
+	{
+		struct dofi_pz *pz = (struct dofi_pz *)obj;
+
+		CHECK("pz", pz, pz->domain.fid, "domain %p", (void *)&pz->domain);
+		CHECK("pz", pz, pz->domain.n_more <= DOFI_DOMAIN_CQS, "%u", pz->domain.n_more);
+		cq_check(p, &pz->domain.cq, set);
+		for (i = 0; i < pz->domain.n_more; i++)
+			cq_check(p, pz->domain.more[i], set);
+		if (pz->local.fid && pz->xport_pz)
+			cq_check(p, &pz->local.cq, set);
+		if (pz->datagram.fid)
+			cq_check(p, &pz->datagram.cq, set);
+		if (pz->datagram_rings.fid)
+			cq_check(p, &pz->datagram_rings.cq, set);
+	}
 	CHECK_EACH(obj, ia, EP)
 	{
 		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
+		const int fd = msg_watched(ep);
 
-		CHECK("ep", ep, msg_watched(ep) < 0 ||
-		      is_registered(set, msg_watched(ep), &msg_part(ep)->watch.source),
-		      "descriptor %d", msg_watched(ep));
+		CHECK("ep", ep, fd < 0 || is_registered(set, fd, &msg_part(ep)->watch.source),
+		      "descriptor %d", fd);
 	}
 }
 
-static void check_loop(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock)
+/* The walk */
+
+static void check_on_thread(void *arg)
 {
+	struct dofi_ia *ia = arg;
 	struct dofi_progress *p = &ia->progress;
 	const struct dofi_work *w;
 	char path[64];
 	FILE *set;
 
+	dofi_mutex_lock(&ia->lock);
+	check_objects(ia);
+	check_endpoints(ia);
+	check_events(ia);
+	dofi_mutex_unlock(&ia->lock);
 	dofi_mutex_lock(&p->lock);
 	STAILQ_FOREACH(w, &p->work, link)
 		CHECK("progress thread", p, w->queued, "work %p is in the queue", (const void *)w);
@@ -161,44 +168,25 @@ static void check_loop(struct dofi_ia *ia) DOFI_NEEDS_NOT(ia->lock)
 	eq_check(p, &p->listen_eq, set);
 	queues_check(ia, set);
 	fclose(set);
-}
-
-/* The walk */
-
-static void check_on_thread(void *arg)
-{
-	struct dofi_ia *ia = arg;
-
-	dofi_mutex_lock(&ia->lock);
-	check_objects(ia);
-	check_endpoints(ia);
-	check_events(ia);
-	dofi_mutex_unlock(&ia->lock);
-	check_loop(ia);
 	check_connections(ia);
-}
-
-static void check_ia(struct dofi_ia *ia, void *arg)
-{
-	(void)arg;
-	dofi_progress_call(&ia->progress, check_on_thread, ia);
 }
 
 void dofi_check_invariants(void)
 {
-	check_each_ia(check_ia, NULL);
-}
+	struct dofi_ia *ia;
+	uint32_t i = 0;
 
-static void check_if(struct dofi_ia *ia, void *handle)
-{
-	if (ia == handle)
-		check_ia(ia, NULL);
+	while ((ia = check_next_ia(&i)))
+		dofi_progress_call(&ia->progress, check_on_thread, ia);
 }
 
 void dofi_check_at_close(void *ia_handle)
 {
 	const char *wanted = secure_getenv("DAT_TEST_CHECK");
+	struct dofi_ia *ia;
+	uint32_t i = 0;
 
-	if (wanted && !strcmp(wanted, "1"))
-		check_each_ia(check_if, ia_handle);
+	while (wanted && !strcmp(wanted, "1") && (ia = check_next_ia(&i)))
+		if (ia == ia_handle)
+			dofi_progress_call(&ia->progress, check_on_thread, ia);
 }

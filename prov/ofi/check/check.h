@@ -29,6 +29,11 @@ void dofi_check_at_close(void *ia_handle);
 			check_failed(kind, object, #condition, __VA_ARGS__); \
 	} while (0)
 
+/* Aborts unless @a == @b, which are integers or pointers. */
+#define CHECK_SAME(kind, object, a, b)                                          \
+	CHECK(kind, object, (a) == (b), "%#llx, %#llx", CHECK_VALUE(a), CHECK_VALUE(b))
+#define CHECK_VALUE(value) ((unsigned long long)(uintptr_t)(value))
+
 _Noreturn void check_failed(const char *kind, const void *object, const char *condition,
 			    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
@@ -36,8 +41,8 @@ _Noreturn void check_failed(const char *kind, const void *object, const char *co
 #define CHECK_EACH(obj, ia, type) \
 	TAILQ_FOREACH(obj, &(ia)->children[DOFI_KIND(DAT_HANDLE_TYPE_##type)], sibling)
 
-/* Calls @fn for each open IA. */
-void check_each_ia(void (*fn)(struct dofi_ia *ia, void *arg), void *arg);
+/* Returns the first open IA at or after *@i, and sets *@i behind it; NULL after the last. */
+struct dofi_ia *check_next_ia(uint32_t *i);
 
 /* The functions below run on the progress thread of @ia. */
 

@@ -43,17 +43,19 @@ static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia-
 	}
 	if (n != 1 || evd->cno || evd->waiting)
 		only = NULL;
-	CHECK("evd", evd, evd->only_feed == only, "%p, %p", (void *)evd->only_feed, (void *)only);
+	CHECK_SAME("evd", evd, evd->only_feed, only);
 	direct = only && !(only->ops && only->ops->poll) ? only : NULL;
 	CHECK("evd", evd, evd->straight_feed == (evd->count ? NULL : direct), "%p, %p, %u events",
 	      (void *)evd->straight_feed, (void *)direct, evd->count);
 }
 
-static void queue_check(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
+static void evd_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->lock)
+	DOFI_NEEDS_NOT(evd->lock)
 {
 	const struct dofi_event *e;
 	uint32_t i;
 
+	dofi_mutex_lock(&evd->lock);
 	CHECK("evd", evd, evd->ring, "%u events", evd->count);
 	CHECK("evd", evd,
 	      !(evd->capacity & (evd->capacity - 1)) && evd->capacity >= (uint32_t)evd->qlen,
@@ -68,13 +70,6 @@ static void queue_check(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 			      dofi_unread_count(e->unread),
 		      "event %u of %u, %#x, counts as read", i, evd->count, e->number);
 	}
-}
-
-static void evd_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->lock)
-	DOFI_NEEDS_NOT(evd->lock)
-{
-	dofi_mutex_lock(&evd->lock);
-	queue_check(evd);
 	feeds_check(ia, evd);
 	CHECK("evd", evd, !evd->cno || evd->at_cno.evd == evd, "CNO %p, EVD %p", (void *)evd->cno,
 	      (void *)evd->at_cno.evd);
@@ -100,8 +95,7 @@ static void cno_check(struct dofi_cno *cno) DOFI_NEEDS_NOT(cno->lock)
 	      cno->triggered);
 	CHECK("cno", cno, cno->waiters >= 0 && !cno->dying, "%d waiters, %d", cno->waiters,
 	      cno->dying);
-	CHECK("cno", cno, cno->agent_armed == (cno->agent.proxy_agent_func != NULL), "%d",
-	      cno->agent_armed);
+	CHECK_SAME("cno", cno, cno->agent_armed, cno->agent.proxy_agent_func != NULL);
 	dofi_mutex_unlock(&cno->lock);
 }
 

@@ -5,12 +5,10 @@
 #include "obj/mem/rmr.h"
 #include "obj/sp/sp.h"
 
-struct kind {
+static const struct {
 	const char *name;
 	struct dofi_pool *pool;
-};
-
-static const struct kind kinds[DOFI_KINDS] = {
+} kinds[DOFI_KINDS] = {
 	[DOFI_KIND(DAT_HANDLE_TYPE_CR)] = { "cr", &dofi_cr_pool },
 	[DOFI_KIND(DAT_HANDLE_TYPE_EP)] = { "ep", &dofi_ep_pool },
 	[DOFI_KIND(DAT_HANDLE_TYPE_EVD)] = { "evd", &dofi_evd_pool },
@@ -36,10 +34,9 @@ static void list_check(struct dofi_ia *ia, int k) DOFI_NEEDS(ia->lock)
 	TAILQ_FOREACH(obj, &ia->children[k], sibling) {
 		n++;
 		CHECK(name, obj, dofi_pool_owns(kinds[k].pool, obj), "of IA %p", (void *)ia);
-		CHECK(name, obj, dofi_obj_kind(obj) == k, "%d, %d", dofi_obj_kind(obj), k);
-		CHECK(name, obj, obj->ia == ia, "%p, %p", (void *)obj->ia, (void *)ia);
-		CHECK(name, obj, obj->provider == ia->obj.provider, "%p, %p",
-		      (const void *)obj->provider, (const void *)ia->obj.provider);
+		CHECK_SAME(name, obj, dofi_obj_kind(obj), k);
+		CHECK_SAME(name, obj, obj->ia, ia);
+		CHECK_SAME(name, obj, obj->provider, ia->obj.provider);
 		CHECK(name, obj, obj->users >= 0, "%d users", obj->users);
 		CHECK(name, obj, !obj->calls.word, "%u calls", obj->calls.word);
 	}
@@ -61,20 +58,6 @@ static void list_check(struct dofi_ia *ia, int k) DOFI_NEEDS(ia->lock)
 		ref_n;                                                            \
 	})
 
-/* Streams of events that EPs and service points deliver to @evd. */
-static int streams_of(struct dofi_ia *ia, const struct dofi_evd *evd) DOFI_NEEDS(ia->lock)
-{
-	int n = REFERENCES(ia, EP, dofi_ep, recv_evd, evd) +
-		REFERENCES(ia, EP, dofi_ep, request_evd, evd) +
-		REFERENCES(ia, EP, dofi_ep, connect_evd, evd) +
-		REFERENCES(ia, PSP, dofi_sp, evd, evd) + REFERENCES(ia, RSP, dofi_sp, evd, evd);
-
-#if DAT_VERSION_MAJOR >= 2
-	n += REFERENCES(ia, CSP, dofi_sp, evd, evd);
-#endif
-	return n;
-}
-
 /* Streams of completions with @flag that EPs deliver to @evd. */
 static int streams_with(struct dofi_ia *ia, const struct dofi_evd *evd, DAT_COMPLETION_FLAGS flag)
 	DOFI_NEEDS(ia->lock)
@@ -92,46 +75,43 @@ static int streams_with(struct dofi_ia *ia, const struct dofi_evd *evd, DAT_COMP
 	return n;
 }
 
-/* Users of an EVD that are no objects of its own IA. */
-struct async_users {
-	const struct dofi_evd *evd;
-	int n;			/* IAs that did not make this asynchronous EVD, but refer to it */
-	int ias;		/* open IAs: EPs of others may deliver to the EVD */
-};
-
-static void async_count(struct dofi_ia *ia, void *arg)
-{
-	struct async_users *users = arg;
-
-	users->n += ia->async_evd == users->evd && !ia->async_evd_owned;
-	users->ias++;
-}
-
+/* EPs of other IAs may also deliver to an EVD that is shared as an asynchronous EVD. */
 static void evds_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 {
+	const struct dofi_ia *other;
 	struct dofi_obj *obj;
 
 	CHECK_EACH(obj, ia, EVD)
 	{
 		const struct dofi_evd *evd = (const struct dofi_evd *)obj;
-		struct async_users async = { .evd = evd };
-		const int streams = streams_of(ia, evd);
-		int n;
+		int streams = REFERENCES(ia, EP, dofi_ep, recv_evd, evd) +
+			      REFERENCES(ia, EP, dofi_ep, request_evd, evd) +
+			      REFERENCES(ia, EP, dofi_ep, connect_evd, evd) +
+			      REFERENCES(ia, PSP, dofi_sp, evd, evd) +
+			      REFERENCES(ia, RSP, dofi_sp, evd, evd);
+		int n, ias = 0, async = 0;
+		uint32_t i = 0;
 
-		check_each_ia(async_count, &async);
-		CHECK("evd", evd, evd->streams == streams ||
-		      (evd->streams > streams && async.ias > 1), "%d, %d", evd->streams, streams);
+#if DAT_VERSION_MAJOR >= 2
+		streams += REFERENCES(ia, CSP, dofi_sp, evd, evd);
+#endif
+		/* IAs that did not make this asynchronous EVD, but refer to it, are users */
+		for (; (other = check_next_ia(&i)); ias++)
+			async += other->async_evd == evd && !other->async_evd_owned;
+		CHECK("evd", evd, evd->streams == streams || (evd->streams > streams && ias > 1),
+		      "%d, %d", evd->streams, streams);
 		n = streams_with(ia, evd, DAT_COMPLETION_UNSIGNALLED_FLAG);
 		CHECK("evd", evd, evd->unsignalled == n || evd->streams > streams, "%d, %d",
 		      evd->unsignalled, n);
 		n = streams_with(ia, evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 		CHECK("evd", evd, evd->solicited == n || evd->streams > streams, "%d, %d",
 		      evd->solicited, n);
-		CHECK("evd", evd, obj->users == evd->streams + async.n, "%d, %d, %d", obj->users,
-		      evd->streams, async.n);
+		CHECK("evd", evd, obj->users == evd->streams + async, "%d, %d, %d", obj->users,
+		      evd->streams, async);
 	}
 }
 
+/* Counts of users; and service points with the EPs that they reserve. */
 static void users_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 {
 	struct dofi_obj *obj;
@@ -143,20 +123,33 @@ static void users_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 
 		n = REFERENCES(ia, EP, dofi_ep, pz, pz) + REFERENCES(ia, LMR, dofi_lmr, pz, pz) +
 		    REFERENCES(ia, RMR, dofi_rmr, pz, pz) + REFERENCES(ia, SRQ, dofi_srq, pz, pz);
-		CHECK("pz", obj, obj->users == n, "%d, %d", obj->users, n);
+		CHECK_SAME("pz", obj, obj->users, n);
 	}
 	CHECK_EACH(obj, ia, SRQ)
 	{
 		n = REFERENCES(ia, EP, dofi_ep, srq, (struct dofi_srq *)obj);
-		CHECK("srq", obj, obj->users == n, "%d, %d", obj->users, n);
+		CHECK_SAME("srq", obj, obj->users, n);
 	}
 	CHECK_EACH(obj, ia, CNO)
 	{
 		n = REFERENCES(ia, EVD, dofi_evd, cno, (struct dofi_cno *)obj);
-		CHECK("cno", obj, obj->users == n, "%d, %d", obj->users, n);
+		CHECK_SAME("cno", obj, obj->users, n);
 	}
 	CHECK_EACH(obj, ia, EP)
-	CHECK("ep", obj, !obj->users, "%d", obj->users);
+	{
+		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
+
+		CHECK("ep", ep, !obj->users, "%d", obj->users);
+		CHECK("ep", ep, !ep->reserved_by || *ep->reserved_by == ep, "%p",
+		      (const void *)*ep->reserved_by);
+	}
+	CHECK_EACH(obj, ia, RSP)
+	{
+		struct dofi_sp *sp = (struct dofi_sp *)obj;
+
+		CHECK("rsp", sp, !sp->reserved || sp->reserved->reserved_by == &sp->reserved,
+		      "EP %p", (const void *)sp->reserved);
+	}
 	CHECK_EACH(obj, ia, RMR)
 	CHECK("rmr", obj, !obj->users, "%d", obj->users);
 }
@@ -238,9 +231,7 @@ static void lmrs_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 		const struct dofi_lmr *lmr = (const struct dofi_lmr *)obj;
 		const int n = grants_of(ia, lmr);
 
-		CHECK("lmr", lmr, lmr->end - lmr->addr == lmr->len, "%#llx, %#llx, %#llx",
-		      (unsigned long long)lmr->addr, (unsigned long long)lmr->len,
-		      (unsigned long long)lmr->end);
+		CHECK_SAME("lmr", lmr, lmr->end - lmr->addr, lmr->len);
 		CHECK("lmr", lmr, lmr->pz && lmr->pz->obj.ia == ia, "%p", (const void *)lmr->pz);
 		CHECK("lmr", lmr,
 		      lmr->context == ((DAT_LMR_CONTEXT)lmr->generation << DOFI_LMR_GEN_SHIFT |
@@ -248,27 +239,6 @@ static void lmrs_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 		      "context %#x, generation %u, index %u", lmr->context, lmr->generation,
 		      dofi_pool_index(lmr));
 		CHECK("lmr", lmr, obj->users == n, "%d, %d grants", obj->users, n);
-	}
-}
-
-/* Service points, and the EPs that they reserve. */
-static void reservations_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
-{
-	struct dofi_obj *obj;
-
-	CHECK_EACH(obj, ia, EP)
-	{
-		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
-
-		CHECK("ep", ep, !ep->reserved_by || *ep->reserved_by == ep, "%p",
-		      (const void *)*ep->reserved_by);
-	}
-	CHECK_EACH(obj, ia, RSP)
-	{
-		struct dofi_sp *sp = (struct dofi_sp *)obj;
-
-		CHECK("rsp", sp, !sp->reserved || sp->reserved->reserved_by == &sp->reserved,
-		      "EP %p", (const void *)sp->reserved);
 	}
 }
 
@@ -287,5 +257,4 @@ void check_objects(struct dofi_ia *ia)
 	lmrs_check(ia);
 	CHECK_EACH(obj, ia, RMR)
 	rmr_check((struct dofi_rmr *)obj);
-	reservations_check(ia);
 }

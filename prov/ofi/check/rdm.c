@@ -7,44 +7,20 @@
 
 #include <string.h>
 
-/* The counts of frames and operations of a connection. EP lock held. */
-static void counts_check(const struct rdm_conn *conn)
+static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 {
-	const struct dofi_queue *q = &conn->ep->sq;
+	struct dofi_ep *ep = conn->ep;
+	const struct dofi_queue *q = &ep->sq;
 	uint32_t n = 0, blocking = 0, asked = 0, i;
 	const struct rdm_pending *pending;
 	const struct rdm_op *op;
 
-	STAILQ_FOREACH(pending, &conn->pending, link)
-		n++;
-	CHECK("connection", conn, conn->n_pending == n, "%u, %u", conn->n_pending, n);
-	LIST_FOREACH(op, &conn->ops, link) {
-		CHECK("connection", conn, op->conn == conn, "operation %p of %p", (const void *)op,
-		      (void *)op->conn);
-		blocking += op->blocks;
-	}
-	CHECK("connection", conn, conn->blocking == blocking, "%u, %u", conn->blocking, blocking);
-	/* a request that the peer carries out may also be the next of the queue, sent in part */
-	for (i = q->head; i != q->tail; i++) {
-		const struct dofi_dto *dto = dofi_queue_at(q, i);
-
-		asked += !dto->done && dofi_dto_is(dto->kind, DOFI_DTO_RDMA) &&
-			 dto->step == DOFI_STEP_ASKED;
-	}
-	CHECK("connection", conn, conn->asked == asked, "%u, %u", conn->asked, asked);
-}
-
-static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
-{
-	struct dofi_ep *ep = conn->ep;
-
-	CHECK("connection", conn, (uint32_t)conn->id == slot, "%#llx, slot %u",
-	      (unsigned long long)conn->id, slot);
-	CHECK("connection", conn, conn->rpz == rpz, "%p, %p", (void *)conn->rpz, (void *)rpz);
+	CHECK_SAME("connection", conn, (uint32_t)conn->id, slot);
+	CHECK_SAME("connection", conn, conn->rpz, rpz);
 	CHECK("connection", conn, !conn->endpoint == (conn->ring != NULL), "endpoint %p, ring %p",
 	      (void *)conn->endpoint, (void *)conn->ring);
 	dofi_ep_lock(ep);
-	CHECK("connection", conn, ep->conn == conn, "EP %p has %p", (void *)ep, ep->conn);
+	CHECK_SAME("connection", conn, ep->conn, conn);
 	CHECK("connection", conn, ep->cq == &rpz->domain->cq, "EP %p", (void *)ep);
 	CHECK("connection", conn, dofi_ep_is_live(ep), "EP %p is %s", (void *)ep,
 	      dofi_ep_states[ep->state].name);
@@ -52,7 +28,23 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 	      conn->max_credits);
 	CHECK("connection", conn, conn->credits_owed <= conn->window, "%u", conn->credits_owed);
 	CHECK("connection", conn, !conn->processing, "%d", conn->processing);
-	counts_check(conn);
+	STAILQ_FOREACH(pending, &conn->pending, link)
+		n++;
+	CHECK_SAME("connection", conn, conn->n_pending, n);
+	LIST_FOREACH(op, &conn->ops, link) {
+		CHECK("connection", conn, op->conn == conn, "operation %p of %p", (const void *)op,
+		      (void *)op->conn);
+		blocking += op->blocks;
+	}
+	CHECK_SAME("connection", conn, conn->blocking, blocking);
+	/* a request that the peer carries out may also be the next of the queue, sent in part */
+	for (i = q->head; i != q->tail; i++) {
+		const struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		asked += !dto->done && dofi_dto_is(dto->kind, DOFI_DTO_RDMA) &&
+			 dto->step == DOFI_STEP_ASKED;
+	}
+	CHECK_SAME("connection", conn, conn->asked, asked);
 	dofi_ep_unlock(ep);
 }
 
@@ -74,36 +66,33 @@ static void reservations_check(const struct rdm_endpoint *e)
 		CHECK("endpoint", e, counted == 1, "reservation %p is counted %u times",
 		      (const void *)r, counted);
 	}
-	CHECK("endpoint", e, all->reserved == n, "%u, %u", all->reserved, n);
-}
-
-static void rpz_check(struct rdm_pz *rpz)
-{
-	const struct rdm_endpoint *e;
-	unsigned users = 0, conns = 0;
-	uint32_t i;
-
-	CHECK("pz", rpz->pz, rpz->pz->xport_pz == rpz, "%p, %p", rpz->pz->xport_pz, (void *)rpz);
-	for (i = 0; i < rpz->n_conns; i++)
-		if (rpz->conn[i]) {
-			conn_check(rpz, rpz->conn[i], i);
-			conns += rpz->conn[i]->endpoint != NULL;
-		}
-	LIST_FOREACH(e, &rpz->endpoints, link) {
-		CHECK("endpoint", e, e->rpz == rpz, "%p, %p", (void *)e->rpz, (void *)rpz);
-		reservations_check(e);
-		users += e->conns;
-	}
-	CHECK("pz", rpz->pz, users == conns, "%u users of endpoints, %u connections", users, conns);
+	CHECK_SAME("endpoint", e, all->reserved, n);
 }
 
 void check_connections(struct dofi_ia *ia)
 {
 	struct rdm_ia *ria = rdm_ia_of(ia);
+	const struct rdm_endpoint *e;
 	struct rdm_pz *rpz;
+	uint32_t i;
 
 	if (!ria)
 		return;
-	LIST_FOREACH(rpz, &ria->pzs, link)
-		rpz_check(rpz);
+	LIST_FOREACH(rpz, &ria->pzs, link) {
+		unsigned users = 0, conns = 0;
+
+		CHECK_SAME("pz", rpz->pz, rpz->pz->xport_pz, rpz);
+		for (i = 0; i < rpz->n_conns; i++)
+			if (rpz->conn[i]) {
+				conn_check(rpz, rpz->conn[i], i);
+				conns += rpz->conn[i]->endpoint != NULL;
+			}
+		LIST_FOREACH(e, &rpz->endpoints, link) {
+			CHECK_SAME("endpoint", e, e->rpz, rpz);
+			reservations_check(e);
+			users += e->conns;
+		}
+		CHECK("pz", rpz->pz, users == conns, "%u users of endpoints, %u connections",
+		      users, conns);
+	}
 }
