@@ -6,110 +6,79 @@
 #include "obj/ep/ep.h"
 #include "xport/msg/msg.h"
 
-/* A queue, with its name in a report. */
-struct queue {
-	const char *kind;
-	const void *owner;
-	const char *name;
-	const struct dofi_queue *q;
-	struct dofi_ep *ep; /* NULL: the queue of an SRQ */
-};
-
-#define CHECK_QUEUE(of, condition)                                                         \
-	CHECK((of)->kind, (of)->owner, condition,                                          \
-	      "%s: head %u, next %u, tail %u, depth %u, limit %u, %u slots", (of)->name,   \
-	      (of)->q->head, (of)->q->next, (of)->q->tail, (of)->q->depth, (of)->q->limit, \
-	      (of)->q->mask + 1)
-
-#define CHECK_SLOT(of, i, dto, condition)                                                       \
-	CHECK((of)->kind, (of)->owner, condition,                                               \
-	      "%s: slot %p of %u: number %u, kind %u, at fabric %d, done %d; "                  \
-	      "head %u, next %u, tail %u",                                                      \
-	      (of)->name, (const void *)(dto), i, (dto)->number, (dto)->kind, (dto)->at_fabric, \
-	      (dto)->done, (of)->q->head, (of)->q->next, (of)->q->tail)
-
 #define RECEIVES (DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME)
 
-/* An operation at the fabric, or ended, or behind next, where it waits to be submitted. */
-static void slot_check(const struct queue *of, uint32_t i)
-{
-	const struct dofi_queue *q = of->q;
-	const struct dofi_dto *dto = dofi_queue_at(q, i);
-	const bool submitted = of->ep && i - q->head < q->next - q->head;
+#define CHECK_QUEUE(condition)                                                                \
+	CHECK(kind, owner, condition,                                                         \
+	      "%s: head %u, next %u, tail %u, depth %u, limit %u, %u slots", name, q->head,   \
+	      q->next, q->tail, q->depth, q->limit, q->mask + 1)
 
-	CHECK_SLOT(of, i, dto, !((uintptr_t)dto & (DOFI_DTO_GENERATIONS - 1)));
-	CHECK_SLOT(of, i, dto, dto->number == i);
-	CHECK_SLOT(of, i, dto, dto->ep == of->ep);
-	CHECK_SLOT(of, i, dto, dto->kind < DOFI_DTO_KINDS);
-	CHECK_SLOT(of, i, dto, !of->ep || dofi_dto_is(dto->kind, RECEIVES) == (q == &of->ep->rq));
-	CHECK_SLOT(of, i, dto, !dto->done || !dto->at_fabric);
-	CHECK_SLOT(of, i, dto, submitted || !dto->done);
-	CHECK_SLOT(of, i, dto, submitted || !dto->at_fabric || dto->parts);
-}
+#define CHECK_SLOT(condition)                                                                 \
+	CHECK(kind, owner, condition,                                                         \
+	      "%s: slot %p of %u: number %u, kind %u, at fabric %d, done %d; "                \
+	      "head %u, next %u, tail %u", name, (const void *)dto, i, dto->number,           \
+	      dto->kind, dto->at_fabric, dto->done, q->head, q->next, q->tail)
 
-static void queue_check(const struct queue *of)
+/*
+ * The queue @q of @owner, a @kind with the EP @ep, or NULL for an SRQ. An operation is at the
+ * fabric, or has ended, or is behind next, where it is pending.
+ */
+static void queue_check(const char *kind, const void *owner, const char *name,
+			const struct dofi_queue *q, const struct dofi_ep *ep)
 {
-	const struct dofi_queue *q = of->q;
+	const struct dofi_dto *dto;
+	bool submitted;
 	uint32_t i;
 
-	CHECK_QUEUE(of, q->slots);
-	CHECK_QUEUE(of, !of->ep || q->next - q->head <= q->tail - q->head);
-	CHECK_QUEUE(of, dofi_queue_used(q) <= q->mask + 1);
-	CHECK_QUEUE(of, dofi_queue_used(q) <= q->limit);
-	CHECK_QUEUE(of, q->depth <= q->mask + 1 && q->depth <= q->limit);
-	CHECK_QUEUE(of, q->first << q->steps == q->mask + 1 && !(q->mask & (q->mask + 1)));
-	for (i = q->head; i != q->tail; i++)
-		slot_check(of, i);
+	CHECK_QUEUE(q->slots);
+	CHECK_QUEUE(!ep || q->next - q->head <= q->tail - q->head);
+	CHECK_QUEUE(dofi_queue_used(q) <= q->mask + 1);
+	CHECK_QUEUE(dofi_queue_used(q) <= q->limit);
+	CHECK_QUEUE(q->depth <= q->mask + 1 && q->depth <= q->limit);
+	CHECK_QUEUE(q->first << q->steps == q->mask + 1 && !(q->mask & (q->mask + 1)));
+	for (i = q->head; i != q->tail; i++) {
+		dto = dofi_queue_at(q, i);
+		submitted = ep && dofi_queue_in_flight(q, i);
+		CHECK_SLOT(!((uintptr_t)dto & (DOFI_DTO_GENERATIONS - 1)));
+		CHECK_SLOT(dto->number == i);
+		CHECK_SLOT(dto->ep == ep);
+		CHECK_SLOT(dto->kind < DOFI_DTO_KINDS);
+		CHECK_SLOT(!ep || dofi_dto_is(dto->kind, RECEIVES) == (q == &ep->rq));
+		CHECK_SLOT(!dto->done || !dto->at_fabric);
+		CHECK_SLOT(submitted || !dto->done);
+		CHECK_SLOT(submitted || !dto->at_fabric || dto->parts);
+	}
 }
 
-#define CHECK_EP(ep, condition, ...) \
-	CHECK("ep", ep, condition, "state %s, fabric endpoint %p, closing %d; " __VA_ARGS__)
-#define OF_EP(ep) dofi_ep_states[(ep)->state].name, (void *)(ep)->fid, (ep)->closing
-
-/* The requests of a connection that has not failed end in order, and reads are counted. */
-static void requests_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	const struct dofi_queue *q = &ep->sq;
-	int reads = 0;
-	uint32_t i;
-
-	if (!dofi_ep_is_live(ep) || ep->closing)
-		return;
-	for (i = q->head; i != q->next; i++)
-		reads += !dofi_queue_at(q, i)->done &&
-			 dofi_dto_is(dofi_queue_at(q, i)->kind, DOFI_DTO_READS);
-	CHECK_EP(ep, ep->reads == reads, "%d, %d", OF_EP(ep), ep->reads, reads);
-	CHECK_EP(ep, ep->atomics >= 0 && ep->atomics <= ep->reads, "%d, %d", OF_EP(ep), ep->atomics,
-		 ep->reads);
-	CHECK_EP(ep, q->head == q->next || !dofi_queue_oldest(q)->done, "request %u is done",
-		 OF_EP(ep), q->head);
-}
+#define CHECK_EP(ep, condition, fmt, ...)                                                  \
+	CHECK("ep", ep, condition, "state %s, fabric endpoint %p, closing %d; " fmt,       \
+	      dofi_ep_states[(ep)->state].name, (void *)(ep)->fid, (ep)->closing, __VA_ARGS__)
 
 /* The fields that dofi_ep_open_queues() and dofi_fast_renew() derive from other fields. */
 static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	const bool open = ep->fid && !ep->closing,
-		   trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+		   trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
+		   early = !ep->obj.ia->fabric.quirk->late_receives_cost;
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
 			   !ep->rq.held && !ep->resume_pending;
+	const bool fast = ep->fast.send || ep->fast.recv;
 
-	CHECK_EP(ep,
-		 ep->rq.open == (open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost)),
-		 "%d", OF_EP(ep), ep->rq.open);
+	CHECK_EP(ep, ep->rq.open == (open && !(trying && early)), "%d", ep->rq.open);
 	CHECK_EP(ep,
 		 ep->sq.open == (open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING),
-		 "%d", OF_EP(ep), ep->sq.open);
-	CHECK_EP(ep, plain || (!ep->fast.send && !ep->fast.recv), "resume %d, receives held %d",
-		 OF_EP(ep), ep->resume_pending, ep->rq.held);
+		 "%d", ep->sq.open);
+	CHECK_EP(ep, plain || !fast, "resume %d, receives held %d", ep->resume_pending,
+		 ep->rq.held);
 	CHECK_EP(ep,
 		 ep->fast.lock_when_free ==
 			 (ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock),
-		 "%p", OF_EP(ep), (void *)ep->fast.lock_when_free);
+		 "%p", (void *)ep->fast.lock_when_free);
 	CHECK_EP(ep,
-		 (!ep->fast.send && !ep->fast.recv) || (ep->fast.request_evd == ep->request_evd &&
-							ep->fast.recv_evd == ep->recv_evd),
-		 "%p, %p", OF_EP(ep), (void *)ep->fast.request_evd, (void *)ep->fast.recv_evd);
+		 !fast || (ep->fast.request_evd == ep->request_evd &&
+			   ep->fast.recv_evd == ep->recv_evd),
+		 "%p, %p", (void *)ep->fast.request_evd, (void *)ep->fast.recv_evd);
 }
 
 static bool is_cq_of(const struct dofi_pz *pz, const struct dofi_cq *cq)
@@ -126,29 +95,29 @@ static bool is_cq_of(const struct dofi_pz *pz, const struct dofi_cq *cq)
 static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	CHECK_EP(ep, !ep->graceful || ep->state == DAT_EP_STATE_DISCONNECT_PENDING, "graceful %d",
-		 OF_EP(ep), ep->graceful);
-	CHECK_EP(ep, !ep->todo || ep->work.queued, "work %#x is not queued", OF_EP(ep), ep->todo);
+		 ep->graceful);
+	CHECK_EP(ep, !ep->todo || ep->work.queued, "work %#x is not queued", ep->todo);
 	CHECK_EP(ep, ep->pz ? ep->cq && is_cq_of(ep->pz, ep->cq) : !ep->cq, "PZ %p, CQ %p",
-		 OF_EP(ep), (void *)ep->pz, (void *)ep->cq);
+		 (void *)ep->pz, (void *)ep->cq);
 	CHECK_EP(ep, ep->state != DAT_EP_STATE_CONNECTED || ep->fid || ep->closing, "transport %s",
-		 OF_EP(ep), ep->xport->name);
-	CHECK_EP(ep, !ep->srq_user.waiting || ep->srq, "waits for no SRQ: %d", OF_EP(ep),
+		 ep->xport->name);
+	CHECK_EP(ep, !ep->srq_user.waiting || ep->srq, "waits for no SRQ: %d",
 		 ep->srq_user.waiting);
 	if (dofi_ep_is_live(ep))
 		return;
 	/* an EP without a connection has none of these */
-	CHECK_EP(ep, !ep->closing, "end %#x", OF_EP(ep), ep->end);
-	CHECK_EP(ep, !ep->fid, "transport %s", OF_EP(ep), ep->xport->name);
-	CHECK_EP(ep, !ep->conn, "connection %p", OF_EP(ep), ep->conn);
-	CHECK_EP(ep, msg_watched(ep) < 0, "descriptor %d", OF_EP(ep), msg_watched(ep));
+	CHECK_EP(ep, !ep->closing, "end %#x", ep->end);
+	CHECK_EP(ep, !ep->fid, "transport %s", ep->xport->name);
+	CHECK_EP(ep, !ep->conn, "connection %p", ep->conn);
+	CHECK_EP(ep, msg_watched(ep) < 0, "descriptor %d", msg_watched(ep));
 	CHECK_EP(ep, ep->obj.ia->xport->ep_init != msg_ep_init || !msg_part(ep)->opening,
-		 "opening %p", OF_EP(ep), (void *)msg_part(ep)->opening);
-	CHECK_EP(ep, !ep->shard, "shard %p", OF_EP(ep), (void *)ep->shard);
-	CHECK_EP(ep, ep->xport == ep->obj.ia->xport, "transport %s", OF_EP(ep), ep->xport->name);
-	CHECK_EP(ep, !ep->timer.at, "timer %lld", OF_EP(ep), (long long)ep->timer.at);
-	CHECK_EP(ep, ep->sq.next == ep->sq.head, "%u requests are submitted", OF_EP(ep),
+		 "opening %p", (void *)msg_part(ep)->opening);
+	CHECK_EP(ep, !ep->shard, "shard %p", (void *)ep->shard);
+	CHECK_EP(ep, ep->xport == ep->obj.ia->xport, "transport %s", ep->xport->name);
+	CHECK_EP(ep, !ep->timer.at, "timer %lld", (long long)ep->timer.at);
+	CHECK_EP(ep, ep->sq.next == ep->sq.head, "%u requests are submitted",
 		 ep->sq.next - ep->sq.head);
-	CHECK_EP(ep, ep->rq.next == ep->rq.head, "%u receives are submitted", OF_EP(ep),
+	CHECK_EP(ep, ep->rq.next == ep->rq.head, "%u receives are submitted",
 		 ep->rq.next - ep->rq.head);
 }
 
@@ -162,52 +131,57 @@ static unsigned list_check(const struct dofi_ep *ep, const struct dofi_exchanges
 	TAILQ_FOREACH(x, list, link) {
 		CHECK("exchange", x, x->ep == ep && x->list == list, "%p, %p", (void *)x->ep,
 		      (void *)x->list);
-		CHECK("exchange", x, x->reported == reported, "%d", x->reported);
-		CHECK("exchange", x, dofi_pool_tag(x) == DOFI_EXCHANGE_LIVE, "%u",
-		      dofi_pool_tag(x));
+		CHECK_SAME("exchange", x, x->reported, reported);
+		CHECK_SAME("exchange", x, dofi_pool_tag(x), DOFI_EXCHANGE_LIVE);
 		n++;
 	}
 	return n;
 }
 
-static void datagrams_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	unsigned n = list_check(ep, &ep->exchanges_failed, true);
-
-	CHECK_EP(ep, ep->n_failed == n, "%u, %u failed exchanges", OF_EP(ep), ep->n_failed, n);
-	n += list_check(ep, &ep->exchanges, false) + list_check(ep, &ep->exchanges_new, false) +
-	     list_check(ep, &ep->exchanges_kept, true);
-	CHECK_EP(ep, ep->datagrams || !n, "%u exchanges", OF_EP(ep), n);
-	CHECK_EP(ep, !ep->datagrams || (ep->state == DAT_EP_STATE_CONNECTED && !ep->fast.send),
-		 "datagrams %d", OF_EP(ep), ep->datagrams);
-}
-
 static void ep_check(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock)
 {
-	const struct queue sq = { "ep", ep, "requests", &ep->sq, ep },
-			   rq = { "ep", ep, "receives", &ep->rq, ep };
+	const struct dofi_queue *q = &ep->sq;
+	unsigned n;
+	uint32_t i;
+	int reads = 0;
 
 	dofi_ep_lock(ep);
 	state_check(ep);
 	derived_check(ep);
-	queue_check(&sq);
-	queue_check(&rq);
-	requests_check(ep);
-	datagrams_check(ep);
+	queue_check("ep", ep, "requests", &ep->sq, ep);
+	queue_check("ep", ep, "receives", &ep->rq, ep);
+	/* the requests of a connection that has not failed end in order, and reads are counted */
+	if (dofi_ep_is_live(ep) && !ep->closing) {
+		for (i = q->head; i != q->next; i++)
+			reads += !dofi_queue_at(q, i)->done &&
+				 dofi_dto_is(dofi_queue_at(q, i)->kind, DOFI_DTO_READS);
+		CHECK_EP(ep, ep->reads == reads, "%d, %d", ep->reads, reads);
+		CHECK_EP(ep, ep->atomics >= 0 && ep->atomics <= ep->reads, "%d, %d",
+			 ep->atomics, ep->reads);
+		CHECK_EP(ep, q->head == q->next || !dofi_queue_oldest(q)->done,
+			 "request %u is done", q->head);
+	}
+	n = list_check(ep, &ep->exchanges_failed, true);
+	CHECK_EP(ep, ep->n_failed == n, "%u, %u failed exchanges", ep->n_failed, n);
+	n += list_check(ep, &ep->exchanges, false) + list_check(ep, &ep->exchanges_new, false) +
+	     list_check(ep, &ep->exchanges_kept, true);
+	CHECK_EP(ep, ep->datagrams || !n, "%u exchanges", n);
+	CHECK_EP(ep, !ep->datagrams || (ep->state == DAT_EP_STATE_CONNECTED && !ep->fast.send),
+		 "datagrams %d", ep->datagrams);
 	dofi_ep_unlock(ep);
 }
 
 static void srq_check(struct dofi_srq *srq) DOFI_NEEDS_NOT(srq->lock)
 {
-	const struct queue of = { "srq", srq, "buffers", &srq->queue, NULL };
 	struct dofi_srq_user *user;
+	uint32_t used, given;
 
 	dofi_mutex_lock(&srq->lock);
-	queue_check(&of);
-	CHECK("srq", srq,
-	      dofi_queue_used(&srq->queue) + dofi_unread_count(&srq->given) <= srq->queue.limit,
-	      "%u buffers, %u given, limit %u", dofi_queue_used(&srq->queue),
-	      dofi_unread_count(&srq->given), srq->queue.limit);
+	queue_check("srq", srq, "buffers", &srq->queue, NULL);
+	used = dofi_queue_used(&srq->queue);
+	given = dofi_unread_count(&srq->given);
+	CHECK("srq", srq, used + given <= srq->queue.limit, "%u buffers, %u given, limit %u", used,
+	      given, srq->queue.limit);
 	TAILQ_FOREACH(user, &srq->line, link)
 		CHECK("srq", srq, user->waiting, "user %p is in the line", (void *)user);
 	dofi_mutex_unlock(&srq->lock);
