@@ -22,87 +22,65 @@ static int futex_wait(struct dofi_cond *cond, uint32_t wakeups, const struct dof
 		       NULL, FUTEX_BITSET_MATCH_ANY) < 0 ? -errno : 0;
 }
 
-/* Also waits for @word, in shared memory, unless it is NULL. */
-#ifdef SYS_futex_waitv
+/* Also waits for @word, in shared memory, unless it is NULL. -EBUSY: Linux before 5.16. */
 static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct dofi_timespec *until,
 		       _Atomic uint32_t *word, uint32_t value)
 {
+#ifdef SYS_futex_waitv
 	struct futex_waitv wait[] = {
 		{ .val = wakeups, .uaddr = (uintptr_t)&cond->wakeups,
 		  .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG },
 		{ .val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 },
 	};
 
-	if (syscall(SYS_futex_waitv, wait, word ? 2 : 1, 0, until, CLOCK_MONOTONIC) < 0)
-		return -errno;
-	return 0;
-}
+	/* on success the number of the futex that was woken */
+	if (syscall(SYS_futex_waitv, wait, word ? 2 : 1, 0, until, CLOCK_MONOTONIC) >= 0)
+		return 0;
+	/* EPERM: a seccomp filter predates futex_waitv */
+	return errno == ENOSYS || errno == EPERM ? -EBUSY : -errno;
 #else
-static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct dofi_timespec *until,
-		       _Atomic uint32_t *word, uint32_t value)
-{
-	(void)cond;
-	(void)wakeups;
-	(void)until;
-	(void)word;
-	(void)value;
-	return -ENOSYS;
-}
+	(void)cond, (void)wakeups, (void)until, (void)word, (void)value;
+	return -EBUSY;
 #endif
-
-/* EPERM: a seccomp filter predates futex_waitv */
-static bool is_missing(int err)
-{
-	return err == -ENOSYS || err == -EPERM;
 }
 
 /*
- * Any handler ends a futex wait with a deadline, even with SA_RESTART, but for futex_waitv (Linux
- * 5.16). On older kernels the wait goes on: programs that are profiled by signals must not see it
- * fail.
+ * Any handler ends a futex wait with a deadline, even with SA_RESTART, but for futex_waitv. On
+ * older kernels the wait goes on: programs that are profiled by signals must not see it fail.
  */
-int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
+int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline,
+			_Atomic uint32_t *word, uint32_t value)
 {
 	static _Atomic bool missing;
 	/* a wakeup from now on changes the futex, even before this thread sleeps */
 	const uint32_t wakeups = atomic_load_explicit(&cond->wakeups, memory_order_relaxed);
-	const struct dofi_timespec until = dofi_timespec(deadline);
-	int err = -ENOSYS;
+	const struct dofi_timespec at = dofi_timespec(deadline);
+	const struct dofi_timespec *until = deadline == DOFI_NEVER ? NULL : &at;
+	int err = -EBUSY;
 
 	dofi_mutex_assert_held(lock);
 	cond->sleepers++;
 	dofi_mutex_unlock(lock);
-	if (deadline == DOFI_NEVER) {
+	if (!word && !until) {
 		err = futex_wait(cond, wakeups, NULL);
 	} else {
 		if (!missing)
-			err = futex_waitv(cond, wakeups, &until, NULL, 0);
-		if (is_missing(err)) {
+			err = futex_waitv(cond, wakeups, until, word, value);
+		if (err == -EBUSY) {
 			missing = true;
-			err = futex_wait(cond, wakeups, &until) == -ETIMEDOUT ? -ETIMEDOUT : 0;
+			if (!word)
+				err = futex_wait(cond, wakeups, until) == -ETIMEDOUT ?
+					      -ETIMEDOUT : 0;
 		}
 	}
 	dofi_mutex_lock(lock);
 	cond->sleepers--;
-	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
+	return err == -EINTR || err == -ETIMEDOUT || err == -EBUSY ? err : 0;
 }
 
-int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline,
-			_Atomic uint32_t *word, uint32_t value)
+int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 {
-	const uint32_t wakeups = atomic_load_explicit(&cond->wakeups, memory_order_relaxed);
-	const struct dofi_timespec until = dofi_timespec(deadline);
-	int err;
-
-	dofi_mutex_assert_held(lock);
-	cond->sleepers++;
-	dofi_mutex_unlock(lock);
-	err = futex_waitv(cond, wakeups, deadline == DOFI_NEVER ? NULL : &until, word, value);
-	dofi_mutex_lock(lock);
-	cond->sleepers--;
-	if (is_missing(err))
-		return -EBUSY;
-	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
+	return dofi_cond_wait_word(cond, lock, deadline, NULL, 0);
 }
 
 void dofi_word_wake(_Atomic uint32_t *word)

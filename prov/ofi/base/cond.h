@@ -36,7 +36,10 @@ int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t dead
 int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd,
 		      int wakeup_fd, int signals) DOFI_NEEDS(*lock);
 
-/* As dofi_cond_wait(), or until @word, a futex, is woken or not @value. -EBUSY: no futex_waitv. */
+/*
+ * As dofi_cond_wait(), or until @word, a futex, is woken or not @value; without a word if it is
+ * NULL. -EBUSY: no futex_waitv.
+ */
 int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline,
 			_Atomic uint32_t *word, uint32_t value) DOFI_NEEDS(*lock);
 

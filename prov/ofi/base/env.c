@@ -320,27 +320,11 @@ static unsigned edits(const char *a, size_t a_len, const char *b)
 	return row[b_len];
 }
 
-/* Returns the name of the setting nearest to @name, or NULL. */
-static const char *name_like(const char *name, size_t len)
-{
-	const struct dofi_setting *s;
-	const char *best = NULL;
-	unsigned fewest = 4, n;	/* more of them make another word */
-
-	for (s = dofi_setting_table; s->name && len <= MAX_NAME; s++) {
-		n = edits(name, len, s->name);
-		if (n < fewest) {
-			fewest = n;
-			best = s->name;
-		}
-	}
-	return best;
-}
-
 /* Logs settings with a wrong value, and misspelt ones. */
 static void settings_log(void)
 {
 	const struct dofi_setting *s;
+	unsigned fewest, n;
 	const char *like;
 	size_t i, len;
 	char **e;
@@ -359,15 +343,21 @@ static void settings_log(void)
 	}
 	/* a privileged process uses no setting */
 	for (e = secure_env_is_on() ? NULL : environ; e && *e; e++) {
-		len = strcspn(*e, "=");
-		for (s = dofi_setting_table; s->name; s++)
-			if (strlen(s->name) == len && !strncmp(s->name, *e, len))
-				break;
-		if (s->name || strncmp(*e, "DAT_OFI_", strlen("DAT_OFI_")))
+		if (strncmp(*e, "DAT_OFI_", strlen("DAT_OFI_")))
 			continue;
-		like = name_like(*e, len);
-		dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s%s%s", (int)len, *e,
-			 like ? "; the nearest setting is: " : "", like ? like : "");
+		len = strcspn(*e, "=");
+		like = NULL;
+		fewest = 4;	/* more edits make another word */
+		for (s = dofi_setting_table; s->name && len <= MAX_NAME; s++) {
+			n = edits(*e, len, s->name);
+			if (n < fewest) {
+				fewest = n;
+				like = s->name;
+			}
+		}
+		if (fewest)
+			dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s%s%s", (int)len, *e,
+				 like ? "; the nearest setting is: " : "", like ? like : "");
 	}
 }
 
@@ -383,21 +373,7 @@ static bool is_valid(const struct dofi_ofed *o, const char *text)
 /* One bit per row of dofi_ofed_table whose value is given to libfabric; written once. */
 static uint64_t ofed_given;
 
-/* Sets libfabric's variables from OFED's, unless the user set them or has privileges. */
-static void ofed_give(void)
-{
-	const struct dofi_ofed *o;
-	const char *text;
-
-	for (o = dofi_ofed_table; o->name; o++) {
-		text = o->max ? secure_getenv(o->name) : NULL;
-		if (text && !secure_getenv(o->sets) && is_valid(o, text) &&
-		    !setenv(o->sets, text, 0))
-			ofed_given |= UINT64_C(1) << (o - dofi_ofed_table);
-	}
-}
-
-/* Returns OFED's variable from which ofed_give() has set @name; NULL if there is none. */
+/* Returns OFED's variable from which @name was set; NULL if there is none. */
 static const char *ofed_source(const char *name)
 {
 	const struct dofi_ofed *o;
@@ -507,6 +483,8 @@ static bool is_given(const char *name, const char *value)
 
 static void settings_read_once(void)
 {
+	const struct dofi_ofed *o;
+	const char *text;
 	cpu_set_t set;
 	size_t i;
 
@@ -525,7 +503,13 @@ static void settings_read_once(void)
 			if (dofi_setting_table[i].value == &dofi_settings.spin_us)
 				found[i].origin = "one processor";
 	}
-	ofed_give();
+	/* libfabric's variables from OFED's, unless the user set them or has privileges */
+	for (o = dofi_ofed_table; o->name; o++) {
+		text = o->max ? secure_getenv(o->name) : NULL;
+		if (text && !secure_getenv(o->sets) && is_valid(o, text) &&
+		    !setenv(o->sets, text, 0))
+			ofed_given |= UINT64_C(1) << (o - dofi_ofed_table);
+	}
 	lines_write();
 	settings_log();
 	ofed_log();

@@ -3,8 +3,6 @@
 #ifndef DOFI_BASE_FDS_H
 #define DOFI_BASE_FDS_H
 
-
-
 /*
  * Call before anything is opened: a socket with number 1 would receive the program's output. A
  * closed descriptor is replaced for good by one that gives EBADF as well. Preserves errno.

@@ -49,15 +49,9 @@ struct dofi_heap_node {
 
 /* All zero is an empty one. */
 struct dofi_heap {
-	struct dofi_heap_node *top;
+	struct dofi_heap_node *top;	/* with the least key, of equal keys the oldest; or NULL */
 	uint64_t inserted;
 };
-
-/* Returns the node with the least key, of equal keys the oldest; NULL if the heap is empty. */
-static inline struct dofi_heap_node *dofi_heap_top(const struct dofi_heap *heap)
-{
-	return heap->top;
-}
 
 void dofi_heap_insert(struct dofi_heap *heap, struct dofi_heap_node *node, int64_t key);
 /* @node is in @heap. Amortised, the cost is logarithmic. */

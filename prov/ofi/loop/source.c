@@ -56,7 +56,7 @@ void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer)
 
 struct dofi_timer *dofi_timer_next(const struct dofi_progress *p)
 {
-	struct dofi_heap_node *node = dofi_heap_top(&p->timers);
+	struct dofi_heap_node *node = p->timers.top;
 
 	return node ? DOFI_CONTAINER_OF(node, struct dofi_timer, node) : NULL;
 }

@@ -170,10 +170,10 @@ static struct dofi_heap_node *searched(void)
 
 Test(heap, an_empty_one_has_no_top)
 {
-	cr_expect(!dofi_heap_top(&heap));
+	cr_expect(!heap.top);
 	insert(0, 5);
 	take(0);
-	cr_expect(!dofi_heap_top(&heap));
+	cr_expect(!heap.top);
 }
 
 Test(heap, the_least_comes_first)
@@ -183,10 +183,10 @@ Test(heap, the_least_comes_first)
 	for (i = 0; i < NODES; i++)
 		insert(i, (int64_t)i * 7919 % NODES);
 	for (i = 0; i < NODES; i++) {
-		cr_assert(dofi_heap_top(&heap) && dofi_heap_top(&heap)->key == i);
-		take(dofi_heap_top(&heap) - node);
+		cr_assert(heap.top && heap.top->key == i);
+		take(heap.top - node);
 	}
-	cr_expect(!dofi_heap_top(&heap));
+	cr_expect(!heap.top);
 }
 
 Test(heap, equal_keys_come_as_inserted)
@@ -196,7 +196,7 @@ Test(heap, equal_keys_come_as_inserted)
 	for (i = 0; i < NODES; i++)
 		insert(i, -1);
 	for (i = 0; i < NODES; i++) {
-		cr_assert(dofi_heap_top(&heap) == &node[i]);
+		cr_assert(heap.top == &node[i]);
 		take(i);
 	}
 }
@@ -215,7 +215,7 @@ Test(heap, any_may_be_removed_at_any_time)
 			insert(i, random() % 100);
 		if (step % 16 == 0)
 			take(searched() - node);
-		cr_assert(dofi_heap_top(&heap) == searched(), "step %u", step);
+		cr_assert(heap.top == searched(), "step %u", step);
 	}
 }
 
@@ -231,7 +231,7 @@ Test(heap, a_removed_node_may_be_inserted_again)
 		insert(i, NODES + i);
 	}
 	for (i = 0; i < NODES; i++) {
-		cr_assert(dofi_heap_top(&heap) == &node[i]);
+		cr_assert(heap.top == &node[i]);
 		take(i);
 	}
 }
