@@ -78,17 +78,6 @@ static bool port_has(const char *sysfs, const char *device, unsigned port,
 	return false;
 }
 
-/* On InfiniBand GIDs are no IP addresses: falls back to the first GID of the first port. */
-static unsigned port_find(const char *sysfs, const char *device, struct in6_addr *gid)
-{
-	unsigned port;
-
-	for (port = 1; port <= MOST_PORTS; port++)
-		if (port_has(sysfs, device, port, gid))
-			return port;
-	return gid_read(sysfs, device, 1, 0, gid) ? 1 : 0;
-}
-
 void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage *address,
 		      const char *sysfs, struct dofi_device *device)
 {
@@ -105,9 +94,15 @@ void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage 
 	if (nic->link_attr && nic->link_attr->mtu)
 		snprintf(device->mtu, sizeof(device->mtu), "%zu", nic->link_attr->mtu);
 	attribute_read(sysfs, device->name, "node_guid", device->guid, sizeof(device->guid));
-	port = port_find(sysfs, device->name, &gid);
-	if (!port)
-		return;
+	for (port = 1; port <= MOST_PORTS; port++)
+		if (port_has(sysfs, device->name, port, &gid))
+			break;
+	/* on InfiniBand GIDs are no IP addresses: falls back to the first GID of the first port */
+	if (port > MOST_PORTS) {
+		port = 1;
+		if (!gid_read(sysfs, device->name, port, 0, &gid))
+			return;
+	}
 	snprintf(device->port, sizeof(device->port), "%u", port);
 	inet_ntop(AF_INET6, &gid, device->gid, sizeof(device->gid));
 	/* the kernel's text is "4: ACTIVE" */
@@ -121,11 +116,6 @@ void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage 
 
 /* A name and port in OFED's form */
 
-struct search {
-	const struct dofi_params *params;
-	const char *sysfs;
-};
-
 static bool exists(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static bool exists(const char *fmt, ...)
 {
@@ -138,30 +128,30 @@ static bool exists(const char *fmt, ...)
 	return !access(path, F_OK);
 }
 
-static bool is_device(const struct search *s)
+static bool is_device(const struct dofi_params *p, const char *sysfs)
 {
-	return exists("%s/infiniband/%s", s->sysfs, s->params->name);
+	return exists("%s/infiniband/%s", sysfs, p->name);
 }
 
 /*
  * On Ethernet the address is a GID of the port. On InfiniBand the interface has the device, and its
  * port, which the kernel counts from 0, in the file dev_port.
  */
-static bool is_at_port(const struct search *s, const struct ifaddrs *a, unsigned port)
+static bool is_at_port(const struct dofi_params *p, const char *sysfs, const struct ifaddrs *a,
+		       unsigned port)
 {
 	const struct in6_addr gid = gid_of(a->ifa_addr);
-	const char *name = s->params->name;
 	char path[PATH_MAX];
 	unsigned number;
 	bool found;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/infiniband", s->sysfs);
-	if (port_has(path, name, port, &gid))
+	snprintf(path, sizeof(path), "%s/infiniband", sysfs);
+	if (port_has(path, p->name, port, &gid))
 		return true;
-	if (!exists("%s/net/%s/device/infiniband/%s", s->sysfs, a->ifa_name, name))
+	if (!exists("%s/net/%s/device/infiniband/%s", sysfs, a->ifa_name, p->name))
 		return false;
-	snprintf(path, sizeof(path), "%s/net/%s/dev_port", s->sysfs, a->ifa_name);
+	snprintf(path, sizeof(path), "%s/net/%s/dev_port", sysfs, a->ifa_name);
 	f = fopen(path, "re");
 	if (!f)
 		return false;
@@ -170,40 +160,42 @@ static bool is_at_port(const struct search *s, const struct ifaddrs *a, unsigned
 	return found;
 }
 
-static bool device_has(const struct search *s, const struct ifaddrs *a)
+static bool device_has(const struct dofi_params *p, const char *sysfs, const struct ifaddrs *a)
 {
 	unsigned port;
 
-	if (s->params->port)
-		return is_at_port(s, a, s->params->port);
+	if (p->port)
+		return is_at_port(p, sysfs, a, p->port);
 	for (port = 1; port <= MOST_PORTS; port++)
-		if (is_at_port(s, a, port))
+		if (is_at_port(p, sysfs, a, port))
 			return true;
 	return false;
 }
 
-static bool interface_has(const struct search *s, const struct ifaddrs *a)
+static bool interface_has(const struct dofi_params *p, const char *sysfs, const struct ifaddrs *a)
 {
-	return !strcmp(a->ifa_name, s->params->name);
+	(void)sysfs;
+	return !strcmp(a->ifa_name, p->name);
 }
 
-static bool address_write(const struct sockaddr *sa, char *text, size_t size)
+#define ADDRESS_TEXT sizeof(((struct dofi_params *)NULL)->address)
+
+static bool address_write(const struct sockaddr *sa, char text[ADDRESS_TEXT])
 {
-	return !getnameinfo(sa, dofi_address_size(sa), text, size, NULL, 0, NI_NUMERICHOST);
+	return !getnameinfo(sa, dofi_address_size(sa), text, ADDRESS_TEXT, NULL, 0,
+			    NI_NUMERICHOST);
 }
 
-static bool is_link_local(const struct sockaddr *sa)
-{
-	return sa->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr);
-}
-
-/* Writes the first address that satisfies @has, IPv4 before IPv6. Returns whether there is one. */
-static bool address_find(const struct search *s,
-			 bool (*has)(const struct search *, const struct ifaddrs *), char *text,
-			 size_t size)
+/*
+ * Sets the address of @p to the first that satisfies @has, IPv4 before IPv6, and not link-local.
+ * Returns whether there is one.
+ */
+static bool address_find(struct dofi_params *p, const char *sysfs,
+			 bool (*has)(const struct dofi_params *, const char *,
+				     const struct ifaddrs *))
 {
 	static const sa_family_t families[] = { AF_INET, AF_INET6 };
+	const struct sockaddr *sa;
 	struct ifaddrs *list, *a;
 	bool found = false;
 	size_t i;
@@ -211,22 +203,26 @@ static bool address_find(const struct search *s,
 	if (getifaddrs(&list))
 		return false;
 	for (i = 0; i < sizeof(families) / sizeof(families[0]) && !found; i++)
-		for (a = list; a && !found; a = a->ifa_next)
-			found = a->ifa_addr && a->ifa_addr->sa_family == families[i] &&
-				!is_link_local(a->ifa_addr) && has(s, a) &&
-				address_write(a->ifa_addr, text, size);
+		for (a = list; a && !found; a = a->ifa_next) {
+			sa = a->ifa_addr;
+			if (!sa || sa->sa_family != families[i] ||
+			    (sa->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(
+					&((const struct sockaddr_in6 *)sa)->sin6_addr)))
+				continue;
+			found = has(p, sysfs, a) && address_write(sa, p->address);
+		}
 	freeifaddrs(list);
 	return found;
 }
 
-static int device_find(const struct search *s, struct dofi_params *p, char *why, size_t why_size)
+static int device_find(struct dofi_params *p, const char *sysfs, char *why, size_t why_size)
 {
 	char names[64] = "", path[PATH_MAX];
 	struct dirent *d;
 	DIR *dir;
 
-	if (!is_device(s)) {
-		snprintf(path, sizeof(path), "%s/infiniband", s->sysfs);
+	if (!is_device(p, sysfs)) {
+		snprintf(path, sizeof(path), "%s/infiniband", sysfs);
 		dir = opendir(path);
 		while (dir && (d = readdir(dir)))
 			if (d->d_name[0] != '.')
@@ -237,11 +233,11 @@ static int device_find(const struct search *s, struct dofi_params *p, char *why,
 			 p->name, names[0] ? names : "none");
 		return -ENODATA;
 	}
-	if (p->port && !exists("%s/infiniband/%s/ports/%u", s->sysfs, p->name, p->port)) {
+	if (p->port && !exists("%s/infiniband/%s/ports/%u", sysfs, p->name, p->port)) {
 		snprintf(why, why_size, "RDMA device \"%s\" has no port %u", p->name, p->port);
 		return -ENODATA;
 	}
-	if (!address_find(s, device_has, p->address, sizeof(p->address))) {
+	if (!address_find(p, sysfs, device_has)) {
 		snprintf(why, why_size, "no network interface of RDMA device \"%s\"%s has an "
 			 "address", p->name, p->port ? " at this port" : "");
 		return -ENODATA;
@@ -258,11 +254,10 @@ static int device_find(const struct search *s, struct dofi_params *p, char *why,
  */
 static bool own_address_take(struct dofi_params *p, const struct addrinfo *list)
 {
-	char text[sizeof(p->address)], loopback[sizeof(p->address)] = "";
+	char text[ADDRESS_TEXT], loopback[ADDRESS_TEXT] = "";
 
 	for (; list; list = list->ai_next) {
-		if (!address_write(list->ai_addr, text, sizeof(text)) ||
-		    !dofi_address_is_local(text))
+		if (!address_write(list->ai_addr, text) || !dofi_address_is_local(text))
 			continue;
 		if (!dofi_reach_is_loopback(list->ai_addr) ||
 		    !strncmp(p->name, "localhost", strlen("localhost"))) {
@@ -280,33 +275,34 @@ static bool own_address_take(struct dofi_params *p, const struct addrinfo *list)
 /* A resolver waits 5 s or more for a server that is down. */
 #define RESOLVE_NS (3 * INT64_C(1000000000))
 
-static int interface_find(const struct search *s, struct dofi_params *p, char *why, size_t why_size)
+int dofi_named_find(struct dofi_params *p, const char *sysfs, char *why, size_t why_size)
 {
 	struct sockaddr_storage address;
 	struct addrinfo *list;
 	int ret;
 
-	if (address_find(s, interface_has, p->address, sizeof(p->address)))
+	if (!p->name[0])
 		return 0;
-	if (is_device(s))
-		return device_find(s, p, why, why_size);
-	if (exists("%s/net/%s", s->sysfs, p->name)) {
+	if (!p->port && address_find(p, sysfs, interface_has))
+		return 0;
+	if (p->port || is_device(p, sysfs))
+		return device_find(p, sysfs, why, why_size);
+	if (exists("%s/net/%s", sysfs, p->name)) {
 		snprintf(why, why_size, "network interface \"%s\" has no address", p->name);
 		return -ENODATA;
 	}
 	if (dofi_address_parse(p->name, &address) &&
-	    address_write((struct sockaddr *)&address, p->address, sizeof(p->address)))
+	    address_write((struct sockaddr *)&address, p->address))
 		return 0;
 	/* the name of this host, or of one of its addresses, as OFED's provider takes it */
 	ret = dofi_resolve(p->name, RESOLVE_NS, &list);
-	if (ret == -ENOENT) {
-		snprintf(why, why_size, "this machine has no network interface \"%s\", and no host "
-			 "has that name", p->name);
-		return -ENODATA;
-	}
 	if (ret) {
-		snprintf(why, why_size, "looking up the address of \"%s\": %s", p->name,
-			 strerror(-ret));
+		if (ret == -ENOENT)
+			snprintf(why, why_size, "this machine has no network interface \"%s\", and "
+				 "no host has that name", p->name);
+		else
+			snprintf(why, why_size, "looking up the address of \"%s\": %s", p->name,
+				 strerror(-ret));
 		return -ENODATA;
 	}
 	ret = own_address_take(p, list) ? 0 : -ENODATA;
@@ -314,14 +310,4 @@ static int interface_find(const struct search *s, struct dofi_params *p, char *w
 	if (ret)
 		snprintf(why, why_size, "\"%s\" is the name of another host", p->name);
 	return ret;
-}
-
-int dofi_named_find(struct dofi_params *params, const char *sysfs, char *why, size_t why_size)
-{
-	const struct search s = { params, sysfs };
-
-	if (!params->name[0])
-		return 0;
-	return params->port ? device_find(&s, params, why, why_size) :
-			      interface_find(&s, params, why, why_size);
 }

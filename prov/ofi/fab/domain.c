@@ -19,6 +19,7 @@ int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
 		     const struct dofi_fabric_choice *choice)
 {
+	const struct dofi_quirk *quirk = choice->quirk;
 	int ret;
 
 	ret = fi_domain(fabric, choice->info, &domain->fid, NULL);
@@ -32,15 +33,15 @@ int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 	domain->registers = choice->target_rdma && domain->mr_local;
 	domain->also_granted = choice->also_granted;
 	domain->n_more = 0;
-	domain->cq.wc_errors = choice->quirk && choice->quirk->wc_errors;
+	domain->cq.wc_errors = quirk->wc_errors;
 	domain->cq.serial = choice->info->domain_attr->threading == FI_THREAD_COMPLETION;
-	domain->cq.reads_each = choice->quirk && choice->quirk->reads_each;
+	domain->cq.reads_each = quirk->reads_each;
 	domain->cq.unreserved = FIRST_CQ;
-	domain->cq.offloaded = choice->quirk && choice->quirk->offloaded;
-	domain->cq.trywait_reads = choice->quirk && choice->quirk->trywait_reads;
-	domain->cq.silent_errors = choice->quirk && choice->quirk->silent_errors;
-	domain->cq.by_clock = choice->rdm && choice->quirk && choice->quirk->by_clock;
-	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
+	domain->cq.offloaded = quirk->offloaded;
+	domain->cq.trywait_reads = quirk->trywait_reads;
+	domain->cq.silent_errors = quirk->silent_errors;
+	domain->cq.by_clock = choice->rdm && quirk->by_clock;
+	domain->cq.fixed = quirk->fixed_queues;
 	ret = dofi_cq_open(&domain->cq, progress, fabric, domain->fid, ops);
 	if (ret)
 		fi_close(&domain->fid->fid);
@@ -150,54 +151,34 @@ static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request 
 	return 0;
 }
 
-/* Opens a grant for peers, and a registration for local use if the fabric needs one. */
-static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
-			struct dofi_mr *mr)
+int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r, struct dofi_mr *out)
 {
 	const struct dofi_mr_request local = {
 		.addr = r->addr, .len = r->len, .read_only = r->read_only,
 	};
-	int ret;
-
-	if (domain->registers) {
-		ret = fabric_open(domain, &local, mr);
-		if (ret)
-			return ret;
-	}
-	ret = dofi_grant_open(&domain->grants, r, &mr->grant, &mr->key);
-	if (ret && mr->fid)
-		fi_close(&mr->fid->fid);
-	return ret;
-}
-
-/* Opens a registration and a grant with its key, which the fabric may use in two scopes. */
-static int twofold_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
-			struct dofi_mr *mr)
-{
+	struct dofi_mr mr = { .owner = getpid() };
 	int ret, tries = 0;
 
-	do {
-		ret = fabric_open(domain, r, mr);
+	if (domain->target_rdma) {
+		ret = domain->registers ? fabric_open(domain, &local, &mr) : 0;
 		if (ret)
 			return ret;
-		ret = dofi_grant_open_as(&domain->grants, r, mr->key, &mr->grant);
-		if (ret)
-			fi_close(&mr->fid->fid);
-	} while (ret == -EEXIST && ++tries < KEY_TRIES);
-	return ret;
-}
-
-int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r, struct dofi_mr *out)
-{
-	struct dofi_mr mr = { .owner = getpid() };
-	int ret;
-
-	if (domain->target_rdma)
-		ret = granted_open(domain, r, &mr);
-	else if (domain->also_granted && r->remote)
-		ret = twofold_open(domain, r, &mr);
-	else
+		ret = dofi_grant_open(&domain->grants, r, &mr.grant, &mr.key);
+		if (ret && mr.fid)
+			fi_close(&mr.fid->fid);
+	} else if (domain->also_granted && r->remote) {
+		/* the fabric may use the key of the registration in two scopes */
+		do {
+			ret = fabric_open(domain, r, &mr);
+			if (ret)
+				return ret;
+			ret = dofi_grant_open_as(&domain->grants, r, mr.key, &mr.grant);
+			if (ret)
+				fi_close(&mr.fid->fid);
+		} while (ret == -EEXIST && ++tries < KEY_TRIES);
+	} else {
 		ret = fabric_open(domain, r, &mr);
+	}
 	if (!ret)
 		*out = mr;
 	return ret;

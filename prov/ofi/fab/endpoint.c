@@ -72,18 +72,6 @@ static struct dofi_mutex signals_lock;
 
 static const int taken[DOFI_SIGNALS] = { SIGINT, SIGTERM, SIGBUS, SIGSEGV };
 
-/* Returns whether the handler is in libfabric, or in a provider with a library of its own. */
-static bool is_libfabrics(const struct sigaction *action)
-{
-	Dl_info handler, libfabric;
-
-	/* SIG_DFL and SIG_IGN are in no library */
-	if (!dladdr((void *)action->sa_sigaction, &handler) ||
-	    !dladdr((void *)fi_freeinfo, &libfabric))
-		return false;
-	return handler.dli_fbase == libfabric.dli_fbase || strstr(handler.dli_fname, "-fi.so");
-}
-
 void dofi_signals_save(struct dofi_signals *s) DOFI_TAKES(signals_lock)
 {
 	int i;
@@ -93,14 +81,21 @@ void dofi_signals_save(struct dofi_signals *s) DOFI_TAKES(signals_lock)
 		sigaction(taken[i], NULL, &s->before[i]);
 }
 
+/* Replaces handlers in libfabric, or in a provider with a library of its own. */
 void dofi_signals_restore(const struct dofi_signals *s) DOFI_DROPS(signals_lock)
 {
+	Dl_info handler, libfabric = { .dli_fbase = NULL };
 	struct sigaction now;
 	int i;
 
-	for (i = 0; i < DOFI_SIGNALS; i++)
-		if (!sigaction(taken[i], NULL, &now) && is_libfabrics(&now))
+	dladdr((void *)fi_freeinfo, &libfabric);
+	for (i = 0; i < DOFI_SIGNALS; i++) {
+		/* SIG_DFL and SIG_IGN are in no library */
+		if (sigaction(taken[i], NULL, &now) || !dladdr((void *)now.sa_sigaction, &handler))
+			continue;
+		if (handler.dli_fbase == libfabric.dli_fbase || strstr(handler.dli_fname, "-fi.so"))
 			sigaction(taken[i], &s->before[i], NULL);
+	}
 	dofi_mutex_unlock(&signals_lock);
 }
 
@@ -267,20 +262,6 @@ static bool is_address(const struct dofi_rdm *rdm, const void *address, size_t l
 	return family == wanted;
 }
 
-static struct dofi_rdm_peer *peer_find(const struct dofi_rdm *rdm, const void *address, size_t len)
-{
-	struct dofi_table_link *link = dofi_table_find(&rdm->by_address, dofi_hash(address, len));
-
-	for (; link; link = dofi_table_next(link)) {
-		struct dofi_rdm_peer *peer =
-			DOFI_CONTAINER_OF(link, struct dofi_rdm_peer, by_address);
-
-		if (peer->len == len && !memcmp(peer->address, address, len))
-			return peer;
-	}
-	return NULL;
-}
-
 static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 		    struct dofi_rdm_peer **out)
 {
@@ -323,14 +304,19 @@ free_peer:
 /* Uses are counted here: some fabrics do not count additions, or remove an address at once. */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *addr)
 {
-	struct dofi_rdm_peer *peer;
-	int ret = 0;
+	struct dofi_rdm_peer *peer = NULL;
+	struct dofi_table_link *link;
+	int ret;
 
 	if (!is_address(rdm, address, len))
 		return -EINVAL;
-	peer = peer_find(rdm, address, len);
-	if (!peer)
-		ret = peer_new(rdm, address, len, &peer);
+	link = dofi_table_find(&rdm->by_address, dofi_hash(address, len));
+	for (; link; link = dofi_table_next(link)) {
+		peer = DOFI_CONTAINER_OF(link, struct dofi_rdm_peer, by_address);
+		if (peer->len == len && !memcmp(peer->address, address, len))
+			break;
+	}
+	ret = link ? 0 : peer_new(rdm, address, len, &peer);
 	if (ret)
 		return ret;
 	peer->uses++;

@@ -170,32 +170,27 @@ void dofi_grant_pages_unmap(const struct dofi_grant_pages *pages)
 		dofi_sealed_unmap((void *)(uintptr_t)pages, sizeof(*pages));
 }
 
-static bool allows(const struct page *page, const struct dofi_use *use, struct dofi_permit *permit)
-{
-	const uint64_t word = atomic_load(&page->word);
-	const struct dofi_terms terms = {
-		.fabric_key = page->fabric_key, .first = page->first, .memory = page->memory,
-		.len = page->len, .access = page->access,
-	};
-
-	if (!word || !dofi_terms_allow(&terms, use) || atomic_load(&page->word) != word)
-		return false;
-	permit->word = word;
-	permit->memory = terms.memory + (use->addr - terms.first);
-	return true;
-}
-
 bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct dofi_use *use,
 			   struct dofi_permit *permit)
 {
 	uint32_t n = pages->bucket[use->key % BUCKETS], probes;
+	const struct page *page;
+	struct dofi_terms terms;
+	uint64_t word;
 
-	for (probes = 0; n && n <= PAGES && probes < MOST_PROBES; probes++) {
-		if (allows(&pages->page[n - 1], use, permit)) {
-			permit->page = n;
-			return true;
-		}
-		n = pages->page[n - 1].next;
+	for (probes = 0; n && n <= PAGES && probes < MOST_PROBES; probes++, n = page->next) {
+		page = &pages->page[n - 1];
+		word = atomic_load(&page->word);
+		terms = (struct dofi_terms){
+			.fabric_key = page->fabric_key, .first = page->first,
+			.memory = page->memory, .len = page->len, .access = page->access,
+		};
+		if (!word || !dofi_terms_allow(&terms, use) || atomic_load(&page->word) != word)
+			continue;
+		*permit = (struct dofi_permit){
+			.page = n, .word = word, .memory = terms.memory + (use->addr - terms.first),
+		};
+		return true;
 	}
 	return false;
 }

@@ -15,7 +15,8 @@
 static const struct dofi_progress_ops ops;
 static struct dofi_progress progress = { .ops = &ops };
 static struct dofi_domain domain;
-static struct dofi_fabric_choice choice = { .mr_style = DOFI_MR_VIRTUAL };
+static const struct dofi_quirk no_quirk;
+static struct dofi_fabric_choice choice = { .mr_style = DOFI_MR_VIRTUAL, .quirk = &no_quirk };
 static struct dofi_mr mr;
 static uint32_t key;
 static char memory[64];
