@@ -60,24 +60,6 @@ static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 		choice->write_flags = FI_DELIVERY_COMPLETE;
 }
 
-/* Sets the features of hardware. FI_RX_CQ_DATA: a write with data consumes a receive. */
-static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q)
-{
-	struct fi_info *info = choice->info;
-
-	choice->immed = !choice->rdm && info->mode & FI_RX_CQ_DATA &&
-			info->domain_attr->cq_data_size >= sizeof(uint32_t);
-	if (!choice->immed)
-		return;
-	q.caps |= FI_ATOMIC;
-	choice->atomics = dofi_query_also(info, &q);
-	if (choice->atomics)
-		info->caps |= FI_ATOMIC;	/* for registrations */
-	choice->fences = choice->quirk->takes_fence;
-	/* libfabric's locks would show in the latency: ours cost a tenth of them */
-	info->domain_attr->threading = FI_THREAD_COMPLETION;
-}
-
 #define FRAME_BYTES 16384	/* the default */
 #define LEAST_FRAME 512		/* the header of a frame has to fit */
 
@@ -130,7 +112,18 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	info->domain_attr->domain = NULL;
 	choice->located = dofi_topo_locate(info, &choice->locality);
 	choose_rdma(choice, q);
-	choose_native(choice, q);
+	/* hardware; FI_RX_CQ_DATA: a write with data consumes a receive */
+	choice->immed = !choice->rdm && info->mode & FI_RX_CQ_DATA &&
+			info->domain_attr->cq_data_size >= sizeof(uint32_t);
+	if (choice->immed) {
+		q.caps |= FI_ATOMIC;
+		choice->atomics = dofi_query_also(info, &q);
+		if (choice->atomics)
+			info->caps |= FI_ATOMIC;	/* for registrations */
+		choice->fences = choice->quirk->takes_fence;
+		/* libfabric's locks would show in the latency: ours cost a tenth of them */
+		info->domain_attr->threading = FI_THREAD_COMPLETION;
+	}
 	/* by a message of the CM socket, or by CQ data with room for number and secret */
 	choice->sends_bye = choice->rdm || (choice->quirk->ends_silently && choice->cq_data &&
 					    choice->scoped_keys);

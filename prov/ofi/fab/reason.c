@@ -76,29 +76,7 @@ static void filter_copy(const char *filter, char *copy, size_t size)
 		*copy = (char)tolower((unsigned char)*copy);
 }
 
-/* A name also stands for layers over it: "tcp" for "tcp;ofi_rxm". */
-static bool is_excluded(const char *filter, const char *provider)
-{
-	const bool negated = filter[0] == '^';
-	char copy[256], *name, *save;
-	size_t len;
-
-	filter_copy(filter, copy, sizeof(copy));
-	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-		len = strlen(name);
-		if (!strncmp(provider, name, len) && (!provider[len] || provider[len] == ';'))
-			return negated;
-	}
-	return !negated;
-}
-
 /* The reasons. Each function returns whether its reason holds, and then writes it. */
-
-struct reason {
-	bool (*holds)(const struct dofi_params *params, char *text, size_t size);
-	enum dofi_log_level level; /* DOFI_ERR if the configuration is wrong */
-	int err;
-};
 
 /* Software fabrics accept any source address, and then every listen and connect fails. */
 static bool no_such_address(const struct dofi_params *params, char *text, size_t size)
@@ -185,11 +163,23 @@ static bool preview_alone(const struct dofi_params *params, char *text, size_t s
 	return true;
 }
 
+/* A name also stands for layers over it: "tcp" for "tcp;ofi_rxm". */
 static bool filter_excludes(const struct dofi_params *params, char *text, size_t size)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");
+	char copy[256], *name, *save;
+	bool listed = false;
+	size_t len;
 
-	if (!filter || !params->provider[0] || !is_excluded(filter, params->provider))
+	if (!filter || !params->provider[0])
+		return false;
+	filter_copy(filter, copy, sizeof(copy));
+	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		len = strlen(name);
+		listed |= !strncmp(params->provider, name, len) &&
+			  (!params->provider[len] || params->provider[len] == ';');
+	}
+	if (listed != (filter[0] == '^'))
 		return false;
 	snprintf(text, size, "FI_PROVIDER=%s excludes provider=%s", filter, params->provider);
 	return true;
@@ -344,22 +334,25 @@ static bool nothing(const struct dofi_params *params, char *text, size_t size)
 	return true;
 }
 
-static const struct reason reasons[] = {
-	{ no_such_address, DOFI_ERR, -FI_ENODATA },
-	{ no_such_interface, DOFI_ERR, -FI_ENODATA },
-	{ filter_is_empty, DOFI_ERR, -FI_ENODATA },
-	{ preview_alone, DOFI_ERR, -FI_ENODATA },
-	{ filter_unknown, DOFI_ERR, -FI_ENODATA },
-	{ provider_unknown, DOFI_WARN, -FI_ENODATA },
-	{ filter_excludes, DOFI_WARN, -FI_ENODATA },
-	{ rdma_missing, DOFI_WARN, -FI_ENODATA },
-	{ endpoint_missing, DOFI_WARN, -FI_ENODATA },
-	{ no_such_domain, DOFI_ERR, -FI_ENODATA },
-	{ no_device_with_address, DOFI_WARN, -FI_ENODATA },
-	{ filter_leaves_none, DOFI_ERR, -FI_ENODATA },
-	{ shm_is_short, DOFI_ERR, -ENOSPC },
-	{ no_endpoints, DOFI_WARN, -FI_ENODATA },
-	{ nothing, DOFI_WARN, -FI_ENODATA },
+static const struct {
+	bool (*holds)(const struct dofi_params *params, char *text, size_t size);
+	enum dofi_log_level level; /* DOFI_ERR if the configuration is wrong */
+} reasons[] = {
+	{ no_such_address, DOFI_ERR },
+	{ no_such_interface, DOFI_ERR },
+	{ filter_is_empty, DOFI_ERR },
+	{ preview_alone, DOFI_ERR },
+	{ filter_unknown, DOFI_ERR },
+	{ provider_unknown, DOFI_WARN },
+	{ filter_excludes, DOFI_WARN },
+	{ rdma_missing, DOFI_WARN },
+	{ endpoint_missing, DOFI_WARN },
+	{ no_such_domain, DOFI_ERR },
+	{ no_device_with_address, DOFI_WARN },
+	{ filter_leaves_none, DOFI_ERR },
+	{ shm_is_short, DOFI_ERR },
+	{ no_endpoints, DOFI_WARN },
+	{ nothing, DOFI_WARN },
 };
 
 int dofi_reason_log(const struct dofi_params *params)
@@ -370,5 +363,5 @@ int dofi_reason_log(const struct dofi_params *params)
 	for (i = 0; !reasons[i].holds(params, text, sizeof(text)); i++)
 		;
 	dofi_log(reasons[i].level, DOFI_FAB, "no usable fabric: %s", text);
-	return reasons[i].err;
+	return reasons[i].holds == shm_is_short ? -ENOSPC : -FI_ENODATA;
 }

@@ -22,55 +22,41 @@ static hwloc_topology_t topology;	/* NULL: not read */
 static int only_node = -1;		/* the node of a machine with a single one */
 
 /*
- * Returns the node that has all processors, or -1 if there are several. With a single node all
- * devices are near, and hwloc is not needed, unless HWLOC_XMLFILE replaces the machine.
- */
-static int node_alone(void)
-{
-	int node = 0;
-	char more = '\n';
-	FILE *f;
-
-	if (secure_getenv("HWLOC_XMLFILE"))
-		return -1;
-	f = fopen("/sys/devices/system/node/has_cpu", "re");
-	if (!f)
-		return 0;	/* a kernel without NUMA */
-	if (fscanf(f, "%d%c", &node, &more) < 1 || more != '\n')
-		node = -1;
-	fclose(f);
-	return node;
-}
-
-/*
  * Reads nodes, processors and devices, including ones that this process may not use: a device near
  * them is far, not of unknown location. Leaves out hwloc's OS devices, for which it would load the
- * libraries of graphics cards.
+ * libraries of graphics cards. With a single node all devices are near, and hwloc is not needed,
+ * unless HWLOC_XMLFILE replaces the machine.
  */
-static hwloc_topology_t topology_read(void)
+static void machine_read(void)
 {
 	hwloc_topology_t t;
+	char more = '\n';
+	int node = 0;
+	FILE *f;
 
-	if (hwloc_topology_init(&t))
-		return NULL;
+	if (dofi_settings.numa == DOFI_NUMA_OFF)
+		return;
+	if (!secure_getenv("HWLOC_XMLFILE")) {
+		/* "0" if all processors are at node 0; a kernel without NUMA has no file */
+		f = fopen("/sys/devices/system/node/has_cpu", "re");
+		if (f && (fscanf(f, "%d%c", &node, &more) < 1 || more != '\n'))
+			node = -1;
+		if (f)
+			fclose(f);
+		only_node = node;
+	}
+	if (only_node >= 0 || hwloc_topology_init(&t))
+		return;
 	hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 	hwloc_topology_set_cache_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
 	hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_NONE);
 	hwloc_topology_set_type_filter(t, HWLOC_OBJ_PCI_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL);
-	if (!hwloc_topology_load(t))
-		return t;
+	if (!hwloc_topology_load(t)) {
+		topology = t;
+		return;
+	}
 	dofi_log(DOFI_WARN, DOFI_FAB, "hwloc does not find the nodes of this machine");
 	hwloc_topology_destroy(t);
-	return NULL;
-}
-
-static void machine_read(void)
-{
-	if (dofi_settings.numa == DOFI_NUMA_OFF)
-		return;
-	only_node = node_alone();
-	if (only_node < 0)
-		topology = topology_read();
 }
 
 static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
