@@ -81,24 +81,22 @@ static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 		 "%p, %p", (void *)ep->fast.request_evd, (void *)ep->fast.recv_evd);
 }
 
-static bool is_cq_of(const struct dofi_pz *pz, const struct dofi_cq *cq)
-{
-	unsigned i;
-
-	for (i = 0; i < pz->domain.n_more; i++)
-		if (pz->domain.more[i] == cq)
-			return true;
-	return cq == &pz->domain.cq || cq == &pz->local.cq || cq == &pz->datagram.cq ||
-	       cq == &pz->datagram_rings.cq;
-}
-
 static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
+	const struct dofi_pz *pz = ep->pz;
+	bool of_pz = !pz == !ep->cq;
+	unsigned i;
+
+	if (pz) {
+		of_pz = ep->cq == &pz->domain.cq || ep->cq == &pz->local.cq ||
+			ep->cq == &pz->datagram.cq || ep->cq == &pz->datagram_rings.cq;
+		for (i = 0; i < pz->domain.n_more; i++)
+			of_pz |= pz->domain.more[i] == ep->cq;
+	}
+	CHECK_EP(ep, of_pz, "PZ %p, CQ %p", (const void *)pz, (void *)ep->cq);
 	CHECK_EP(ep, !ep->graceful || ep->state == DAT_EP_STATE_DISCONNECT_PENDING, "graceful %d",
 		 ep->graceful);
 	CHECK_EP(ep, !ep->todo || ep->work.queued, "work %#x is not queued", ep->todo);
-	CHECK_EP(ep, ep->pz ? ep->cq && is_cq_of(ep->pz, ep->cq) : !ep->cq, "PZ %p, CQ %p",
-		 (void *)ep->pz, (void *)ep->cq);
 	CHECK_EP(ep, ep->state != DAT_EP_STATE_CONNECTED || ep->fid || ep->closing, "transport %s",
 		 ep->xport->name);
 	CHECK_EP(ep, !ep->srq_user.waiting || ep->srq, "waits for no SRQ: %d",
@@ -171,28 +169,26 @@ static void ep_check(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock)
 	dofi_ep_unlock(ep);
 }
 
-static void srq_check(struct dofi_srq *srq) DOFI_NEEDS_NOT(srq->lock)
+void check_endpoints(struct dofi_ia *ia)
 {
 	struct dofi_srq_user *user;
 	uint32_t used, given;
-
-	dofi_mutex_lock(&srq->lock);
-	queue_check("srq", srq, "buffers", &srq->queue, NULL);
-	used = dofi_queue_used(&srq->queue);
-	given = dofi_unread_count(&srq->given);
-	CHECK("srq", srq, used + given <= srq->queue.limit, "%u buffers, %u given, limit %u", used,
-	      given, srq->queue.limit);
-	TAILQ_FOREACH(user, &srq->line, link)
-		CHECK("srq", srq, user->waiting, "user %p is in the line", (void *)user);
-	dofi_mutex_unlock(&srq->lock);
-}
-
-void check_endpoints(struct dofi_ia *ia)
-{
 	struct dofi_obj *obj;
 
 	CHECK_EACH(obj, ia, EP)
 	ep_check((struct dofi_ep *)obj);
 	CHECK_EACH(obj, ia, SRQ)
-	srq_check((struct dofi_srq *)obj);
+	{
+		struct dofi_srq *srq = (struct dofi_srq *)obj;
+
+		dofi_mutex_lock(&srq->lock);
+		queue_check("srq", srq, "buffers", &srq->queue, NULL);
+		used = dofi_queue_used(&srq->queue);
+		given = dofi_unread_count(&srq->given);
+		CHECK("srq", srq, used + given <= srq->queue.limit,
+		      "%u buffers, %u given, limit %u", used, given, srq->queue.limit);
+		TAILQ_FOREACH(user, &srq->line, link)
+			CHECK("srq", srq, user->waiting, "user %p is in the line", (void *)user);
+		dofi_mutex_unlock(&srq->lock);
+	}
 }

@@ -5,27 +5,11 @@
 #include "obj/ep/ep.h"
 #include "obj/evd/evd.h"
 
-/* How many streams of completions @ia's EPs deliver from @cq to @evd. */
-static int feeders(struct dofi_ia *ia, const struct dofi_evd *evd, const struct dofi_cq *cq)
-	DOFI_NEEDS(ia->lock)
-{
-	struct dofi_obj *obj;
-	int n = 0;
-
-	CHECK_EACH(obj, ia, EP)
-	{
-		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
-
-		if (ep->cq == cq || ep->second_cq == cq)
-			n += (ep->recv_evd == evd) + (ep->request_evd == evd);
-	}
-	return n;
-}
-
 /* An EVD whose table of feeds was full at some time counts fewer users than there are. */
 static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->lock, evd->lock)
 {
 	struct dofi_cq *only = NULL, *direct;
+	struct dofi_obj *obj;
 	int i, n = 0, all;
 
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
@@ -35,7 +19,15 @@ static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia-
 		      (void *)cq, evd->feed_users[i]);
 		if (!cq)
 			continue;
-		all = feeders(ia, evd, cq);
+		/* the streams of completions that EPs deliver from the CQ to the EVD */
+		all = 0;
+		CHECK_EACH(obj, ia, EP)
+		{
+			const struct dofi_ep *ep = (const struct dofi_ep *)obj;
+
+			if (ep->cq == cq || ep->second_cq == cq)
+				all += (ep->recv_evd == evd) + (ep->request_evd == evd);
+		}
 		CHECK("evd", evd, evd->feed_users[i] <= all || cq->progress != &ia->progress,
 		      "feed %d: %d users, %d streams", i, evd->feed_users[i], all);
 		only = cq;
@@ -77,34 +69,35 @@ static void evd_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->l
 	dofi_mutex_unlock(&evd->lock);
 }
 
-static void cno_check(struct dofi_cno *cno) DOFI_NEEDS_NOT(cno->lock)
-{
-	struct dofi_cno_source *source;
-	int n = 0;
-
-	dofi_mutex_lock(&cno->lock);
-	TAILQ_FOREACH(source, &cno->sources, link) {
-		CHECK("cno", cno, source == &source->evd->at_cno, "EVD %p", (void *)source->evd);
-		CHECK("cno", cno, source->evd->cno == cno, "EVD %p has CNO %p", (void *)source->evd,
-		      (void *)source->evd->cno);
-		n++;
-	}
-	CHECK("cno", cno, n == cno->obj.users, "%d sources, %d users", n, cno->obj.users);
-	CHECK("cno", cno, !(cno->again & ~cno->triggered), "%u, %u", cno->triggered, cno->again);
-	CHECK("cno", cno, cno->agent_armed || cno->triggered != DOFI_CNO_AGENT, "%u",
-	      cno->triggered);
-	CHECK("cno", cno, cno->waiters >= 0 && !cno->dying, "%d waiters, %d", cno->waiters,
-	      cno->dying);
-	CHECK_SAME("cno", cno, cno->agent_armed, cno->agent.proxy_agent_func != NULL);
-	dofi_mutex_unlock(&cno->lock);
-}
-
 void check_events(struct dofi_ia *ia)
 {
+	struct dofi_cno_source *source;
 	struct dofi_obj *obj;
+	int n;
 
 	CHECK_EACH(obj, ia, EVD)
 	evd_check(ia, (struct dofi_evd *)obj);
 	CHECK_EACH(obj, ia, CNO)
-	cno_check((struct dofi_cno *)obj);
+	{
+		struct dofi_cno *cno = (struct dofi_cno *)obj;
+
+		n = 0;
+		dofi_mutex_lock(&cno->lock);
+		TAILQ_FOREACH(source, &cno->sources, link) {
+			CHECK("cno", cno, source == &source->evd->at_cno, "EVD %p",
+			      (void *)source->evd);
+			CHECK("cno", cno, source->evd->cno == cno, "EVD %p has CNO %p",
+			      (void *)source->evd, (void *)source->evd->cno);
+			n++;
+		}
+		CHECK("cno", cno, n == obj->users, "%d sources, %d users", n, obj->users);
+		CHECK("cno", cno, !(cno->again & ~cno->triggered), "%u, %u", cno->triggered,
+		      cno->again);
+		CHECK("cno", cno, cno->agent_armed || cno->triggered != DOFI_CNO_AGENT, "%u",
+		      cno->triggered);
+		CHECK("cno", cno, cno->waiters >= 0 && !cno->dying, "%d waiters, %d",
+		      cno->waiters, cno->dying);
+		CHECK_SAME("cno", cno, cno->agent_armed, cno->agent.proxy_agent_func != NULL);
+		dofi_mutex_unlock(&cno->lock);
+	}
 }

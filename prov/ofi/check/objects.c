@@ -5,48 +5,21 @@
 #include "obj/mem/rmr.h"
 #include "obj/sp/sp.h"
 
-static const struct {
-	const char *name;
-	struct dofi_pool *pool;
-} kinds[DOFI_KINDS] = {
-	[DOFI_KIND(DAT_HANDLE_TYPE_CR)] = { "cr", &dofi_cr_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_EP)] = { "ep", &dofi_ep_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_EVD)] = { "evd", &dofi_evd_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_LMR)] = { "lmr", &dofi_lmr_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_PSP)] = { "psp", &dofi_psp_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_PZ)] = { "pz", &dofi_pz_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_RMR)] = { "rmr", &dofi_rmr_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_RSP)] = { "rsp", &dofi_rsp_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_CNO)] = { "cno", &dofi_cno_pool },
-	[DOFI_KIND(DAT_HANDLE_TYPE_SRQ)] = { "srq", &dofi_srq_pool },
+static struct dofi_pool *const pools[DOFI_KINDS] = {
+	[DOFI_KIND(DAT_HANDLE_TYPE_CR)] = &dofi_cr_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_EP)] = &dofi_ep_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_EVD)] = &dofi_evd_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_LMR)] = &dofi_lmr_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_PSP)] = &dofi_psp_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_PZ)] = &dofi_pz_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_RMR)] = &dofi_rmr_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_RSP)] = &dofi_rsp_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_CNO)] = &dofi_cno_pool,
+	[DOFI_KIND(DAT_HANDLE_TYPE_SRQ)] = &dofi_srq_pool,
 #if DAT_VERSION_MAJOR >= 2
-	[DOFI_KIND(DAT_HANDLE_TYPE_CSP)] = { "csp", &dofi_csp_pool },
+	[DOFI_KIND(DAT_HANDLE_TYPE_CSP)] = &dofi_csp_pool,
 #endif
 };
-
-/* The list of objects of kind @k, and its counts. */
-static void list_check(struct dofi_ia *ia, int k) DOFI_NEEDS(ia->lock)
-{
-	const char *name = kinds[k].name;
-	struct dofi_obj *obj;
-	unsigned long n = 0;
-
-	TAILQ_FOREACH(obj, &ia->children[k], sibling) {
-		n++;
-		CHECK(name, obj, dofi_pool_owns(kinds[k].pool, obj), "of IA %p", (void *)ia);
-		CHECK_SAME(name, obj, dofi_obj_kind(obj), k);
-		CHECK_SAME(name, obj, obj->ia, ia);
-		CHECK_SAME(name, obj, obj->provider, ia->obj.provider);
-		CHECK(name, obj, obj->users >= 0, "%d users", obj->users);
-		CHECK(name, obj, !obj->calls.word, "%u calls", obj->calls.word);
-	}
-	CHECK("ia", ia, ia->made[k] - ia->freed[k] == n,
-	      "of kind %s %lu were made, %lu were freed, %lu are listed", name ? name : "none",
-	      (unsigned long)ia->made[k], (unsigned long)ia->freed[k], n);
-	CHECK("ia", ia, (unsigned long)ia->n_children[k] == n,
-	      "of kind %s it counts %d, %lu are listed",
-	      name ? name : "none", ia->n_children[k], n);
-}
 
 /* How many @type of @ia have @target in @member. */
 #define REFERENCES(ia, type, structure, member, target)                           \
@@ -172,21 +145,6 @@ static void bind_check(const struct dofi_rmr *rmr, const struct dofi_bind *bind)
 	      bind->context);
 }
 
-static void rmr_check(struct dofi_rmr *rmr)
-{
-	const struct dofi_bind *bind;
-
-	dofi_mutex_lock(&rmr->pz->rmr_lock);
-	if (rmr->bound)
-		bind_check(rmr, rmr->bound);
-	LIST_FOREACH(bind, &rmr->pending, link)
-		bind_check(rmr, bind);
-	CHECK("rmr", rmr, !rmr->ep || rmr->ep_scope, "EP %p", (const void *)rmr->ep);
-	CHECK("rmr", rmr, !rmr->ep_scope || !rmr->ep == (!rmr->bound && LIST_EMPTY(&rmr->pending)),
-	      "EP %p, bound %p", (const void *)rmr->ep, (void *)rmr->bound);
-	dofi_mutex_unlock(&rmr->pz->rmr_lock);
-}
-
 static bool is_grant_of(const struct dofi_bind *bind, const struct dofi_lmr *lmr)
 {
 	return bind->part.lmr == lmr && dofi_mr_is_open(&bind->mr);
@@ -245,16 +203,46 @@ static void lmrs_check(struct dofi_ia *ia) DOFI_NEEDS(ia->lock)
 void check_objects(struct dofi_ia *ia)
 {
 	const struct dofi_evd *async = ia->async_evd;
+	const struct dofi_bind *bind;
 	struct dofi_obj *obj;
-	int k;
+	const char *name;
+	int k, n;
 
-	for (k = 0; k < DOFI_KINDS; k++)
-		list_check(ia, k);
+	for (k = 0; k < DOFI_KINDS; k++) {
+		name = pools[k] ? pools[k]->name : "none";
+		n = 0;
+		TAILQ_FOREACH(obj, &ia->children[k], sibling) {
+			n++;
+			CHECK(name, obj, dofi_pool_owns(pools[k], obj), "of IA %p", (void *)ia);
+			CHECK_SAME(name, obj, dofi_obj_kind(obj), k);
+			CHECK_SAME(name, obj, obj->ia, ia);
+			CHECK_SAME(name, obj, obj->provider, ia->obj.provider);
+			CHECK(name, obj, obj->users >= 0, "%d users", obj->users);
+			CHECK(name, obj, !obj->calls.word, "%u calls", obj->calls.word);
+		}
+		CHECK("ia", ia, (int)(ia->made[k] - ia->freed[k]) == n && ia->n_children[k] == n,
+		      "of kind %s %lu were made, %lu were freed, it counts %d, %d are listed",
+		      name, (unsigned long)ia->made[k], (unsigned long)ia->freed[k],
+		      ia->n_children[k], n);
+	}
 	CHECK("ia", ia, !ia->async_evd_owned || !async || async->obj.ia == ia, "EVD %p",
 	      (const void *)async);
 	users_check(ia);
 	evds_check(ia);
 	lmrs_check(ia);
 	CHECK_EACH(obj, ia, RMR)
-	rmr_check((struct dofi_rmr *)obj);
+	{
+		struct dofi_rmr *rmr = (struct dofi_rmr *)obj;
+
+		dofi_mutex_lock(&rmr->pz->rmr_lock);
+		if (rmr->bound)
+			bind_check(rmr, rmr->bound);
+		LIST_FOREACH(bind, &rmr->pending, link)
+			bind_check(rmr, bind);
+		CHECK("rmr", rmr, !rmr->ep || rmr->ep_scope, "EP %p", (const void *)rmr->ep);
+		CHECK("rmr", rmr,
+		      !rmr->ep_scope || !rmr->ep == (!rmr->bound && LIST_EMPTY(&rmr->pending)),
+		      "EP %p, bound %p", (const void *)rmr->ep, (void *)rmr->bound);
+		dofi_mutex_unlock(&rmr->pz->rmr_lock);
+	}
 }
