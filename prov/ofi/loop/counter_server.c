@@ -19,33 +19,12 @@
 /* The most IAs of a process that have a server. */
 #define MOST 256
 
-/* Writes the text to a memory file. Returns its descriptor, or -1. */
-static int text(struct dofi_counter_server *t)
-{
-	int fd = memfd_create("dat-ofi counters", MFD_CLOEXEC), copy;
-	FILE *f;
-
-	if (fd < 0)
-		return -1;
-	copy = dup(fd);
-	f = copy < 0 ? NULL : fdopen(copy, "w");
-	if (!f) {
-		if (copy >= 0)
-			close(copy);
-		close(fd);
-		return -1;
-	}
-	t->render(f, t->arg);
-	fclose(f);
-	return fd;
-}
-
-/* Sends the text to processes of this user and of root. */
+/* Sends the text, in a memory file, to processes of this user and of root. */
 static void serve(struct dofi_source *source)
 {
 	struct dofi_counter_server *t =
 		DOFI_CONTAINER_OF(source, struct dofi_counter_server, source);
-	int to = accept4(t->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), fd = -1;
+	int to = accept4(t->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), fd;
 	union {
 		struct cmsghdr head;
 		char buffer[CMSG_SPACE(sizeof(int))];
@@ -58,19 +37,29 @@ static void serve(struct dofi_source *source)
 	};
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+	FILE *file;
 
 	if (to < 0)
 		return;
-	if (!getsockopt(to, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
-	    (peer.uid == geteuid() || peer.uid == 0))
-		fd = text(t);
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-		/* the client may have left: no answer is needed then */
-		if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-			dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
+	if (getsockopt(to, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
+	    (peer.uid != geteuid() && peer.uid != 0))
+		goto close_to;
+	fd = memfd_create("dat-ofi counters", MFD_CLOEXEC);
+	if (fd < 0)
+		goto close_to;
+	file = fdopen(fd, "w");
+	if (!file) {
 		close(fd);
+		goto close_to;
 	}
+	t->render(file, t->arg);
+	fflush(file);
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	/* the client may have left: no answer is needed then */
+	if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
+	fclose(file);
+close_to:
 	close(to);
 }
 

@@ -31,10 +31,6 @@
 /* Descriptors that are searched first: they are allocated in order, so the next one is near. */
 #define NEARBY 32
 
-struct ends {
-	struct sockaddr_storage local, peer;
-};
-
 static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
@@ -48,17 +44,16 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
-static bool joins(int fd, const struct ends *ends)
+/* Returns whether socket @fd joins the two addresses. */
+static bool joins(int fd, const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
 {
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
 
-	if (getpeername(fd, (struct sockaddr *)&address, &len) ||
-	    !same_address(&address, &ends->peer))
+	if (getpeername(fd, (struct sockaddr *)&address, &len) || !same_address(&address, peer))
 		return false;
 	len = sizeof(address);
-	return !getsockname(fd, (struct sockaddr *)&address, &len) &&
-	       same_address(&address, &ends->local);
+	return !getsockname(fd, (struct sockaddr *)&address, &len) && same_address(&address, local);
 }
 
 /* Headers before libfabric 2.2 do not have the command. */
@@ -67,8 +62,8 @@ static bool joins(int fd, const struct ends *ends)
 /* tcp of libfabric 2.2 and newer reports the socket; others are searched by their addresses. */
 static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 {
-	struct ends ends;
-	size_t len = sizeof(ends.local);
+	struct sockaddr_storage local, peer;
+	size_t len = sizeof(local);
 	struct dirent *d;
 	int fd = -1, i;
 	DIR *dir;
@@ -76,18 +71,18 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 	if (FI_VERSION_GE(fi_version(), FI_VERSION(2, 2)) && !fi_control(&ep->fid, GET_FD, &fd) &&
 	    fd >= 0)
 		return fd;
-	if (fi_getname(&ep->fid, &ends.local, &len))
+	if (fi_getname(&ep->fid, &local, &len))
 		return -1;
-	len = sizeof(ends.peer);
-	if (fi_getpeer(ep, &ends.peer, &len))
+	len = sizeof(peer);
+	if (fi_getpeer(ep, &peer, &len))
 		return -1;
 	fd = -1;
 	for (i = p->socket_hint; fd < 0 && i < p->socket_hint + NEARBY; i++)
-		if (joins(i, &ends))
+		if (joins(i, &local, &peer))
 			fd = i;
 	dir = fd < 0 ? opendir("/proc/self/fd") : NULL;
 	while (dir && fd < 0 && (d = readdir(dir)))
-		if (d->d_name[0] != '.' && joins(atoi(d->d_name), &ends))
+		if (d->d_name[0] != '.' && joins(atoi(d->d_name), &local, &peer))
 			fd = atoi(d->d_name);
 	if (dir)
 		closedir(dir);
@@ -269,31 +264,18 @@ static bool is_silent(int fd, unsigned ms)
 
 struct sockets {
 	int *fd;
-	size_t n, capacity;
+	size_t n;
 };
-
-static void sockets_add(struct sockets *s, int fd)
-{
-	const size_t capacity = s->capacity ? 2 * s->capacity : 64;
-	int *more = s->n < s->capacity ? s->fd : realloc(s->fd, capacity * sizeof(*more));
-
-	if (!more)
-		return;
-	if (s->n == s->capacity)
-		s->capacity = capacity;
-	s->fd = more;
-	s->fd[s->n++] = fd;
-}
 
 /* Collects the sockets in the epoll set @set. May close the spare descriptor to read the set. */
 static void collect(struct dofi_listeners *listeners, struct sockets *sockets, int set, int depth)
 {
-	struct sockets sets = { .fd = NULL };
+	struct sockets sets = { .fd = NULL }, *to;
 	char path[64], line[256];
 	socklen_t len;
 	size_t i;
+	int fd, *more;
 	FILE *f;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
 	f = fopen(path, "re");
@@ -305,10 +287,18 @@ static void collect(struct dofi_listeners *listeners, struct sockets *sockets, i
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "tfd: %d", &fd) != 1)
+			continue;
 		len = 0;
-		if (sscanf(line, "tfd: %d", &fd) == 1)
-			sockets_add(getsockname(fd, NULL, &len) && errno == ENOTSOCK ? &sets :
-										       sockets, fd);
+		to = getsockname(fd, NULL, &len) && errno == ENOTSOCK ? &sets : sockets;
+		/* full at each power of two */
+		if (!(to->n & (to->n - 1))) {
+			more = realloc(to->fd, (to->n ? 2 * to->n : 1) * sizeof(*more));
+			if (!more)
+				continue;
+			to->fd = more;
+		}
+		to->fd[to->n++] = fd;
 	}
 	fclose(f);
 	for (i = 0; i < sets.n && depth > 1; i++)
@@ -330,38 +320,29 @@ static struct sockets sockets_of(struct dofi_progress *p)
 
 #define PORTS 65536
 
-/* Keeps in @s only silent connections to listening ports. */
-static void sockets_keep_silent(struct sockets *s)
-{
-	unsigned char ports[PORTS / 8] = { 0 };
-	size_t i, n = 0;
-	uint16_t port;
-
-	for (i = 0; i < s->n; i++)
-		if (listens(s->fd[i])) {
-			port = port_of(s->fd[i]);
-			ports[port / 8] |= 1u << port % 8;
-		}
-	for (i = 0; i < s->n; i++) {
-		port = port_of(s->fd[i]);
-		if (ports[port / 8] & 1u << port % 8 && !listens(s->fd[i]) &&
-		    is_silent(s->fd[i], 0))
-			s->fd[n++] = s->fd[i];
-	}
-	s->n = n;
-}
-
-/* Shuts silent connections down: the fabric reads the end, and closes them. */
+/* Shuts silent connections to listening ports down: the fabric reads the end, and closes them. */
 static void search(struct dofi_timer *timer)
 {
 	struct dofi_progress *p = DOFI_CONTAINER_OF(timer, struct dofi_progress, listeners.timer);
 	struct sockets s = sockets_of(p);
-	size_t ended = 0, i;
+	unsigned char ports[PORTS / 8] = { 0 };
+	size_t silent = 0, ended = 0, i;
+	uint16_t port;
 	unsigned ms;
 
-	sockets_keep_silent(&s);
-	ms = s.n > CROWD ? CROWD_MS : SILENT_MS;
 	for (i = 0; i < s.n; i++)
+		if (listens(s.fd[i])) {
+			port = port_of(s.fd[i]);
+			ports[port / 8] |= 1u << port % 8;
+		}
+	for (i = 0; i < s.n; i++) {
+		port = port_of(s.fd[i]);
+		if (ports[port / 8] & 1u << port % 8 && !listens(s.fd[i]) &&
+		    is_silent(s.fd[i], 0))
+			s.fd[silent++] = s.fd[i];
+	}
+	ms = silent > CROWD ? CROWD_MS : SILENT_MS;
+	for (i = 0; i < silent; i++)
 		if (is_silent(s.fd[i], ms)) {
 			shutdown(s.fd[i], SHUT_RDWR);
 			ended++;
@@ -372,7 +353,7 @@ static void search(struct dofi_timer *timer)
 	p->listeners.reported |= ended;
 	p->listeners.wakes = 0;
 	p->listeners.searched = dofi_now();
-	if (s.n > ended)
+	if (silent > ended)
 		dofi_timer_start(p, timer, p->listeners.searched + CROWD_MS * MS);
 	free(s.fd);
 }
