@@ -104,64 +104,54 @@ const struct dofi_setting dofi_setting_table[] = {
 	{ NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
 
-/*
- * Programs poll the last byte of an RDMA write. libfabric's tcp receives up to 9000 bytes in a
- * buffer of its own, from which memcpy() stores the first bytes last. Bytes beyond the setting land
- * in the program's memory after the copy.
- */
-#define BUFFERED_BYTES "128"
-
-/*
- * libfabric's tcp (1.18 and newer) allocates and clears 1,024 entries per domain, each with room
- * for a tagged message without a receive: 17 MiB and 10 ms by default. This provider posts the
- * receives first; a longer message gets memory of its own. libfabric's minimum is 128 bytes.
- */
-#define SAVED_BYTES "128"
-
 #define LIBFABRIC_1_17 (1u << 16 | 17)
 
-/*
- * An endpoint of the rxm layer writes to all of its 2,048 buffers. A message that is longer than a
- * buffer, or than the eager limit over tcp, is overtaken: fab/quirks.c. libfabric reads the limit
- * with each endpoint. Without it, small buffers make a message of 4 KiB take four times as long.
- */
-#define LAYER_BUFFER_BYTES "4096"
-#define LAYER_ONLY_BUFFER_BYTES "16384"
-#define LAYER_EAGER_BYTES "65600"
-#define LAYER_QUEUE "256"
-#define LAYER_MSG_QUEUE "64"
-
-/*
- * libfabric's cache would keep a closed registration, with the rights that peers have in it. It
- * would save little: a registration of 4 KiB took 35 us over verbs, of which verbs took 32.
- */
-#define CACHED_REGISTRATIONS "0"
-
 const struct dofi_foreign dofi_foreign_table[] = {
+	/*
+	 * Programs poll the last byte of an RDMA write. libfabric's tcp receives up to 9000 bytes
+	 * in a buffer of its own, from which memcpy() stores the first bytes last. Bytes beyond the
+	 * setting land in the program's memory after the copy.
+	 */
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: receive buffer, so small that the last byte of an RDMA write lands last",
-	  BUFFERED_BYTES, 0, NULL, false },
+	  "128", 0, NULL, false },
+	/*
+	 * libfabric's tcp (1.18 and newer) allocates and clears 1,024 entries per domain, each with
+	 * room for a tagged message without a receive: 17 MiB and 10 ms by default. This provider
+	 * posts the receives first; a longer message gets memory of its own. The minimum is 128.
+	 */
 	{ "FI_TCP_MAX_RX_SIZE", "bytes",
 	  "of libfabric: room for a tagged message without a receive, of which each PZ has 1,024",
-	  SAVED_BYTES, 0, NULL, false },
+	  "128", 0, NULL, false },
+	/*
+	 * An endpoint of the rxm layer writes to all of its 2,048 buffers. A message that is longer
+	 * than a buffer, or than the eager limit over tcp, is overtaken: fab/quirks.c. libfabric
+	 * reads the limit with each endpoint. Without it, small buffers make a message of 4 KiB
+	 * take four times as long.
+	 */
 	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
 	  "of libfabric: size of a buffer of the rxm layer, "
 	  "which needs most of its memory for buffers",
-	  LAYER_BUFFER_BYTES, LIBFABRIC_1_17, LAYER_ONLY_BUFFER_BYTES, false },
+	  "4096", LIBFABRIC_1_17, "16384", false },
 	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue",
-	  LAYER_QUEUE, 0, NULL, false },
+	  "256", 0, NULL, false },
 	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: the layer's receive queue",
-	  LAYER_QUEUE, 0, NULL, false },
+	  "256", 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_TX_SIZE", "operations", "of libfabric: the send queue below the layer",
-	  LAYER_MSG_QUEUE, 0, NULL, false },
+	  "64", 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_RX_SIZE", "operations", "of libfabric: the receive queue below the layer",
-	  LAYER_MSG_QUEUE, 0, NULL, false },
+	  "64", 0, NULL, false },
 	{ "FI_OFI_RXM_EAGER_LIMIT", "bytes",
 	  "of libfabric: the longest message that the layer sends over tcp without a buffer",
-	  LAYER_EAGER_BYTES, 0, NULL, false },
+	  "65600", 0, NULL, false },
+	/*
+	 * libfabric's cache would keep a closed registration, with the rights that peers have in
+	 * it. It would save little: a registration of 4 KiB took 35 us over verbs, of which verbs
+	 * took 32.
+	 */
 	{ "FI_MR_CACHE_MAX_COUNT", "registrations",
 	  "of libfabric: registrations that outlive dat_lmr_free(), with the rights of peers",
-	  CACHED_REGISTRATIONS, 0, NULL, false },
+	  "0", 0, NULL, false },
 	{ "FI_TCP_IO_URING", "0/1",
 	  "of libfabric: always 0 here, as connections stall with it",
 	  "0", 0, NULL, true },

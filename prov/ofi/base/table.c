@@ -135,24 +135,6 @@ static struct dofi_heap_node *meld(struct dofi_heap_node *a, struct dofi_heap_no
 	return a;
 }
 
-/* Melds @first and its siblings in pairs, then the pairs from the last on. Returns the top. */
-static struct dofi_heap_node *meld_siblings(struct dofi_heap_node *first)
-{
-	struct dofi_heap_node *pairs = NULL, *top = NULL, *pair, *rest;
-
-	for (; first; first = rest) {
-		rest = first->next ? first->next->next : NULL;
-		pair = meld(first, first->next);
-		pair->next = pairs;
-		pairs = pair;
-	}
-	for (; pairs; pairs = rest) {
-		rest = pairs->next;
-		top = meld(top, pairs);
-	}
-	return top;
-}
-
 static void top_set(struct dofi_heap *heap, struct dofi_heap_node *top)
 {
 	if (top)
@@ -166,10 +148,21 @@ void dofi_heap_insert(struct dofi_heap *heap, struct dofi_heap_node *node, int64
 	top_set(heap, meld(heap->top, node));
 }
 
+/* Melds the children of @node in pairs, and then the pairs from the last on. */
 void dofi_heap_remove(struct dofi_heap *heap, struct dofi_heap_node *node)
 {
-	struct dofi_heap_node *children = meld_siblings(node->child);
+	struct dofi_heap_node *child, *next, *pair, *pairs = NULL, *children = NULL;
 
+	for (child = node->child; child; child = next) {
+		next = child->next ? child->next->next : NULL;
+		pair = meld(child, child->next);
+		pair->next = pairs;
+		pairs = pair;
+	}
+	for (; pairs; pairs = next) {
+		next = pairs->next;
+		children = meld(children, pairs);
+	}
 	if (node == heap->top) {
 		top_set(heap, children);
 		return;
