@@ -66,22 +66,6 @@ static struct dofi_evd *async_evd_use(DAT_EVD_HANDLE handle)
 	return evd && dofi_obj_get(&evd->obj) ? evd : NULL;
 }
 
-/* The EVD of an open instance of this IA name, with a reference; or NULL. */
-static struct dofi_evd *existing_async_evd(const struct entry *e)
-{
-	struct dofi_evd *evd = NULL;
-	void *p;
-	uint32_t i;
-
-	for (i = 0; !evd && (p = dofi_pool_at(&dofi_ia_pool, i)); i++) {
-		struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(p);
-
-		if (ia && !strcmp(ia->obj.provider->device_name, e->info.ia_name))
-			evd = async_evd_use(ia->async_evd);
-	}
-	return evd;
-}
-
 /*
  * The length that a program requests is a minimum: a program with a hundred endpoints on an SRQ
  * requests 8, and then each endpoint reports its last receive.
@@ -92,8 +76,10 @@ static struct dofi_evd *existing_async_evd(const struct entry *e)
 static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_COUNT qlen,
 				DAT_EVD_HANDLE *handle)
 {
-	struct dofi_evd *evd;
+	struct dofi_evd *evd = NULL;
 	DAT_RETURN ret;
+	uint32_t i;
+	void *p;
 
 	if (*handle == DAT_HANDLE_NULL) {
 		if (qlen < ASYNC_QLEN)
@@ -106,7 +92,15 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 		return DAT_SUCCESS;
 	}
 	ia->async_evd_shared = *handle == DAT_EVD_ASYNC_EXISTS;
-	evd = ia->async_evd_shared ? existing_async_evd(e) : async_evd_use(*handle);
+	if (!ia->async_evd_shared)
+		evd = async_evd_use(*handle);
+	/* else the EVD of an open instance of this IA name */
+	for (i = 0; ia->async_evd_shared && !evd && (p = dofi_pool_at(&dofi_ia_pool, i)); i++) {
+		struct dofi_ia *other DOFI_CALL = dofi_ia_enter(p);
+
+		if (other && !strcmp(other->obj.provider->device_name, e->info.ia_name))
+			evd = async_evd_use(other->async_evd);
+	}
 	if (!evd)
 		return DOFI_BAD_HANDLE(EVD_ASYNC);
 	if (!(evd->flags & DAT_EVD_ASYNC_FLAG))
@@ -258,36 +252,6 @@ static struct entry *entry_of(const DAT_PROVIDER_INFO *info, bool in_use) DOFI_N
 	return e;
 }
 
-static struct entry *entry_begin(const DAT_PROVIDER_INFO *info, const char *ia_params)
-{
-	char *copy = strdup(ia_params ? ia_params : "");
-	struct entry *e;
-
-	if (!copy)
-		return NULL;
-	dofi_mutex_lock(&entries_lock);
-	e = entry_of(info, false);
-	if (!e) {
-		e = calloc(1, sizeof(*e));
-		if (!e) {
-			free(copy);
-			goto unlock;
-		}
-		e->info = *info;
-		e->table = functions;
-		e->table.device_name = e->info.ia_name;
-		if (!info->is_thread_safe)
-			e->table.ia_open_func = ia_open_nonthreadsafe;
-		TAILQ_INSERT_TAIL(&entries, e, link);
-	}
-	free(e->ia_params);
-	e->ia_params = copy;
-	e->in_use = true;
-unlock:
-	dofi_mutex_unlock(&entries_lock);
-	return e;
-}
-
 static void entry_end(struct entry *e)
 {
 	dofi_mutex_lock(&entries_lock);
@@ -301,13 +265,34 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info);
 /* Called by a registry for each dat.conf entry that it loads us for. */
 void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
-	struct entry *e = entry_begin(info, ia_params);
+	char *copy = strdup(ia_params ? ia_params : "");
+	struct entry *e;
 
 	dofi_settings_read();
-	if (!e || dat_registry_add_provider(&e->table, info) == DAT_SUCCESS)
+	if (!copy)
 		return;
-	dofi_log(DOFI_ERR, DOFI_CORE, "the registry refused %s", info->ia_name);
-	entry_end(e);
+	dofi_mutex_lock(&entries_lock);
+	e = entry_of(info, false);
+	if (!e && (e = calloc(1, sizeof(*e)))) {
+		e->info = *info;
+		e->table = functions;
+		e->table.device_name = e->info.ia_name;
+		if (!info->is_thread_safe)
+			e->table.ia_open_func = ia_open_nonthreadsafe;
+		TAILQ_INSERT_TAIL(&entries, e, link);
+	}
+	if (e) {
+		free(e->ia_params);
+		e->ia_params = copy;
+		e->in_use = true;
+	}
+	dofi_mutex_unlock(&entries_lock);
+	if (!e) {
+		free(copy);
+	} else if (dat_registry_add_provider(&e->table, info) != DAT_SUCCESS) {
+		dofi_log(DOFI_ERR, DOFI_CORE, "the registry refused %s", info->ia_name);
+		entry_end(e);
+	}
 }
 
 /* Called when the last IA of the entry is closed. */

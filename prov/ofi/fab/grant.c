@@ -78,20 +78,6 @@ static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key) DOFI_N
 	return link ? DOFI_CONTAINER_OF(link, struct dofi_grant, link) : NULL;
 }
 
-static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key) DOFI_NEEDS(t->lock)
-{
-	int tries;
-
-	for (tries = 0; tries < KEY_TRIES; tries++) {
-		*key = dofi_key_random(scoped);
-		if (!*key)
-			return -EIO;
-		if (!find(t, *key))
-			return 0;
-	}
-	return -EAGAIN;
-}
-
 /* A local registration is of no use to peers. */
 static void publish(struct dofi_table_link *link, void *arg)
 {
@@ -106,7 +92,8 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 		       struct dofi_grant **out)
 {
 	struct dofi_grant *g = dofi_pool_get(&pool);
-	int ret;
+	const int taken = key ? -EEXIST : -EAGAIN;
+	int ret, tries = 0;
 
 	if (!g)
 		return -ENOMEM;
@@ -116,10 +103,13 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 		.len = r->len, .access = r->remote,
 	};
 	dofi_mutex_lock(&t->lock);
+	do {
+		if (taken == -EAGAIN)
+			key = dofi_key_random(r->scoped);
+		ret = find(t, key) ? taken : 0;
+	} while (key && ret == -EAGAIN && ++tries < KEY_TRIES);
 	if (!key)
-		ret = key_choose(t, r->scoped, &key);
-	else
-		ret = find(t, key) ? -EEXIST : 0;
+		ret = -EIO;
 	if (!ret)
 		ret = dofi_table_add(&t->table, &g->link, key);
 	if (!ret) {

@@ -66,16 +66,6 @@ static uint64_t link_speed(const struct fi_info *info)
 	return mbit * UINT64_C(1000000);
 }
 
-/* Of equally fast devices the nearer one is preferred; libfabric lists fast ones first. */
-static bool nearer(const struct fi_info *a, const struct fi_info *b)
-{
-	struct dofi_locality at, bt;
-
-	return strcmp(a->domain_attr->name, b->domain_attr->name) &&
-	       dofi_topo_locate(a, &at) && dofi_topo_locate(b, &bt) &&
-	       at.distance < bt.distance && link_speed(a) == link_speed(b);
-}
-
 /* Logs why a listed fabric is not used. Returns whether there is a reason. */
 static bool log_refused(const struct fi_info *list, const struct dofi_params *params)
 {
@@ -102,6 +92,7 @@ static int info_find(const struct dofi_params *params, const struct dofi_query *
 {
 	const struct fi_info *i, *best = NULL;
 	int rank, best_rank = INT_MAX, ret;
+	struct dofi_locality here, there;
 	struct dofi_routes routes;
 	struct fi_info *list;
 
@@ -111,10 +102,16 @@ static int info_find(const struct dofi_params *params, const struct dofi_query *
 	dofi_routes_read(&routes, DOFI_REACH_SYSFS, DOFI_REACH_PROCFS);
 	for (i = list; i; i = i->next) {
 		rank = info_rank(i, params, &routes);
-		if (rank && (rank < best_rank || (rank == best_rank && nearer(i, best)))) {
-			best = i;
-			best_rank = rank;
-		}
+		if (!rank || rank > best_rank)
+			continue;
+		/* of equally fast devices the nearer one; libfabric lists fast ones first */
+		if (rank == best_rank &&
+		    (!strcmp(i->domain_attr->name, best->domain_attr->name) ||
+		     !dofi_topo_locate(i, &here) || !dofi_topo_locate(best, &there) ||
+		     here.distance >= there.distance || link_speed(i) != link_speed(best)))
+			continue;
+		best = i;
+		best_rank = rank;
 	}
 	if (best) {
 		*info = fi_dupinfo(best);

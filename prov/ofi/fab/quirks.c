@@ -100,8 +100,6 @@ static const struct dofi_quirk quirks[] = {
 		    "descriptor though it says so (1.17, 2.6)" },
 };
 
-#define N_QUIRKS (sizeof(quirks) / sizeof(quirks[0]))
-
 /*
  * A fabric that nobody measured only has to move messages: the target carries out RDMA, frames are
  * as short as on the other fabrics, CQs are read by the clock, as for psm3, and the other
@@ -113,30 +111,23 @@ static const struct dofi_quirk unmeasured = {
 		  "only reading the queue moves data (2.6)",
 };
 
-/* Returns whether a row applies. If a setting of the user rules it out, a later row applies. */
-static bool holds(const struct dofi_quirk *q)
-{
-	size_t i;
-
-	if (q->up_to && !FI_VERSION_GE(q->up_to, fi_version()))
-		return false;
-	for (i = 0; i < DOFI_QUIRK_SETTINGS && q->unless[i]; i++)
-		if (secure_getenv(q->unless[i]))
-			return false;
-	return true;
-}
-
+/* If the version, or a setting of the user, rules a row out, a later row applies. */
 static const struct dofi_quirk *find(const char *provider, bool datagrams)
 {
 	const char *layer = strchr(provider, ';');
+	const struct dofi_quirk *q;
 	size_t i;
 
-	for (i = 0; i < N_QUIRKS; i++) {
-		const char *name = quirks[i].provider;
-
-		if ((!strcmp(name, provider) || (layer && !strcmp(name, layer))) &&
-		    quirks[i].datagrams == datagrams && holds(&quirks[i]))
-			return &quirks[i];
+	for (q = quirks; q < quirks + sizeof(quirks) / sizeof(quirks[0]); q++) {
+		if (q->datagrams != datagrams ||
+		    (q->up_to && !FI_VERSION_GE(q->up_to, fi_version())) ||
+		    (strcmp(q->provider, provider) && (!layer || strcmp(q->provider, layer))))
+			continue;
+		for (i = 0; i < DOFI_QUIRK_SETTINGS && q->unless[i]; i++)
+			if (secure_getenv(q->unless[i]))
+				break;
+		if (i == DOFI_QUIRK_SETTINGS || !q->unless[i])
+			return q;
 	}
 	return &unmeasured;
 }

@@ -71,21 +71,6 @@ static bool has(const struct dofi_routes *routes, const char *interface, const c
 	return !access(path, F_OK);
 }
 
-/* False also if the kernel does not know the state, as of a tunnel. */
-static bool is_down(const struct dofi_routes *routes, const char *interface)
-{
-	FILE *f = file_open(routes->sysfs, interface, "/operstate");
-	char state[32] = "";
-
-	if (!f)
-		return false;
-	if (!fgets(state, sizeof(state), f))
-		state[0] = 0;
-	fclose(f);
-	return !strncmp(state, "down", 4) || !strncmp(state, "lowerlayerdown", 14) ||
-	       !strncmp(state, "notpresent", 10);
-}
-
 /* Returns whether a device is behind @interface, or behind one that it is made of. */
 static bool has_device(const struct dofi_routes *routes, const char *interface, int depth)
 {
@@ -134,8 +119,18 @@ _Static_assert(SCOPES * 2 * KINDS * 2 <= DOFI_REACH_RANKS, "all ranks are differ
 int dofi_reach_rank(const struct dofi_routes *routes, const char *interface,
 		    const struct sockaddr *sa)
 {
+	FILE *f = file_open(routes->sysfs, interface, "/operstate");
+	char state[32] = "";
+	bool down;
 	int kind;
 
+	/* the kernel does not know the state of some, as of a tunnel */
+	if (f && !fgets(state, sizeof(state), f))
+		state[0] = 0;
+	if (f)
+		fclose(f);
+	down = !strncmp(state, "down", 4) || !strncmp(state, "lowerlayerdown", 14) ||
+	       !strncmp(state, "notpresent", 10);
 	if (!interface[0])
 		kind = OTHER;
 	else if (!strcmp(interface, routes->interface[0]) ||
@@ -147,7 +142,7 @@ int dofi_reach_rank(const struct dofi_routes *routes, const char *interface,
 		kind = BRIDGE_OR_TUNNEL;
 	else
 		kind = OTHER;
-	return ((scope_of(sa) * 2 + is_down(routes, interface)) * KINDS + kind) * 2 +
+	return ((scope_of(sa) * 2 + down) * KINDS + kind) * 2 +
 	       (sa->sa_family == AF_INET6);
 }
 

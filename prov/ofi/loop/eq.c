@@ -159,28 +159,22 @@ bool dofi_eqs_arm(struct dofi_progress *p)
 }
 
 /*
- * Returns whether the program polls a CQ with a descriptor that reports the bytes that the event
- * queue would report. Other PZs do not need the event queue then to wake the thread: their CQs are
- * watched, and report arrivals.
+ * The queue of endpoints is not watched while the program polls a CQ with a descriptor that reports
+ * the bytes that the event queue would report. Other PZs do not need the event queue then to wake
+ * the thread: their CQs are watched, and report arrivals.
  */
-static bool program_polls(const struct dofi_progress *p)
-{
-	const struct dofi_poller *poller;
-
-	TAILQ_FOREACH(poller, &p->pollers, link)
-		if (poller->has_fd && !poller->ops->is_armed(poller))
-			return true;
-	return false;
-}
-
 static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
+	const struct dofi_poller *poller;
 	bool watched;
 
 	if (now >= eq->paused_until)
 		eq->paused_until = 0;
-	watched = !eq->paused_until && (eq != &p->eq || !p->traits.data_in_eq ||
-				       now < p->eq_stays_until || !program_polls(p));
+	watched = !eq->paused_until;
+	if (watched && eq == &p->eq && p->traits.data_in_eq && now >= p->eq_stays_until)
+		TAILQ_FOREACH(poller, &p->pollers, link)
+			if (poller->has_fd && !poller->ops->is_armed(poller))
+				watched = false;
 	if (!eq->fid || watched == eq->watched)
 		return;
 	if (watched) {

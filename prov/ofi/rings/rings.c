@@ -192,12 +192,25 @@ struct dofi_link *dofi_rings_find(const struct dofi_cq *cq)
 	return link ? link : find_from(rings, 0, rings->turn);
 }
 
-static struct fi_cq_data_entry *take_from_many(struct dofi_rings *rings,
-					       struct fi_cq_data_entry *entry,
-					       const struct fi_cq_data_entry *end)
-{
-	uint32_t mark, slot;
+/* The completion queue */
 
+static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	struct dofi_rings *rings = rings_of(cq);
+	struct fi_cq_data_entry *begin = buf, *entry = buf;
+	const struct fi_cq_data_entry *end = entry + count;
+	uint32_t i, mark, slot = rings->turn;
+
+	if (!rings->marks) {
+		for (i = 0; i < rings->n_slots && entry < end; i++, slot++) {
+			if (slot >= rings->n_slots)
+				slot = 0;
+			if (rings->link[slot])
+				entry = take(rings->link[slot], entry, end);
+		}
+		rings->turn = rings->turn + 1 < rings->n_slots ? rings->turn + 1 : 0;
+		return entry == begin ? -FI_EAGAIN : entry - begin;
+	}
 	due_collect(rings);
 	while (rings->due_words && entry < end) {
 		mark = due_next(rings);
@@ -208,29 +221,6 @@ static struct fi_cq_data_entry *take_from_many(struct dofi_rings *rings,
 		if (!find_with(rings, mark))
 			due_clear(rings, mark);
 		rings->turn = mark + 1;
-	}
-	return entry;
-}
-
-/* The completion queue */
-
-static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
-{
-	struct dofi_rings *rings = rings_of(cq);
-	struct fi_cq_data_entry *begin = buf, *entry = buf;
-	const struct fi_cq_data_entry *end = entry + count;
-	uint32_t i, slot = rings->turn;
-
-	if (rings->marks) {
-		entry = take_from_many(rings, entry, end);
-	} else {
-		for (i = 0; i < rings->n_slots && entry < end; i++, slot++) {
-			if (slot >= rings->n_slots)
-				slot = 0;
-			if (rings->link[slot])
-				entry = take(rings->link[slot], entry, end);
-		}
-		rings->turn = rings->turn + 1 < rings->n_slots ? rings->turn + 1 : 0;
 	}
 	return entry == begin ? -FI_EAGAIN : entry - begin;
 }
