@@ -167,8 +167,7 @@ enum dreg_conf_kind dreg_conf_parse(char *line, size_t len, struct dreg_conf_ent
 
 /*
  * Reads a line, without its terminator, into @line of DREG_CONF_LINE_SIZE bytes. Sets *@size to its
- * length in the file, at least DREG_CONF_LINE_SIZE if it is too long. Returns false at the end of
- * the file.
+ * length, at least DREG_CONF_LINE_SIZE if it is too long. Returns false at the end of the file.
  */
 static bool line_get(FILE *file, char *line, size_t *size)
 {

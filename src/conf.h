@@ -56,9 +56,7 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink);
 #define DREG_CONF_INCLUDE "dat.conf.d"	/* directory of further files, next to dat.conf */
 #define DREG_CONF_PATH_SIZE 4096
 
-/*
- * Returns the first of the null-terminated @dirs that has dat.conf or dat.conf.d; null if none has.
- */
+/* Returns the first of @dirs, null-terminated, with dat.conf or dat.conf.d; null without one. */
 const char *dreg_conf_dir(const char *const *dirs);
 
 /*
@@ -67,9 +65,7 @@ const char *dreg_conf_dir(const char *const *dirs);
  */
 int dreg_conf_included(const char *path, struct dirent ***list);
 
-/*
- * Opens a file to read. On failure returns null and sets errno: EINVAL if it is not a regular file.
- */
+/* Opens a file to read. Returns null and sets errno on failure: EINVAL for no regular file. */
 FILE *dreg_conf_open(const char *path);
 
 #endif

@@ -121,11 +121,10 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const 
 		{ DAT_EP_FIELD_CONNECT_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
 		  offsetof(DAT_EP_PARAM, connect_evd_handle) },
 	};
-	struct dreg_handle ep;
 	DAT_HANDLE handle;
 	size_t i;
 
-	LOOK_UP(&ep, EP, ep_handle);
+	LOOK_UP(ep, EP, ep_handle);
 	for (i = 0; param && i < sizeof(handles) / sizeof(handles[0]); i++) {
 		if (!(mask & handles[i].bit))
 			continue;
@@ -155,9 +154,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE ep_dup_hand
 			      DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data,
 			      DAT_QOS qos)
 {
-	struct dreg_handle ep;
-
-	LOOK_UP(&ep, EP, ep_handle);
+	LOOK_UP(ep, EP, ep_handle);
 	CHECK_ARG(ep.provider, EP, ep_dup_handle, EP);
 	NEEDS(ep.provider, ep_dup_connect_func);
 	return ep.provider->ep_dup_connect_func(ep_handle, ep_dup_handle, timeout, size, data, qos);
@@ -200,9 +197,7 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT
 
 DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_handle)
 {
-	struct dreg_handle evd;
-
-	LOOK_UP(&evd, EVD, evd_handle);
+	LOOK_UP(evd, EVD, evd_handle);
 	CHECK_ARG(evd.provider, CNO, cno_handle, CNO);
 	NEEDS(evd.provider, evd_modify_cno_func);
 	return evd.provider->evd_modify_cno_func(evd_handle, cno_handle);
@@ -295,9 +290,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 			DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
 			DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
-	struct dreg_handle rmr;
-
-	LOOK_UP(&rmr, RMR, rmr_handle);
+	LOOK_UP(rmr, RMR, rmr_handle);
 	CHECK_ARG(rmr.provider, LMR, lmr_handle, LMR);
 	CHECK_ARG(rmr.provider, EP, ep_handle, EP);
 	NEEDS(rmr.provider, rmr_bind_func);
@@ -309,9 +302,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triple
 			DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
 			DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
-	struct dreg_handle rmr;
-
-	LOOK_UP(&rmr, RMR, rmr_handle);
+	LOOK_UP(rmr, RMR, rmr_handle);
 	CHECK_ARG(rmr.provider, EP, ep_handle, EP);
 	NEEDS(rmr.provider, rmr_bind_func);
 	return rmr.provider->rmr_bind_func(rmr_handle, triplet, priv, ep_handle, cookie, flags,

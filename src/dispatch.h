@@ -27,12 +27,12 @@
 		return to->func(handle, ##__VA_ARGS__);					\
 	} while (0)
 
-/* Looks HANDLE up into *OBJ, a struct dreg_handle. */
+/* Declares OBJ, the entry of HANDLE. */
 #define LOOK_UP(obj, KIND, handle)							\
-	do {										\
-		if (!dreg_handle_live(handle, DAT_HANDLE_TYPE_##KIND, obj))		\
-			return DREG_BAD_HANDLE(KIND);					\
-	} while (0)
+	struct dreg_handle obj;								\
+											\
+	if (!dreg_handle_live(handle, DAT_HANDLE_TYPE_##KIND, &obj))			\
+		return DREG_BAD_HANDLE(KIND)
 
 /* Returns INVALID_HANDLE_WHAT unless dreg_handle_arg() accepts ARG as a handle of KIND. */
 #define CHECK_ARG(provider, KIND, arg, WHAT)						\

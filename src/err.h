@@ -18,9 +18,7 @@
 #define DREG_BAD_ANY_HANDLE	DREG_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define DREG_BAD_ARG(n)		DREG_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 #define DREG_NO_MEMORY		DREG_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
-/*
- * DAT has no subtype for descriptors, so they count as a device resource. @err is negative errno.
- */
+/* DAT has no subtype for descriptors: they count as a device resource. @err: negative errno. */
 #define DREG_OUT_OF(err)		\
 	((err) == -ENOMEM ? DREG_NO_MEMORY :						\
 			    DREG_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE))

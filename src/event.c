@@ -96,10 +96,9 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUN
 DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT size, const DAT_PVOID data)
 {
-	struct dreg_handle cr;
 	DAT_RETURN ret;
 
-	LOOK_UP(&cr, CR, cr_handle);
+	LOOK_UP(cr, CR, cr_handle);
 	CHECK_ARG(cr.provider, EP, ep_handle, EP);
 	NEEDS(cr.provider, cr_accept_func);
 	ret = cr.provider->cr_accept_func(cr_handle, ep_handle, size, data);
@@ -115,10 +114,10 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 #define REFUSE(func, handle, ...)							\
 	do {										\
 		DAT_EP_HANDLE ep = DAT_HANDLE_NULL;					\
-		struct dreg_handle cr, known = { .serial = 0 };				\
+		struct dreg_handle known = { .serial = 0 };				\
 		DAT_RETURN ret;								\
 											\
-		LOOK_UP(&cr, CR, handle);						\
+		LOOK_UP(cr, CR, handle);						\
 		NEEDS(cr.provider, func);						\
 		if (cr.flags & DREG_HAS_EP)						\
 			ep = cr_ep(cr.provider, handle);				\

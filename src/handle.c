@@ -35,10 +35,7 @@ static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *pr
 	atomic_store_explicit(&s->key, key, memory_order_release);
 }
 
-/*
- * Returns the slot of @key, else the slot to insert it into: the first vacated or empty slot of its
- * probe sequence.
- */
+/* Returns the slot of @key, or else the first vacated or empty slot of its probe sequence. */
 static struct dreg_slot *slot_for(struct dreg_table *t, uintptr_t key)
 {
 	struct dreg_slot *vacated = NULL;

@@ -110,10 +110,10 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
 			DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
 {
-	struct dreg_handle ia, known;
+	struct dreg_handle known;
 	DAT_RETURN ret;
 
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	NEEDS(ia.provider, ia_query_func);
 	ret = ia.provider->ia_query_func(ia_handle, async_evd, ia_mask, ia_attr,
 					 provider_mask, provider_attr);
@@ -153,11 +153,10 @@ static DAT_RETURN ia_end_finish(DAT_IA_HANDLE ia, const struct ending *e, DAT_RE
 
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
-	struct dreg_handle ia;
 	struct ending ending;
 	DAT_RETURN ret;
 
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	NEEDS(ia.provider, ia_close_func);
 	ending = ia_end_begin(ia_handle);
 	ret = ia.provider->ia_close_func(ia_handle, close_flags);

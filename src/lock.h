@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A pthread mutex that clang knows as a lock (-Wthread-safety). Data DREG_GUARDED_BY a lock is
- * accessed with the lock held; a function that needs a lock is marked DREG_NEEDS. Other compilers
- * see nothing.
+ * accessed with the lock held; a function that needs a lock is marked DREG_NEEDS.
  */
 #ifndef DREG_LOCK_H
 #define DREG_LOCK_H

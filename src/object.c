@@ -33,10 +33,9 @@ static DAT_RETURN object_add(DAT_RETURN ret, const struct dreg_handle *parent, D
 /* Body of a call that frees an object: drops the handle if the provider succeeds. */
 #define FREE(KIND, func, handle)							\
 	do {										\
-		struct dreg_handle obj;							\
 		DAT_RETURN ret;								\
 											\
-		LOOK_UP(&obj, KIND, handle);						\
+		LOOK_UP(obj, KIND, handle);						\
 		NEEDS(obj.provider, func);						\
 		ret = obj.provider->func(handle);					\
 		if (ret == DAT_SUCCESS)							\
@@ -49,9 +48,7 @@ static DAT_RETURN object_add(DAT_RETURN ret, const struct dreg_handle *parent, D
 DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
 			  DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, CNO, cno_handle, CNO);
 	CREATE(&ia, EVD, evd_handle, evd_create_func, ia_handle, qlen, cno_handle, flags);
 }
@@ -64,18 +61,14 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			  DAT_CNO_HANDLE *cno_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CREATE(&ia, CNO, cno_handle, cno_create_func, ia_handle, agent);
 }
 
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *cno_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CREATE(&ia, CNO, cno_handle, cno_fd_create_func, ia_handle, fd);
 }
 #endif
@@ -91,9 +84,7 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_E
 			 DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
 			 const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
 	CHECK_ARG(ia.provider, EVD, recv_evd, EVD_RECV);
 	CHECK_ARG(ia.provider, EVD, request_evd, EVD_REQUEST);
@@ -107,9 +98,7 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_hand
 				  DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
 				  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
 	CHECK_ARG(ia.provider, EVD, recv_evd, EVD_RECV);
 	CHECK_ARG(ia.provider, EVD, request_evd, EVD_REQUEST);
@@ -127,9 +116,7 @@ DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
 			  DAT_SRQ_HANDLE *srq_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
 	CREATE(&ia, SRQ, srq_handle, srq_create_func, ia_handle, pz_handle, attr);
 }
@@ -143,9 +130,7 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CREATE(&ia, PZ, pz_handle, pz_create_func, ia_handle);
 }
 
@@ -164,10 +149,9 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			  DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *reg_length,
 			  DAT_VADDR *reg_address)
 {
-	struct dreg_handle ia;
 	DAT_RETURN ret;
 
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, PZ, pz_handle, PZ);
 	if (mem_type == DAT_MEM_TYPE_LMR)
 		CHECK_ARG(ia.provider, LMR, region.for_lmr_handle, LMR);
@@ -188,18 +172,14 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
-	struct dreg_handle pz;
-
-	LOOK_UP(&pz, PZ, pz_handle);
+	LOOK_UP(pz, PZ, pz_handle);
 	CREATE(&pz, RMR, rmr_handle, rmr_create_func, pz_handle);
 }
 
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
-	struct dreg_handle pz;
-
-	LOOK_UP(&pz, PZ, pz_handle);
+	LOOK_UP(pz, PZ, pz_handle);
 	CREATE(&pz, RMR, rmr_handle, rmr_create_for_ep_func, pz_handle);
 }
 #endif
@@ -222,9 +202,7 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			  DAT_PSP_HANDLE *psp_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_REQUEST_EVD(ia.provider, evd_handle);
 	CREATE(&ia, PSP, psp_handle, psp_create_func, ia_handle, conn_qual, evd_handle, flags);
 }
@@ -233,9 +211,7 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			      DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			      DAT_PSP_HANDLE *psp_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_REQUEST_EVD(ia.provider, evd_handle);
 	CREATE(&ia, PSP, psp_handle, psp_create_any_func, ia_handle, conn_qual, evd_handle, flags);
 }
@@ -248,9 +224,7 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle,
 			  DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *rsp_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, EP, ep_handle, EP);
 	CHECK_REQUEST_EVD(ia.provider, evd_handle);
 	CREATE(&ia, RSP, rsp_handle, rsp_create_func, ia_handle, conn_qual, ep_handle, evd_handle);
@@ -265,9 +239,7 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
 			  DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle)
 {
-	struct dreg_handle ia;
-
-	LOOK_UP(&ia, IA, ia_handle);
+	LOOK_UP(ia, IA, ia_handle);
 	CHECK_REQUEST_EVD(ia.provider, evd_handle);
 	CREATE(&ia, CSP, csp_handle, csp_create_func, ia_handle, comm, address, evd_handle);
 }

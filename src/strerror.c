@@ -98,10 +98,7 @@ DAT_RETURN dat_strerror(DAT_RETURN dat_function_return, const char **major_messa
 		return DREG_BAD_ARG(2);
 	minor = subtype_name((DAT_RETURN_SUBTYPE)DAT_GET_SUBTYPE(dat_function_return));
 #if DAT_VERSION_MAJOR >= 2
-	/*
-	 * The extension's codes count up from here, through the subtype bits, so they have no
-	 * subtypes.
-	 */
+	/* the extension's codes count up from here, through the subtype bits */
 	if (major && DAT_GET_TYPE(dat_function_return) == DAT_EXTENSION_BASE &&
 	    dat_strerror_extension((DAT_IB_RETURN)dat_function_return, &minor) != DAT_SUCCESS)
 		minor = NULL;

@@ -3,7 +3,6 @@
 
 #include "base/iov.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -49,35 +48,31 @@ size_t dofi_iov_tail(const void *to, size_t len)
 	return tail < len ? tail : len;
 }
 
-static void store(void *to, const void *from, size_t n)
+void dofi_iov_land(void *to, const void *from, size_t len)
 {
+	size_t done = len - dofi_iov_tail(to, len), n;
 	union {
 		uint64_t of8;
 		uint32_t of4;
 		uint16_t of2;
 		uint8_t of1;
 	} value;
-
-	memcpy(&value, from, n);
-	if (n == 8)
-		atomic_store_explicit((_Atomic uint64_t *)to, value.of8, memory_order_release);
-	else if (n == 4)
-		atomic_store_explicit((_Atomic uint32_t *)to, value.of4, memory_order_release);
-	else if (n == 2)
-		atomic_store_explicit((_Atomic uint16_t *)to, value.of2, memory_order_release);
-	else
-		atomic_store_explicit((_Atomic uint8_t *)to, value.of1, memory_order_release);
-}
-
-void dofi_iov_land(void *to, const void *from, size_t len)
-{
-	size_t done = len - dofi_iov_tail(to, len), n;
+	char *at;
 
 	memcpy(to, from, done);
 	for (; done < len; done += n) {
+		at = (char *)to + done;
 		/* as much as one aligned store can write */
-		for (n = sizeof(uint64_t); n > len - done || ((uintptr_t)to + done) % n; n /= 2)
+		for (n = sizeof(value); n > len - done || (uintptr_t)at % n; n /= 2)
 			;
-		store((char *)to + done, (const char *)from + done, n);
+		memcpy(&value, (const char *)from + done, n);
+		if (n == 8)
+			__atomic_store_n((uint64_t *)at, value.of8, __ATOMIC_RELEASE);
+		else if (n == 4)
+			__atomic_store_n((uint32_t *)at, value.of4, __ATOMIC_RELEASE);
+		else if (n == 2)
+			__atomic_store_n((uint16_t *)at, value.of2, __ATOMIC_RELEASE);
+		else
+			__atomic_store_n((uint8_t *)at, value.of1, __ATOMIC_RELEASE);
 	}
 }

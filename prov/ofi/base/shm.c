@@ -137,10 +137,11 @@ int dofi_shared_find(const void *addr, size_t len, struct dofi_shared *shared)
 
 _Static_assert(sizeof(pthread_mutex_t) <= DOFI_ALIVE_WORDS * sizeof(uint32_t), "a mutex fits");
 
-/* TSan follows 64 locks of a thread, which may hold more of these: it sees each as unlocked. */
-static int robust_hold(pthread_mutex_t *mutex)
+int dofi_alive_begin(struct dofi_alive *alive)
 {
+	const uint32_t number = (uint32_t)syscall(SYS_gettid);
 	pthread_mutexattr_t attr;
+	uint32_t i;
 	size_t size;
 	void *head;
 	int err;
@@ -151,30 +152,22 @@ static int robust_hold(pthread_mutex_t *mutex)
 	if (!err)
 		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
 	if (!err)
-		err = pthread_mutex_init(mutex, &attr);
+		err = pthread_mutex_init(&alive->mutex, &attr);
 	if (!err)
-		err = pthread_mutex_trylock(mutex);
+		err = pthread_mutex_trylock(&alive->mutex);
 	/* QEMU's user mode has no list of robust mutexes, and the C library does not report that */
 	if (!err && (syscall(SYS_get_robust_list, 0, &head, &size) || !head)) {
-		pthread_mutex_unlock(mutex);
+		pthread_mutex_unlock(&alive->mutex);
 		err = ENOTSUP;
 	}
 	pthread_mutexattr_destroy(&attr);
 	if (err)
 		return -ENOTSUP;
-	DOFI_TSAN_MUTEX(pre_unlock, mutex, 0);
-	DOFI_TSAN_MUTEX(post_unlock, mutex, 0);
-	return 0;
-}
-
-/* Finds the word of the mutex, which is the number of the thread, as the kernel requires. */
-int dofi_alive_begin(struct dofi_alive *alive)
-{
-	const uint32_t number = (uint32_t)syscall(SYS_gettid);
-	int ret = robust_hold(&alive->mutex);
-	uint32_t i;
-
-	for (i = 0; !ret && i < sizeof(alive->mutex) / sizeof(uint32_t); i++) {
+	/* TSan follows 64 locks of a thread, which may hold more of these: it sees each unlocked */
+	DOFI_TSAN_MUTEX(pre_unlock, &alive->mutex, 0);
+	DOFI_TSAN_MUTEX(post_unlock, &alive->mutex, 0);
+	/* the kernel requires that a word of the mutex is the number of the thread */
+	for (i = 0; i < sizeof(alive->mutex) / sizeof(uint32_t); i++) {
 		if (atomic_load(&alive->word[i]) != number)
 			continue;
 		alive->at = i;
