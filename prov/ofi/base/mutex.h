@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A mutex of one word. Without contention, locking and unlocking are an instruction and a branch
- * each, inline. A pthread_mutex_t costs sixty instructions; an operation and its completion lock
- * three.
+ * each, inline. A pthread_mutex_t costs sixty; an operation and its completion lock three mutexes.
  */
 #ifndef DOFI_BASE_MUTEX_H
 #define DOFI_BASE_MUTEX_H

@@ -120,9 +120,8 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 			return -EAGAIN;
 	}
 	/*
-	 * Fetches the line of the next record's word, which dofi_ring_publish() clears, while the
-	 * caller writes the record: a polling consumer would take back this record's line
-	 * meanwhile.
+	 * Fetches the line of the next record's word, which dofi_ring_publish() clears: a polling
+	 * consumer would take back this record's line during that fetch.
 	 */
 	atomic_store_explicit(dofi_ring_word(out->ring, at + n), 0, memory_order_relaxed);
 	out->at = at;

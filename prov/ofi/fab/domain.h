@@ -67,8 +67,7 @@ int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *reque
 
 /*
  * Closes a registration, if it is open: peers have no access any more. Returns 0, or a negative
- * errno if the fabric keeps its part open. A forked child does not close the fabric's part, the
- * parent's.
+ * errno if the fabric keeps its part open. A forked child leaves the fabric's part to the parent.
  */
 int dofi_mr_close(struct dofi_mr *mr);
 

@@ -59,8 +59,7 @@ bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct do
  * owner voids the page, or declares the connection over, and then reads the mark. These accesses
  * are sequentially consistent: the writer finds that it may not write, or the owner waits for the
  * bytes. Both processes can write to the mark, so the wait is bounded, and ends with a dead writer.
- * A stopped writer delays the owner once, up to the limit; stopped after its check, it writes when
- * it continues.
+ * A stopped writer delays the owner once; stopped after its check, it writes when it continues.
  */
 
 /* Most bytes that are written under one mark, so that an owner waits for few. */

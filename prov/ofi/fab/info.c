@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "fab/offers.h"
-#include "fab/quirks.h"
 #include "fab/reach.h"
 #include "loop/progress.h"
 
@@ -29,11 +28,9 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * Sets how the bytes of an RDMA operation are moved, and which keys there are.
- *
- * DAT programs address remote memory by virtual address and a 32-bit key. A fabric that offers
- * offsets takes virtual addresses if its domain is opened with that mode, and uses the keys that we
- * choose.
+ * Sets how the bytes of an RDMA operation are moved, and which keys there are. DAT programs address
+ * remote memory by virtual address and a 32-bit key. A fabric that offers offsets takes virtual
+ * addresses if its domain is opened with that mode, and uses keys of our choice.
  */
 static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 {
@@ -101,7 +98,7 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	*choice = (struct dofi_fabric_choice){
 		.info = info,
 		.rdm = q.type == FI_EP_RDM,
-		.quirk = dofi_quirk_of(info->fabric_attr->prov_name),
+		.quirk = dofi_offer_quirk(info),
 		.cq_data = info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 			   !(info->mode & FI_RX_CQ_DATA),
 		/* a device's domain is tied to its interface, software's is not */
@@ -322,7 +319,7 @@ void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *oth
 int dofi_fabric_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
 		      struct fi_info *info)
 {
-	const struct dofi_quirk *quirk = dofi_quirk_of(info->fabric_attr->prov_name);
+	const struct dofi_quirk *quirk = dofi_offer_quirk(info);
 	const struct dofi_eq_traits traits = {
 		.data_in_eq = quirk->data_in_eq, .fails_for_one = quirk->eq_fails_for_one,
 	};

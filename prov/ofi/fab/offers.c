@@ -5,7 +5,6 @@
 
 #include "base/env.h"
 #include "fab/info.h"
-#include "fab/quirks.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -49,11 +48,6 @@ bool dofi_offer_has_source(const struct fi_info *info)
 	return info->src_addr || strncmp(info->fabric_attr->prov_name, "tcp", 3);
 }
 
-static const struct dofi_quirk *quirk_of(const struct fi_info *info)
-{
-	return dofi_quirk_of(info->fabric_attr->prov_name);
-}
-
 bool dofi_offer_layered(const struct fi_info *info)
 {
 	return strchr(info->fabric_attr->prov_name, ';');
@@ -68,7 +62,7 @@ bool dofi_provider_is_preview(const char *provider)
 bool dofi_offer_lacks_rdma(const struct fi_info *info)
 {
 	return sizeof(size_t) < sizeof(uint64_t) && info->ep_attr->type == FI_EP_MSG &&
-	       quirk_of(info)->rdma_of_64_bits;
+	       dofi_offer_quirk(info)->rdma_of_64_bits;
 }
 
 /* An unknown fabric is used like one with few promises: dofi_quirk_of(). */
@@ -78,7 +72,7 @@ bool dofi_offer_usable(const struct fi_info *info)
 		return false;
 	if (info->ep_attr->type == FI_EP_MSG)
 		return !dofi_offer_layered(info) && !dofi_offer_lacks_rdma(info);
-	return info->ep_attr->type == FI_EP_RDM && !quirk_of(info)->refused &&
+	return info->ep_attr->type == FI_EP_RDM && !dofi_offer_quirk(info)->refused &&
 	       dofi_offer_keeps_order(info) && dofi_offer_has_source(info);
 }
 

@@ -4,6 +4,7 @@
 #define DOFI_FAB_OFFERS_H
 
 #include "fab/params.h"
+#include "fab/quirks.h"
 
 #include <rdma/fabric.h>
 #include <stdbool.h>
@@ -31,6 +32,11 @@ extern const struct dofi_query dofi_query_rdm; /* for connectionless endpoints o
 /* Lists the fabrics that answer @q, as @params select. The caller frees @list. */
 int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *q,
 		     struct fi_info **list);
+
+static inline const struct dofi_quirk *dofi_offer_quirk(const struct fi_info *info)
+{
+	return dofi_quirk_of(info->fabric_attr->prov_name);
+}
 
 /* Returns whether @provider is libfabric 1.17's net or a layer over it, which are not used. */
 bool dofi_provider_is_preview(const char *provider);

@@ -27,8 +27,7 @@ int dofi_params_parse(const char *text, struct dofi_params *params, char *why, s
 
 /*
  * Looks up @name. Returns 0 and a list for freeaddrinfo(); -ENOENT without an address; -ETIMEDOUT
- * after @limit_ns, and a thread ends the lookup; or -ENOMEM or -EAGAIN without a thread. Any
- * thread.
+ * after @limit_ns, and a thread ends the lookup; or -ENOMEM or -EAGAIN. Any thread.
  */
 int dofi_resolve(const char *name, int64_t limit_ns, struct addrinfo **list);
 

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "fab/info.h"
-#include "fab/quirks.h"
 #include "fab/reach.h"
 
 #include <errno.h>
@@ -15,11 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct dofi_quirk *quirk_of(const struct fi_info *info)
-{
-	return dofi_quirk_of(info->fabric_attr->prov_name);
-}
 
 /* A layer over another fabric is used only by name: most fabrics need none. */
 static bool names_a_layer(const struct dofi_params *params)
@@ -34,7 +28,7 @@ static int info_rank(const struct fi_info *info, const struct dofi_params *param
 		     const struct dofi_routes *routes)
 {
 	const struct sockaddr *sa = dofi_offer_ip(info);
-	int rank = quirk_of(info)->rank * DOFI_REACH_RANKS;
+	int rank = dofi_offer_quirk(info)->rank * DOFI_REACH_RANKS;
 
 	if (!dofi_offer_usable(info) || (dofi_offer_layered(info) && !names_a_layer(params)))
 		return 0;
@@ -74,8 +68,8 @@ static bool log_refused(const struct fi_info *list, const struct dofi_params *pa
 	for (; list; list = list->next) {
 		if (dofi_offer_layered(list) && !names_a_layer(params))
 			continue;
-		if (quirk_of(list)->refused)
-			why = quirk_of(list)->reason;
+		if (dofi_offer_quirk(list)->refused)
+			why = dofi_offer_quirk(list)->reason;
 		else if (list->ep_attr->type == FI_EP_RDM && !dofi_offer_keeps_order(list))
 			why = "it does not keep messages in order (FI_ORDER_SAS)";
 		if (why) {
@@ -135,7 +129,7 @@ static int rdm_find(const struct dofi_params *params, struct dofi_query *q, stru
 	if (ret)
 		return ret;
 	snprintf(same.provider, sizeof(same.provider), "%s", any->fabric_attr->prov_name);
-	if (dofi_quirk_target_rdma(quirk_of(any))) {
+	if (dofi_quirk_target_rdma(dofi_offer_quirk(any))) {
 		q->mr_mode = 0;	/* nothing is registered */
 	} else {
 		q->caps |= FI_RMA;

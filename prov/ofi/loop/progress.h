@@ -143,9 +143,8 @@ struct dofi_progress_ops {
 	/* The fabric has failed, see dofi_progress_fail(). Progress thread, no lock held. */
 	void (*failed)(struct dofi_progress *progress, int err);
 	/*
-	 * Called after dofi_cq_want_sweep(), after the next read: submits again what the
-	 * fabric refused. Any thread, CQ lock held. Must not block, or call another function of the
-	 * CQ. May be NULL.
+	 * Called after dofi_cq_want_sweep() and the next read: submits refused operations again.
+	 * Any thread, CQ lock held. Must not block, or call a function of the CQ. May be NULL.
 	 */
 	void (*swept)(struct dofi_cq *cq);
 	/*

@@ -348,9 +348,8 @@ int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link)
 		rings->n_slots++;
 	if (rings->n_slots > FEW && !rings->marks) {
 		/*
-		 * Asks peers for marks, and then covers all rings in the next read. A producer
-		 * publishes a frame and then loads wants: it sees the request, or the next read
-		 * finds the frame.
+		 * Requests marks, and then covers all rings in the next read. A producer publishes
+		 * a frame before it loads wants: it sees the request, or that read finds the frame.
 		 */
 		rings->marks = true;
 		atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_MARK);

@@ -118,10 +118,7 @@ struct dofi_linger {
 	struct dofi_progress *progress;
 	int fd;				/* a duplicate; the fabric closes its own */
 	bool heard;			/* the source is in the epoll set */
-	/*
-	 * all that the peer sent was discarded; a local socket, which may pass descriptors, is not
-	 * read
-	 */
+	/* all peer data was discarded; true for a local socket, which is not read: descriptors */
 	bool peer_ended;
 	bool local;
 	int64_t step;

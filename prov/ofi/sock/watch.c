@@ -94,12 +94,9 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 #define KEEPALIVE_PROBES 6
 
 /*
- * libfabric's tcp sets a keep-alive of its own: on the passive side for good (2.2, 2.3), or on the
- * active side until it is connected (2.4 to 2.6). Both are before the connection's event, and so
- * before this call.
- *
- * The kernel sends up to KEEPALIVE_PROBES probes, over DAT_OFI_KEEPALIVE_S, to a host that does not
- * answer.
+ * Up to KEEPALIVE_PROBES probes, over DAT_OFI_KEEPALIVE_S. libfabric's tcp sets a keep-alive of its
+ * own: on the passive side for good (2.2, 2.3), or on the active side until it is connected (2.4 to
+ * 2.6). Both are before the connection's event, and so before this call.
  */
 void dofi_watch_keep_alive(int fd)
 {
@@ -152,15 +149,16 @@ static void check(struct dofi_timer *timer)
 int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source))
 {
-	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = w };
+	int ret;
 
 	w->source.ready = ended;
 	w->fd = find_socket(p, ep);
 	if (w->fd < 0)
 		return -ENOENT;
-	if (epoll_ctl(p->epfd, EPOLL_CTL_ADD, w->fd, &ev)) {
+	ret = dofi_source_add(p, &w->source, w->fd, EPOLLRDHUP | EPOLLONESHOT);
+	if (ret) {
 		w->fd = -1;
-		return -errno;
+		return ret;
 	}
 	dofi_watch_keep_alive(w->fd);
 	w->progress = p;
@@ -192,7 +190,7 @@ void dofi_watch_close(struct dofi_watch *w, struct dofi_progress *p)
 {
 	if (w->fd < 0)
 		return;
-	epoll_ctl(p->epfd, EPOLL_CTL_DEL, w->fd, NULL);
+	dofi_source_remove(p, w->fd);
 	dofi_timer_stop(p, &w->timer);
 	w->fd = -1;
 }
@@ -398,9 +396,8 @@ void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
 
 /*
  * Returns whether the fabric has read nothing from @fd; it has read the request of a connection
- * that it reported. The unread bytes are queried first: bytes that arrive before the second query
- * make an unread connection look read, but never a read one unread. The end of the connection
- * counts as a byte.
+ * that it reported. The unread bytes are queried first: bytes that arrive meanwhile make an unread
+ * connection look read, but never a read one unread. The end of a connection counts as a byte.
  */
 static bool is_unread(int fd)
 {

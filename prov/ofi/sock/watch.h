@@ -32,9 +32,8 @@ struct dofi_watch {
 int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source));
 /*
- * Returns true if the socket takes data, so that the fabric has written everything, or its
- * connection has ended. Otherwise calls @ready once when it does, in place of the function of
- * dofi_watch_open().
+ * Returns true if the socket takes data, so that the fabric has written everything, or if its
+ * connection has ended. Else @ready is called once when it does, in place of @ended.
  */
 bool dofi_watch_has_room(struct dofi_watch *watch, void (*ready)(struct dofi_source *source));
 
