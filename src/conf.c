@@ -27,10 +27,7 @@ enum field {
 
 #define BLANK " \t\v\f"
 
-/*
- * Unquotes the field that starts after the quote at *@pos, and moves *@pos past it. Null if the
- * closing quote is missing.
- */
+/* Unquotes the field at the quote *@pos, and moves *@pos past it. Null without a closing quote. */
 static char *quoted_field(char **pos)
 {
 	char *in = *pos + 1, *out = in, *text = in;

@@ -146,10 +146,7 @@ static int dir_read(struct reader *r, const char *dir)
 	return err;
 }
 
-/*
- * A missing file is an empty registry: an open then returns PROVIDER_NOT_FOUND. DAT_OVERRIDE names
- * code to load, so a privileged program ignores it.
- */
+/* A missing file is an empty registry. DAT_OVERRIDE names code: privileged programs ignore it. */
 int dreg_entries_read(void)
 {
 	struct reader reader = { .tail = NULL };

@@ -91,10 +91,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT qlen, DAT_EVD_HAN
 	if (ret == DAT_SUCCESS) {
 		dreg_use_attach(use, *ia_handle);
 	} else {
-		/*
-		 * A wrong argument of the program has a subtype; without one the provider has
-		 * refused the entry. Its log has the reason, but not the file.
-		 */
+		/* without a subtype the provider refused the entry; its log lacks the file */
 		origin = dreg_use_origin(use);
 		if (origin && DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER && !DAT_GET_SUBTYPE(ret))
 			dreg_log(DREG_LOG_ERROR, "%s: the provider refused the parameters of %s",
@@ -166,10 +163,7 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/*
- * The public IA handle is the provider's own pointer, so the translation that other registries need
- * changes nothing. A provider may call this before the open is complete.
- */
+/* The public IA handle is the provider's pointer. A provider may call this within its open. */
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p)
 {
 	struct dreg_handle ia;

@@ -59,10 +59,7 @@ static int error_of(const char *text)
 	return -ENOENT;
 }
 
-/*
- * An addition to the dynamic linker's @text, which begins with the name of a missing file: @name
- * may be a provider of OFED, by the names of its releases.
- */
+/* What to add to @text if the missing file @name is a provider of OFED, of any release. */
 static const char *advice(const char *name, const char *text)
 {
 	static const char *const names[] = {

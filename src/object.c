@@ -3,10 +3,7 @@
 
 #include "dispatch.h"
 
-/*
- * Adds the handle that the provider wrote to @out when it created an object. If that fails, the
- * object cannot be used; it is destroyed with its IA.
- */
+/* Adds the handle that a provider has stored at @out; without memory the IA destroys the object. */
 static DAT_RETURN object_add(DAT_RETURN ret, const struct dreg_handle *parent, DAT_HANDLE_TYPE kind,
 			     const DAT_HANDLE *out)
 {

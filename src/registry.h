@@ -32,10 +32,7 @@ const char *dreg_use_origin(const struct dreg_use *use);
 /* Records the use of an open IA, for dreg_use_detach(). */
 void dreg_use_attach(struct dreg_use *use, DAT_IA_HANDLE ia);
 
-/*
- * Removes and returns the use of an IA; null if there is none. Waits for calls that the registry
- * itself makes on the IA.
- */
+/* Removes and returns the use of an IA, or null, after the registry's own calls on the IA. */
 struct dreg_use *dreg_use_detach(DAT_IA_HANDLE ia);
 
 #endif

@@ -19,10 +19,7 @@ size_t dofi_iov_scatter_all(const struct iovec *iov, size_t n, size_t offset, co
 			    size_t len);
 size_t dofi_iov_gather_all(void *to, const struct iovec *iov, size_t n, size_t offset, size_t len);
 
-/*
- * Copies @len bytes at @from into the @n segments @iov, beginning at @offset in their sequence.
- * Bytes beyond the last segment are not copied. Returns how many were.
- */
+/* Copies @len bytes at @from to @offset of the @n segments @iov. Returns how many fit. */
 static inline size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset,
 				      const void *from, size_t len)
 {

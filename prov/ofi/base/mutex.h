@@ -59,10 +59,7 @@
 #define DOFI_TSAN_MUTEX(what, ...) ((void)0)
 #endif
 
-/*
- * The thread that holds a lock, in builds with --enable-debug: they abort where a function needs a
- * lock that its caller does not hold.
- */
+/* The thread that holds a lock: debug builds abort where a caller lacks the lock it needs. */
 #ifdef DOFI_CHECKS
 
 /* All zero, there is none. */

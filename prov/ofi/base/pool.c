@@ -20,10 +20,7 @@ static void free_append(struct dofi_pool *pool, void *obj) DOFI_NEEDS(pool->lock
 	pool->free_tail = obj;
 }
 
-/*
- * Makes the next DOFI_POOL_FIRST objects, in a new chunk of twice as many objects if the last one
- * has no more. Memory that is not touched takes no pages.
- */
+/* Makes DOFI_POOL_FIRST objects, if need be in a new chunk. Untouched memory takes no pages. */
 static int objects_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 {
 	struct dofi_pool_chunk *chunk;

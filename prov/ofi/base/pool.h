@@ -127,10 +127,7 @@ static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
 
 /* Tags: a number that the user gives an object. One comparison checks address and tag. */
 
-/*
- * Returns the tag of @obj. Sequentially consistent, like dofi_pool_tag_set(): a call counts itself
- * before it reads the tag, see dofi_calls_await().
- */
+/* Returns the tag of @obj. Sequentially consistent, as dofi_calls_await() requires. */
 static inline unsigned dofi_pool_tag(const void *obj)
 {
 	const struct dofi_pool_head *head = (const struct dofi_pool_head *)obj - 1;
@@ -148,10 +145,7 @@ static inline unsigned dofi_pool_tag_set(void *obj, unsigned tag)
 	return (unsigned)(__atomic_exchange_n(&head->self, self ^ tag, __ATOMIC_SEQ_CST) ^ self);
 }
 
-/*
- * Returns whether @p is the address of an object with @tag in the first chunk of @pool, which
- * suffices for most programs. False if it may be in another chunk.
- */
+/* Returns whether @p is an object with @tag in the first chunk; false if in another chunk. */
 static inline bool dofi_pool_first_tagged(const struct dofi_pool *pool, const void *p, unsigned tag)
 {
 	return dofi_chunk_has(&pool->chunk[0], p) &&

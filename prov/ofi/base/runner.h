@@ -21,10 +21,7 @@ struct dofi_runner {
 	int64_t ran;		/* processor time of the thread `seen` at the last check, in ns */
 };
 
-/*
- * Returns the thread pointer. On x86 GCC before 11 and older clang lack __builtin_thread_pointer(),
- * which saves an instruction where the result is compared.
- */
+/* Returns the thread pointer. GCC before 11 and older clang lack the builtin on x86. */
 static inline void *dofi_thread_pointer(void)
 {
 #if defined(__x86_64__) && (defined(__clang__) || __GNUC__ < 11)

@@ -19,10 +19,7 @@
 	      "head %u, next %u, tail %u", name, (const void *)dto, i, dto->number,           \
 	      dto->kind, dto->at_fabric, dto->done, q->head, q->next, q->tail)
 
-/*
- * The queue @q of @owner, a @kind with the EP @ep, or NULL for an SRQ. An operation is at the
- * fabric, or has ended, or is behind next, where it is pending.
- */
+/* Of @owner, a @kind; @ep is NULL for an SRQ. Operations behind next are pending. */
 static void queue_check(const char *kind, const void *owner, const char *name,
 			const struct dofi_queue *q, const struct dofi_ep *ep)
 {

@@ -186,10 +186,7 @@ static bool address_write(const struct sockaddr *sa, char text[ADDRESS_TEXT])
 			    NI_NUMERICHOST);
 }
 
-/*
- * Sets the address of @p to the first that satisfies @has, IPv4 before IPv6, and not link-local.
- * Returns whether there is one.
- */
+/* Sets the address of @p to the first that satisfies @has, not link-local, IPv4 before IPv6. */
 static bool address_find(struct dofi_params *p, const char *sysfs,
 			 bool (*has)(const struct dofi_params *, const char *,
 				     const struct ifaddrs *))

@@ -33,10 +33,7 @@ struct dofi_domain {
 struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n);
 void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n);
 
-/*
- * Opens a domain of @fabric and its CQ, which @progress serves and which delivers to @ops. Returns
- * 0 or a negative errno. Progress thread only.
- */
+/* Opens a domain of @fabric and its CQ, which delivers to @ops. Progress thread only. */
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
 		     const struct dofi_fabric_choice *choice);

@@ -21,10 +21,7 @@
 
 struct dofi_rdm;
 
-/*
- * The first member of the context of an operation of a connectionless endpoint. A fabric
- * with the mode FI_CONTEXT or FI_CONTEXT2 writes there until the operation has completed.
- */
+/* First member of each context: the fabric writes there with FI_CONTEXT or FI_CONTEXT2. */
 struct dofi_rdm_context {
 	struct fi_context2 fabric;
 	bool is_buffer;			/* the context is a struct dofi_rdm_buffer */

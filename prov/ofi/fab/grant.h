@@ -11,10 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/*
- * Set in a key of ours that is limited to one connection: the upper half of the fabric's key, twice
- * as long, is a secret that the two ends of the connection exchanged.
- */
+/* In a key for one connection: the fabric's key has a secret of both ends in its upper half. */
 #define DOFI_KEY_SCOPED 0x80000000u
 
 /* Returns the fabric's key for @key of the peer with @secret. A secret is never 0. */

@@ -53,10 +53,7 @@ void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage 
 /* Where the kernel lists devices and interfaces; tests use another directory. */
 #define DOFI_NAMED_SYSFS "/sys/class"
 
-/*
- * Sets provider, domain and address of @params from a name and port in OFED's form, if any. Returns
- * 0, or -ENODATA with the reason in @why.
- */
+/* Resolves a name and port in OFED's form, if any. Returns 0, or -ENODATA with a reason in @why. */
 int dofi_named_find(struct dofi_params *params, const char *sysfs, char *why, size_t why_size);
 
 #endif

@@ -246,10 +246,7 @@ static bool info_read(int fd, struct tcp_info *info)
 /* The header of a request of tcp; no request of ours ends with it. */
 #define HEAD 32
 
-/*
- * Returns whether @fd received nothing for @ms, and before that no more than the header of a
- * request: tcp keeps a connection forever that sends only the header.
- */
+/* Silent for @ms, after at most the header of a request: tcp keeps such a connection forever. */
 static bool is_silent(int fd, unsigned ms)
 {
 	struct tcp_info info;
