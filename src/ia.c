@@ -121,43 +121,32 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 	return dreg_handle_add(*async_evd, &ia) ? DREG_NO_MEMORY : DAT_SUCCESS;
 }
 
-/* A call that may close an IA. */
-struct ending {
-	uint64_t newest;	/* handle when the call began */
-	struct dreg_use *use;
-};
-
-/* Detaches the IA's use, so that no other thread asks the provider about a closing IA. */
-static struct ending ia_end_begin(DAT_IA_HANDLE ia)
-{
-	struct ending e = { .newest = dreg_handle_serial() };
-
-	e.use = dreg_use_detach(ia);
-	return e;
-}
-
-/* Returns @ret, of the provider. Reattaches the use of an IA that is still open. */
-static DAT_RETURN ia_end_finish(DAT_IA_HANDLE ia, const struct ending *e, DAT_RETURN ret)
+/*
+ * Ends a call that may have closed @ia, and returns its result. Before the call @newest was the
+ * serial, and @use was detached, so that no other thread asks the provider about a closing IA.
+ */
+static DAT_RETURN ia_end(DAT_IA_HANDLE ia, uint64_t newest, struct dreg_use *use, DAT_RETURN ret)
 {
 	if (ret == DAT_SUCCESS)
-		dreg_handle_drop_owned(ia, e->newest);
-	if (e->use && ret == DAT_SUCCESS)
-		dreg_use_put(e->use);
-	else if (e->use)
-		dreg_use_attach(e->use, ia);
+		dreg_handle_drop_owned(ia, newest);
+	if (use && ret == DAT_SUCCESS)
+		dreg_use_put(use);
+	else if (use)
+		dreg_use_attach(use, ia);
 	return ret;
 }
 
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
-	struct ending ending;
+	struct dreg_use *use;
+	uint64_t newest;
 	DAT_RETURN ret;
 
 	LOOK_UP(ia, IA, ia_handle);
 	NEEDS(ia.provider, ia_close_func);
-	ending = ia_end_begin(ia_handle);
-	ret = ia.provider->ia_close_func(ia_handle, close_flags);
-	ret = ia_end_finish(ia_handle, &ending, ret);
+	newest = dreg_handle_serial();
+	use = dreg_use_detach(ia_handle);
+	ret = ia_end(ia_handle, newest, use, ia.provider->ia_close_func(ia_handle, close_flags));
 	dreg_log(DREG_LOG_CONSUMER_API, "close: 0x%x", ret);
 	return ret;
 }
@@ -223,7 +212,8 @@ static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list *args)
 
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP operation, ...)
 {
-	struct ending ending = { .use = NULL };
+	struct dreg_use *use = NULL;
+	uint64_t newest;
 	struct dreg_handle obj;
 	DAT_RETURN ret;
 	va_list args;
@@ -238,11 +228,12 @@ DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP operation, ...)
 		ret = DREG_NOT_IMPLEMENTED;
 	} else {
 		closes = obj.kind == DAT_HANDLE_TYPE_IA && operation & DAT_CLOSE_EXTENSION_BASE;
+		newest = closes ? dreg_handle_serial() : 0;
 		if (closes)
-			ending = ia_end_begin(handle);
+			use = dreg_use_detach(handle);
 		ret = obj.provider->handle_extendedop_func(handle, operation, args);
 		if (closes)
-			ret = ia_end_finish(handle, &ending, ret);
+			ret = ia_end(handle, newest, use, ret);
 	}
 	va_end(args);
 	return ret;
