@@ -3,6 +3,7 @@
 
 #include "base/iov.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -67,12 +68,16 @@ void dofi_iov_land(void *to, const void *from, size_t len)
 			;
 		memcpy(&value, (const char *)from + done, n);
 		if (n == 8)
-			__atomic_store_n((uint64_t *)at, value.of8, __ATOMIC_RELEASE);
+			atomic_store_explicit((_Atomic uint64_t *)at, value.of8,
+					      memory_order_release);
 		else if (n == 4)
-			__atomic_store_n((uint32_t *)at, value.of4, __ATOMIC_RELEASE);
+			atomic_store_explicit((_Atomic uint32_t *)at, value.of4,
+					      memory_order_release);
 		else if (n == 2)
-			__atomic_store_n((uint16_t *)at, value.of2, __ATOMIC_RELEASE);
+			atomic_store_explicit((_Atomic uint16_t *)at, value.of2,
+					      memory_order_release);
 		else
-			__atomic_store_n((uint8_t *)at, value.of1, __ATOMIC_RELEASE);
+			atomic_store_explicit((_Atomic uint8_t *)at, value.of1,
+					      memory_order_release);
 	}
 }
