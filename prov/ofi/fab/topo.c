@@ -37,7 +37,7 @@ static void machine_read(void)
 	if (dofi_settings.numa == DOFI_NUMA_OFF)
 		return;
 	if (!secure_getenv("HWLOC_XMLFILE")) {
-		/* "0" if all processors are at node 0; a kernel without NUMA has no file */
+		/* one number: this node has all processors; a kernel without NUMA has no file */
 		f = fopen("/sys/devices/system/node/has_cpu", "re");
 		if (f && (fscanf(f, "%d%c", &node, &more) < 1 || more != '\n'))
 			node = -1;
