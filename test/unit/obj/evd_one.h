@@ -16,7 +16,7 @@ static inline void push_connection(DAT_EVENT_NUMBER number, DAT_EP_HANDLE ep)
 	struct dofi_event event = { .number = number };
 
 	event.data.connect_event_data.ep_handle = ep;
-	cr_assert_eq(dofi_evd_push(evd, &event, true), 0);
+	cr_assert_eq(dofi_evd_push(evd, &event), 0);
 }
 
 #endif

@@ -127,7 +127,7 @@ static int push(DAT_EVD_HANDLE to)
 {
 	const struct dofi_event event = { .number = DAT_SOFTWARE_EVENT };
 
-	return dofi_evd_push(to, &event, true);
+	return dofi_evd_push(to, &event);
 }
 
 static void fill(DAT_EVD_HANDLE to, unsigned n)
@@ -274,7 +274,7 @@ Test(evd_queue, purging_takes_the_endpoints_connection_events_only)
 	dto.data.dto_completion_event_data.ep_handle = mine;
 	push_connection(DAT_CONNECTION_EVENT_ESTABLISHED, mine);
 	push_connection(DAT_CONNECTION_EVENT_ESTABLISHED, other);
-	cr_assert_eq(dofi_evd_push(evd, &dto, true), 0);
+	cr_assert_eq(dofi_evd_push(evd, &dto), 0);
 	push_connection(DAT_CONNECTION_EVENT_UNREACHABLE, mine);
 	succeed(post_number(evd, 9));
 	push_connection(DAT_CONNECTION_EVENT_BROKEN, other);

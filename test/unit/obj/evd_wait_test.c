@@ -310,9 +310,15 @@ Test(evd_wait, a_resize_below_the_waiters_threshold_is_refused)
 
 static void push(DAT_EVENT_NUMBER number, bool notify)
 {
-	const struct dofi_event e = { .number = number };
+	struct dofi_evd *e = evd;
+	struct dofi_event *slot;
 
-	cr_assert_eq(dofi_evd_push(evd, &e, notify), 0);
+	dofi_mutex_lock(&e->lock);
+	slot = dofi_evd_reserve(e);
+	cr_assert(slot);
+	*slot = (struct dofi_event){ .number = number };
+	dofi_evd_append(e, notify);
+	dofi_mutex_unlock(&e->lock);
 }
 
 Test(evd_wait, an_unsignalled_event_wakes_no_thread)

@@ -133,7 +133,7 @@ static bool report(struct dofi_ep *ep, struct dofi_exchange *x, DAT_EVENT_NUMBER
 		.private_data_size = x->data_size,
 		.private_data = x->data_size ? x->data : NULL,
 	};
-	if (dofi_evd_push(ep->connect_evd, &event, true)) {
+	if (dofi_evd_push(ep->connect_evd, &event)) {
 		exchange_free(ep, x);
 		return false;
 	}

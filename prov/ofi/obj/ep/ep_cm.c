@@ -29,7 +29,7 @@ static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number) D
 		.private_data_size = ep->peer_data_size,
 		.private_data = ep->peer_data_size ? ep->peer_data : NULL,
 	};
-	dofi_evd_push(ep->connect_evd, &event, true);
+	dofi_evd_push(ep->connect_evd, &event);
 }
 
 static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size) DOFI_NEEDS(ep->lock)

@@ -39,20 +39,27 @@ static int feed_index(struct dofi_evd *evd, struct dofi_cq *cq)
 	return free_index;
 }
 
-void dofi_evd_route(struct dofi_evd *evd)
+struct dofi_cq *dofi_evd_sole_feed(const struct dofi_evd *evd)
 {
-	struct dofi_cq *only = NULL;
-	int i, n = 0;
+	struct dofi_cq *sole = NULL;
+	int i;
 
 	dofi_mutex_assert_held(&evd->lock);
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
-		if (evd->feed_users[i]) {
-			only = atomic_load(&evd->feed[i]);
-			n++;
-		}
+		if (!evd->feed_users[i])
+			continue;
+		if (sole)
+			return NULL;
+		sole = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
 	}
-	if (n != 1 || evd->cno || evd->waiting)
-		only = NULL;
+	return sole;
+}
+
+void dofi_evd_route(struct dofi_evd *evd)
+{
+	struct dofi_cq *only = evd->cno || evd->waiting ? NULL : dofi_evd_sole_feed(evd);
+
+	dofi_mutex_assert_held(&evd->lock);
 	atomic_store_explicit(&evd->only_feed, only, memory_order_relaxed);
 	evd->direct_feed = only && only->ops && only->ops->poll ? NULL : only;
 	dofi_evd_set_count(evd, atomic_load(&evd->count));
@@ -243,18 +250,27 @@ static void evd_destroy(struct dofi_obj *obj)
 	keeper_leave(evd);
 }
 
-static DAT_COUNT max_qlen(const struct dofi_ia *ia)
+DAT_COUNT dofi_evd_max_qlen(const struct dofi_ia *ia)
 {
 	return dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_EVD_QLEN);
 }
 
-/* Returns 0 or -ENOMEM. */
-static int evd_init(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags) DOFI_NEEDS(evd->lock)
+DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
+			DAT_EVD_FLAGS flags, struct dofi_evd **out)
 {
-	int i, ret = dofi_evd_queue_open(evd, qlen);
+	const DAT_COUNT most = dofi_evd_max_qlen(ia);
+	struct dofi_evd *evd;
+	int i, err;
 
-	if (ret)
-		return ret;
+	if (qlen > most)
+		return DOFI_REFUSED(DOFI_NO_RESOURCE(TEVD), DOFI_EVD,
+				    "evd_min_qlen is %d; permitted: 1 to %d", qlen, most);
+	evd = dofi_obj_new(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, ia, evd_destroy);
+	if (!evd)
+		return DOFI_REFUSED(DOFI_NO_RESOURCE(TEVD), DOFI_EVD, "no EVD: the IA has %d, or "
+				    "the memory is short",
+				    dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_EVD));
+	dofi_mutex_lock(&evd->lock);
 	evd->flags = flags;
 	evd->enabled = true;
 	evd->waitable = true;
@@ -270,25 +286,7 @@ static int evd_init(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags) D
 		atomic_store(&evd->feed[i], NULL);
 		evd->feed_users[i] = 0;
 	}
-	return 0;
-}
-
-DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
-			DAT_EVD_FLAGS flags, struct dofi_evd **out)
-{
-	struct dofi_evd *evd;
-	int err;
-
-	if (qlen > max_qlen(ia))
-		return DOFI_REFUSED(DOFI_NO_RESOURCE(TEVD), DOFI_EVD,
-				    "evd_min_qlen is %d; permitted: 1 to %d", qlen, max_qlen(ia));
-	evd = dofi_obj_new(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, ia, evd_destroy);
-	if (!evd)
-		return DOFI_REFUSED(DOFI_NO_RESOURCE(TEVD), DOFI_EVD, "no EVD: the IA has %d, or "
-				    "the memory is short",
-				    dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_EVD));
-	dofi_mutex_lock(&evd->lock);
-	err = evd_init(evd, qlen, flags);
+	err = dofi_evd_queue_open(evd, qlen);
 	if (!err)
 		cno_attach(evd, cno);
 	dofi_mutex_unlock(&evd->lock);
@@ -314,7 +312,8 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 				    "dat_evd_create: %p is no open IA", ia_handle);
 	if (qlen <= 0)
 		return DOFI_REFUSED(DOFI_BAD_ARG(2), DOFI_EVD,
-				    "evd_min_qlen is %d; permitted: 1 to %d", qlen, max_qlen(ia));
+				    "evd_min_qlen is %d; permitted: 1 to %d", qlen,
+				    dofi_evd_max_qlen(ia));
 	if (cno_handle && !cno)
 		return DOFI_REFUSED(DOFI_BAD_HANDLE(CNO), DOFI_EVD,
 				    "cno_handle %p is no live CNO of the EVD's IA", cno_handle);
@@ -429,26 +428,6 @@ DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle)
 DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle)
 {
 	return set_waitable(evd_handle, true);
-}
-
-DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen)
-{
-	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
-	DAT_RETURN ret;
-
-	if (!evd)
-		return DOFI_INVALID_HANDLE;
-	if (qlen < 1 || qlen > max_qlen(evd->obj.ia))
-		return DOFI_BAD_ARG(2);
-	dofi_mutex_lock(&evd->lock);
-	if (evd->waiting && evd->threshold > qlen)
-		ret = DOFI_BAD_STATE(EVD_WAITER);
-	else if ((DAT_COUNT)atomic_load(&evd->count) > qlen)
-		ret = DOFI_RET(DAT_INVALID_STATE, 0);
-	else
-		ret = dofi_evd_queue_resize(evd, qlen);
-	dofi_mutex_unlock(&evd->lock);
-	return ret;
 }
 
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle)

@@ -129,11 +129,10 @@ static inline bool dofi_evd_keep(struct dofi_evd *evd)
 void dofi_evd_release(struct dofi_evd *evd);
 
 /*
- * Queues @event. @notify is false for completions that notify no waiter. When the queue is full the
- * event is lost, an asynchronous event reports that, and -ENOSPC is returned. Any thread.
+ * Queues @event, which notifies. When the queue is full the event is lost, an asynchronous event
+ * reports that, and -ENOSPC is returned. Any thread.
  */
-int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
-	DOFI_NEEDS_NOT(evd->lock);
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event) DOFI_NEEDS_NOT(evd->lock);
 /* Queues @event. If the queue is full returns -ENOSPC, which counts as no overflow. Any thread. */
 int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event) DOFI_NEEDS_NOT(evd->lock);
 
@@ -198,7 +197,7 @@ static inline struct dofi_event *dofi_evd_reserve(const struct dofi_evd *evd) DO
 /* Wakes the waiter, or triggers the CNO, when @count events are queued. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock);
 
-/* Queues the event in the reserved slot; @notify as for dofi_evd_push(). */
+/* Queues the event in the reserved slot; without @notify it wakes no waiter for one event. */
 static inline void dofi_evd_append(struct dofi_evd *evd, bool notify) DOFI_NEEDS(evd->lock)
 {
 	const uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed) + 1;
@@ -246,6 +245,9 @@ bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_str
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 
+/* The CQ that alone feeds @evd, or NULL. */
+struct dofi_cq *dofi_evd_sole_feed(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
+
 /* Calls @fn for each CQ that feeds @evd. */
 static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))
 	DOFI_NEEDS(evd->lock)
@@ -260,6 +262,9 @@ static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct do
 
 /* Drops queued connection events of the endpoint @ep, which is being freed. */
 void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep) DOFI_NEEDS_NOT(evd->lock);
+
+/* The longest queue of an EVD of @ia. */
+DAT_COUNT dofi_evd_max_qlen(const struct dofi_ia *ia);
 
 /* Makes an EVD, as dat_evd_create does. */
 DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
@@ -281,8 +286,6 @@ DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle);
 
 /* An empty queue for @qlen events, in @evd that is not published. 0 or -ENOMEM. */
 int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
-/* Resizes the queue to @qlen events, which are at least as many as are queued. */
-DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen) DOFI_NEEDS(evd->lock);
 /*
  * Ends the queue of @evd, which is not a valid handle any more, with @count events left in it. No
  * lock held.

@@ -68,8 +68,7 @@ static bool is_of_connection(DAT_EVENT_NUMBER number)
 	       number <= DAT_CONNECTION_EVENT_UNREACHABLE;
 }
 
-static int offer(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
-	DOFI_NEEDS_NOT(evd->lock)
+int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event)
 {
 	struct dofi_event *slot;
 
@@ -81,7 +80,7 @@ static int offer(struct dofi_evd *evd, const struct dofi_event *event, bool noti
 			dofi_count(&evd->count_of.connection);
 		else if (event->number != DAT_SOFTWARE_EVENT)
 			dofi_count(&evd->count_of.completion);
-		dofi_evd_append(evd, notify);
+		dofi_evd_append(evd, true);
 	}
 	dofi_mutex_unlock(&evd->lock);
 	return slot ? 0 : -ENOSPC;
@@ -100,18 +99,13 @@ void dofi_evd_lost(struct dofi_evd *evd)
 				 DAT_EVD_OVERFLOW_ERROR);
 }
 
-int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
 {
-	const int ret = offer(evd, event, notify);
+	const int ret = dofi_evd_offer(evd, event);
 
 	if (ret)
 		dofi_evd_lost(evd);
 	return ret;
-}
-
-int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event)
-{
-	return offer(evd, event, true);
 }
 
 DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
@@ -147,7 +141,7 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 /* Events leave */
 
 #if DAT_VERSION_MAJOR >= 2
-static void completion_extend(DAT_EVENT *event, uint32_t immed)
+void dofi_extension_fill(DAT_EVENT *event, uint32_t immed)
 {
 	static const DAT_IB_EXT_TYPE type[] = {
 		[DAT_IB_DTO_RDMA_WRITE_IMMED] = DAT_IB_RDMA_WRITE_IMMED,
@@ -163,20 +157,16 @@ static void completion_extend(DAT_EVENT *event, uint32_t immed)
 	const DAT_IB_STATUS status = d->status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
 	char *to = (char *)event->event_extension_data;
 
+	if (event->event_number != (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT) {
+		dofi_exchange_extend(event, immed);
+		return;
+	}
 	/* a copy of the whole structure would wait for the stores of its members */
 	memset(to, 0, sizeof(DAT_IB_EXTENSION_EVENT_DATA));
 	memcpy(to + offsetof(DAT_IB_EXTENSION_EVENT_DATA, type), &type[d->operation],
 	       sizeof(type[0]));
 	memcpy(to + offsetof(DAT_IB_EXTENSION_EVENT_DATA, status), &status, sizeof(status));
 	memcpy(to + offsetof(DAT_IB_EXTENSION_EVENT_DATA, val), &immed, sizeof(immed));
-}
-
-void dofi_extension_fill(DAT_EVENT *event, uint32_t immed)
-{
-	if (event->event_number == (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT)
-		completion_extend(event, immed);
-	else
-		dofi_exchange_extend(event, immed);
 }
 #endif
 
@@ -224,20 +214,6 @@ DAT_RETURN dofi_evd_dequeue_slow(struct dofi_evd *evd, DAT_EVENT *event)
 	return ret;
 }
 
-/* The event bypassed the queue: the CNO may have others to report. */
-static DAT_RETURN taken_at_once(struct dofi_evd *evd)
-{
-	dofi_count(&evd->count_of.straight);
-	if (evd->cno) {
-		dofi_mutex_lock(&evd->lock);
-		if (evd->cno)
-			dofi_cno_update(evd->cno, &evd->at_cno,
-					dofi_evd_pending(evd) && evd->enabled);
-		dofi_mutex_unlock(&evd->lock);
-	}
-	return DAT_SUCCESS;
-}
-
 /* The slow path: reads each CQ that feeds the EVD, until there is an event for it. */
 DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
@@ -257,10 +233,20 @@ DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 		if (cq)
 			dofi_cq_poll(cq, &sink);
 	}
-	if (!sink.evd)
-		return taken_at_once(evd);
-	dofi_count(&evd->count_of.poll);
-	return dofi_evd_dequeue_queued(evd, event);
+	if (sink.evd) {
+		dofi_count(&evd->count_of.poll);
+		return dofi_evd_dequeue_queued(evd, event);
+	}
+	dofi_count(&evd->count_of.straight);
+	/* the event bypassed the queue: the CNO may have others to report */
+	if (evd->cno) {
+		dofi_mutex_lock(&evd->lock);
+		if (evd->cno)
+			dofi_cno_update(evd->cno, &evd->at_cno,
+					dofi_evd_pending(evd) && evd->enabled);
+		dofi_mutex_unlock(&evd->lock);
+	}
+	return DAT_SUCCESS;
 }
 
 void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
@@ -294,7 +280,7 @@ void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 	event.data.asynch_error_event_data.reason = reason;
 	/* the overflow of the asynchronous EVD itself cannot be reported */
 	if (evd && handle != evd)
-		dofi_evd_push(evd, &event, true);
+		dofi_evd_push(evd, &event);
 }
 
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
@@ -331,24 +317,39 @@ int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen)
 	return 0;
 }
 
-DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen)
+DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen)
 {
-	uint32_t capacity = ring_capacity(qlen);
-	uint32_t count = atomic_load(&evd->count);
-	struct dofi_event *ring = dofi_block_get(ring_bytes(capacity));
-	uint32_t i;
+	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
+	const uint32_t capacity = ring_capacity(qlen);
+	struct dofi_event *ring = NULL;
+	DAT_RETURN ret = DAT_SUCCESS;
+	uint32_t count, i;
 
-	dofi_mutex_assert_held(&evd->lock);
-	if (!ring)
-		return DOFI_NO_RESOURCE(MEMORY);
-	for (i = 0; i < count; i++)
-		ring[i] = *dofi_evd_slot(evd, i);
-	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
-	evd->ring = ring;
-	evd->capacity = capacity;
-	evd->head = 0;
-	evd->qlen = qlen;
-	return DAT_SUCCESS;
+	if (!evd)
+		return DOFI_INVALID_HANDLE;
+	if (qlen < 1 || qlen > dofi_evd_max_qlen(evd->obj.ia))
+		return DOFI_BAD_ARG(2);
+	dofi_mutex_lock(&evd->lock);
+	count = atomic_load(&evd->count);
+	if (evd->waiting && evd->threshold > qlen)
+		ret = DOFI_BAD_STATE(EVD_WAITER);
+	else if ((DAT_COUNT)count > qlen)
+		ret = DOFI_RET(DAT_INVALID_STATE, 0);
+	else
+		ring = dofi_block_get(ring_bytes(capacity));
+	if (!ring && !ret)
+		ret = DOFI_NO_RESOURCE(MEMORY);
+	if (!ret) {
+		for (i = 0; i < count; i++)
+			ring[i] = *dofi_evd_slot(evd, i);
+		dofi_block_put(evd->ring, ring_bytes(evd->capacity));
+		evd->ring = ring;
+		evd->capacity = capacity;
+		evd->head = 0;
+		evd->qlen = qlen;
+	}
+	dofi_mutex_unlock(&evd->lock);
+	return ret;
 }
 
 /*

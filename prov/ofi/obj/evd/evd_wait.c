@@ -22,22 +22,6 @@ static bool must_leave(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 	return evd->dying || evd->evicted || satisfied(evd);
 }
 
-/* The CQ that alone feeds @evd, or NULL. */
-static struct dofi_cq *sole_feed(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
-{
-	struct dofi_cq *sole = NULL;
-	int i;
-
-	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
-		if (!evd->feed_users[i])
-			continue;
-		if (sole)
-			return NULL;
-		sole = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
-	}
-	return sole;
-}
-
 /*
  * Polls for a while before the thread sleeps, because a wakeup takes ten times as long as a short
  * wait. Drops the lock meanwhile.
@@ -46,7 +30,7 @@ static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline) DOFI_NEEDS
 {
 	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
 	DAT_COUNT threshold = evd->threshold;
-	const struct dofi_cq *sole = sole_feed(evd);
+	const struct dofi_cq *sole = dofi_evd_sole_feed(evd);
 	bool any;
 	int i;
 
@@ -95,7 +79,7 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 
 /*
  * Sleeps until another thread, mostly the progress thread, has delivered. Returns as
- * sleep_for_events().
+ * wait_for_events().
  */
 static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
@@ -121,34 +105,29 @@ static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(
 }
 
 /*
- * Sleeps until the threshold is reached or the wait ends, on the only CQ of @evd if this thread may
- * lead it. Returns 0, -ETIMEDOUT, or -EINTR after a signal.
- */
-static int sleep_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
-{
-	struct dofi_cq *cq = sole_feed(evd);
-	int err = cq ? 0 : -EBUSY;
-
-	dofi_count(&evd->count_of.blocked);
-	while (!must_leave(evd) && !err)
-		err = lead_once(evd, cq, deadline);
-	return err == -EBUSY ? follow_for_events(evd, deadline) : err;
-}
-
-/*
- * As sleep_for_events(), but polls first. The system calls of the fabric are cancellation points: a
- * cancelled thread would leave the CQ locked, and the EVD with a waiter.
+ * Polls, then sleeps until the threshold is reached or the wait ends, on the only CQ of @evd if
+ * this thread may lead it. Returns 0, -ETIMEDOUT, or -EINTR after a signal. The system calls of the
+ * fabric are cancellation points: a cancelled thread would leave the CQ locked, and the EVD with a
+ * waiter.
  */
 static int wait_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
 	const int64_t begin = dofi_now();
 	int err = 0, cancellable;
+	struct dofi_cq *cq;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
 	if (!must_leave(evd))
 		spin(evd, begin, deadline);
-	if (!must_leave(evd) && dofi_now() < deadline)
-		err = sleep_for_events(evd, deadline);
+	if (!must_leave(evd) && dofi_now() < deadline) {
+		cq = dofi_evd_sole_feed(evd);
+		err = cq ? 0 : -EBUSY;
+		dofi_count(&evd->count_of.blocked);
+		while (!must_leave(evd) && !err)
+			err = lead_once(evd, cq, deadline);
+		if (err == -EBUSY)
+			err = follow_for_events(evd, deadline);
+	}
 	if (satisfied(evd))
 		dofi_spin_learn(&evd->spin, dofi_now() - begin, dofi_settings.spin_us * 1000);
 	pthread_setcancelstate(cancellable, NULL);
