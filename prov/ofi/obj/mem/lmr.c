@@ -236,8 +236,17 @@ static DAT_RETURN lmr_register(struct dofi_lmr *lmr, const struct lmr_request *r
 	return DAT_SUCCESS;
 }
 
-static void lmr_describe(struct dofi_lmr *lmr, const struct lmr_request *r)
+static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct lmr_request *r,
+			  struct dofi_lmr **out)
 {
+	struct dofi_lmr *lmr = dofi_obj_new(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, ia, lmr_destroy);
+	DAT_RETURN ret;
+
+	if (!lmr)
+		return DOFI_REFUSED(DOFI_NO_RESOURCE(MEMORY), DOFI_MEM, "no LMR: the IA has %d, or "
+				    "the memory is short",
+				    dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_LMR));
+	__atomic_store_n(&lmr->pz, pz, __ATOMIC_RELAXED);
 	lmr->type = r->type;
 	lmr->region = r->region;
 	lmr->addr = r->zero_based ? 0 : (uintptr_t)r->base;
@@ -254,20 +263,6 @@ static void lmr_describe(struct dofi_lmr *lmr, const struct lmr_request *r)
 		       sizeof(lmr->cookie));
 		lmr->region.for_shared_memory.shared_memory_id = &lmr->cookie;
 	}
-}
-
-static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct lmr_request *r,
-			  struct dofi_lmr **out)
-{
-	struct dofi_lmr *lmr = dofi_obj_new(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, ia, lmr_destroy);
-	DAT_RETURN ret;
-
-	if (!lmr)
-		return DOFI_REFUSED(DOFI_NO_RESOURCE(MEMORY), DOFI_MEM, "no LMR: the IA has %d, or "
-				    "the memory is short",
-				    dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_LMR));
-	__atomic_store_n(&lmr->pz, pz, __ATOMIC_RELAXED);
-	lmr_describe(lmr, r);
 	ret = lmr_register(lmr, r);
 	if (ret) {
 		dofi_obj_free(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, &lmr->obj);

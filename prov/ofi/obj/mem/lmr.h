@@ -36,11 +36,13 @@ struct dofi_lmr {
 #if DAT_VERSION_MAJOR >= 2
 /* Programs written for InfiniBand request remote atomics with all other privileges. */
 #define DOFI_LMR_PRIVILEGES (DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
-/* The parameter of dat_lmr_create() that only DAT 2.0 has. */
+/* Parameters that only DAT 2.0 has: of dat_lmr_create() and dat_rmr_bind(), and of the latter. */
 #define DOFI_LMR_VA_TYPE DAT_VA_TYPE va_type,
+#define DOFI_RMR_LMR DAT_LMR_HANDLE lmr_handle,
 #else
 #define DOFI_LMR_PRIVILEGES DAT_MEM_PRIV_ALL_FLAG
 #define DOFI_LMR_VA_TYPE
+#define DOFI_RMR_LMR
 #endif
 
 DOFI_OBJ_HANDLES(lmr, LMR, struct dofi_lmr);

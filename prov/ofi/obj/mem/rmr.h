@@ -109,16 +109,10 @@ DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_h
 #endif
 
 /* ep_bind.c: the only call on an RMR that is a request of an EP. */
-#if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
-			 const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS priv,
-			 DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle,
+			 DOFI_RMR_LMR const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS priv,
+			 DOFI_LMR_VA_TYPE DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
 			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
-#else
-DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet,
-			 DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
-			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
-#endif
 
 /* ep_revoke.c: operations that were posted before must not use the memory any more. */
 DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle);

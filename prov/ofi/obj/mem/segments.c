@@ -75,13 +75,3 @@ void dofi_dto_trim(struct dofi_dto *dto, uint64_t length)
 	dto->n_iov = i;
 	dto->length = length;
 }
-
-DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
-{
-	dto->kind = DOFI_DTO_RECV;
-	dto->flags = 0;
-	dto->cookie = cookie.as_64;
-	return dofi_dto_load(dto, pz, dofi_segment_longest(pz->obj.ia->limits.max_message_size), n,
-			     iov);
-}

@@ -19,10 +19,6 @@ static inline uint64_t dofi_segment_longest(uint64_t most)
 DAT_RETURN dofi_dto_load(struct dofi_dto *dto, const struct dofi_pz *pz, uint64_t most, DAT_COUNT n,
 			 const DAT_LMR_TRIPLET *iov);
 
-/* Fills in a receive into memory of @pz, without flags. */
-DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie);
-
 /* Shortens @dto, which has at least @length bytes, to that. */
 void dofi_dto_trim(struct dofi_dto *dto, uint64_t length);
 

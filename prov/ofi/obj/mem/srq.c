@@ -129,7 +129,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TR
 			      DAT_DTO_COOKIE cookie)
 {
 	struct dofi_srq *srq = dofi_srq_check(srq_handle);
-	struct dofi_dto *dto;
+	struct dofi_dto *dto = NULL;
 	bool serve = false;
 	DAT_RETURN ret;
 
@@ -145,7 +145,15 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TR
 	} else {
 		dofi_queue_extend(&srq->queue, NULL);
 		dto = dofi_queue_reserve(&srq->queue);
-		ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
+		ret = dto ? DAT_SUCCESS : DOFI_NO_RESOURCE(SRQ);
+	}
+	if (!ret) {
+		const uint64_t most = dofi_segment_longest(srq->obj.ia->limits.max_message_size);
+
+		dto->kind = DOFI_DTO_RECV;
+		dto->flags = 0;
+		dto->cookie = cookie.as_64;
+		ret = dofi_dto_load(dto, srq->pz, most, n, iov);
 	}
 	if (!ret) {
 		dofi_queue_push(&srq->queue);
@@ -177,12 +185,29 @@ static void srq_destroy(struct dofi_obj *obj)
 	dofi_obj_free(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, obj);
 }
 
-static DAT_RETURN srq_new(struct dofi_ia *ia, struct dofi_pz *pz, const DAT_SRQ_ATTR *attr,
-			  struct dofi_srq **out)
+DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
+			   DAT_SRQ_HANDLE *srq_handle)
 {
-	struct dofi_srq *srq = dofi_obj_new(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, ia, srq_destroy);
+	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
+	struct dofi_pz *pz DOFI_USED = dofi_pz_use(pz_handle, ia);
 	struct dofi_queue nothing = { .slots = NULL };
+	DAT_IA_ATTR most;
+	struct dofi_srq *srq;
 
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!pz)
+		return DOFI_BAD_HANDLE(PZ);
+	dofi_caps_ia_attr(ia, &most);
+	if (!most.max_srqs)
+		return DOFI_NOT_SUPPORTED;
+	if (!attr || attr->max_recv_dtos <= 0 || attr->max_recv_dtos > most.max_recv_per_srq ||
+	    attr->max_recv_iov < 0 || attr->max_recv_iov > most.max_iov_segments_per_dto ||
+	    attr->low_watermark != DAT_SRQ_LW_DEFAULT)
+		return DOFI_BAD_ARG(3);
+	if (!srq_handle)
+		return DOFI_BAD_ARG(4);
+	srq = dofi_obj_new(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, ia, srq_destroy);
 	if (!srq)
 		return DOFI_NO_RESOURCE(SRQ);
 	/* max_recv_iov may be 0, for empty messages; slots need room for one segment */
@@ -198,35 +223,6 @@ static DAT_RETURN srq_new(struct dofi_ia *ia, struct dofi_pz *pz, const DAT_SRQ_
 	srq->low_armed = false;
 	TAILQ_INIT(&srq->line);
 	dofi_obj_get(&pz->obj);
-	*out = srq;
-	return DAT_SUCCESS;
-}
-
-DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
-			   DAT_SRQ_HANDLE *srq_handle)
-{
-	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
-	struct dofi_pz *pz DOFI_USED = dofi_pz_use(pz_handle, ia);
-	DAT_IA_ATTR most;
-	struct dofi_srq *srq;
-	DAT_RETURN ret;
-
-	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
-	if (!pz)
-		return DOFI_BAD_HANDLE(PZ);
-	dofi_caps_ia_attr(ia, &most);
-	if (!most.max_srqs)
-		return DOFI_NOT_SUPPORTED;
-	if (!attr || attr->max_recv_dtos <= 0 || attr->max_recv_dtos > most.max_recv_per_srq ||
-	    attr->max_recv_iov < 0 || attr->max_recv_iov > most.max_iov_segments_per_dto ||
-	    attr->low_watermark != DAT_SRQ_LW_DEFAULT)
-		return DOFI_BAD_ARG(3);
-	if (!srq_handle)
-		return DOFI_BAD_ARG(4);
-	ret = srq_new(ia, pz, attr, &srq);
-	if (ret)
-		return ret;
 	dofi_obj_publish(&srq->obj, DAT_HANDLE_TYPE_SRQ);
 	*srq_handle = srq;
 	return DAT_SUCCESS;
