@@ -329,45 +329,31 @@ static const struct dofi_cap *row_next(DAT_EP_PARAM_MASK *mask)
 	return dofi_caps_row(DOFI_CAP_EP, field);
 }
 
-/* Whether all of @mask may be modified, in some state. */
-static bool modifiable(DAT_EP_PARAM_MASK mask)
-{
-	while (mask) {
-		const struct dofi_cap *row = row_next(&mask);
-
-		if (!row || !row->when)
-			return DOFI_REFUSED(false, DOFI_EP, "dat_ep_modify: %s cannot be changed",
-					    row ? row->name : "an unknown bit of the mask");
-	}
-	return true;
-}
-
-static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask) DOFI_NEEDS(ep->lock)
-{
-	while (mask) {
-		const struct dofi_cap *row = row_next(&mask);
-
-		if (!(row->when->bits & (1u << ep->state)))
-			return DOFI_REFUSED(false, DOFI_EP, "dat_ep_modify: %s in the state %s; "
-					    "permitted: %s", row->name,
-					    dofi_ep_states[ep->state].name, row->when->words);
-		if (row->no_receives && !dofi_queue_empty(&ep->rq))
-			return DOFI_REFUSED(false, DOFI_EP, "dat_ep_modify: %s while receives are "
-					    "posted", row->name);
-	}
-	return true;
-}
-
-/* Takes all that @mask names from @wanted, or nothing. */
+/* Takes all that @mask names from @wanted, or nothing. Each bit of @mask has a row with states. */
 static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
 	DOFI_NEEDS(ep->lock)
 {
 	struct dofi_ep_parts parts = parts_of(ep);
-	DAT_EP_PARAM_MASK left = mask;
+	DAT_EP_PARAM_MASK left;
 	int err = -EINVAL;
 
+	for (left = mask; left;) {
+		const struct dofi_cap *row = row_next(&left);
+
+		if (!(row->when->bits & (1u << ep->state)))
+			return DOFI_REFUSED(dofi_ep_bad_state(ep), DOFI_EP, "dat_ep_modify: %s in "
+					    "the state %s; permitted: %s", row->name,
+					    dofi_ep_states[ep->state].name, row->when->words);
+		if (row->no_receives && !dofi_queue_empty(&ep->rq))
+			return DOFI_REFUSED(dofi_ep_bad_state(ep), DOFI_EP, "dat_ep_modify: %s "
+					    "while receives are posted", row->name);
+	}
+	if (mask && !wanted)
+		return DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_EP, "dat_ep_modify: no ep_param");
+	if (!mask)
+		return DAT_SUCCESS;
 	parts_get(&parts);
-	while (left)
+	for (left = mask; left;)
 		if (!take(ep, row_next(&left), wanted, &parts))
 			goto put_parts;
 	if (mask & DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW && parts.srq)
@@ -384,20 +370,22 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
 			  const DAT_EP_PARAM *param)
 {
 	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_EP_PARAM_MASK left = mask;
+	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_REFUSED(DOFI_BAD_HANDLE(EP), DOFI_EP, "dat_ep_modify: %p is no live EP",
 				    ep_handle);
-	if (!modifiable(mask))
-		return DOFI_BAD_ARG(2);
+	while (left) {
+		const struct dofi_cap *row = row_next(&left);
+
+		if (!row || !row->when)
+			return DOFI_REFUSED(DOFI_BAD_ARG(2), DOFI_EP,
+					    "dat_ep_modify: %s cannot be changed",
+					    row ? row->name : "an unknown bit of the mask");
+	}
 	dofi_ep_lock(ep);
-	if (!modifiable_now(ep, mask))
-		ret = dofi_ep_bad_state(ep);
-	else if (mask && !param)
-		ret = DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_EP, "dat_ep_modify: no ep_param");
-	else if (mask)
-		ret = modify(ep, mask, param);
+	ret = modify(ep, mask, param);
 	dofi_ep_unlock(ep);
 	return ret;
 }

@@ -162,38 +162,6 @@ static uint64_t *end_counter(struct dofi_ia *ia, DAT_EVENT_NUMBER event)
 	}
 }
 
-/* All that the peer sent has been read, and the fabric has no operation of @ep. */
-static void closed(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
-{
-	const bool connected = ep->state == DAT_EP_STATE_CONNECTED ||
-			       ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
-
-	ep->xport = ep->obj.ia->xport;
-	ep->todo = 0;	/* drops work that was queued meanwhile */
-	if (ep->lost && connected && ep->cut_off)
-		ep->end = DAT_CONNECTION_EVENT_BROKEN;
-	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
-		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
-	ep->lost = ep->cut_off = false;
-	if (!dofi_ep_is_live(ep))
-		return;
-	dofi_dto_flush(ep);
-	/*
-	 * The connection takes no more buffers from the SRQ. InfiniBand's providers report that
-	 * once for each connection, and programs wait for it before they free an endpoint.
-	 */
-	if (ep->srq && connected && !ep->silent)
-		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
-				 DAT_EP_TRANSFER_TO_ERROR);
-	dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
-	graceful_end(ep);
-	ep->closing = ep->failed_early = ep->finishing = false;
-	dofi_ep_open_queues(ep);
-	if (!ep->datagrams)
-		dofi_count_exactly(end_counter(ep->obj.ia, ep->end));
-	push_connection_event(ep, ep->end);
-}
-
 /*
  * Ends a connection for any cause: nothing more can complete at the fabric, operations without a
  * completion are flushed, and the event comes last.
@@ -201,7 +169,7 @@ static void closed(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 void dofi_ep_close_now(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	bool scoped;
+	bool scoped, connected;
 
 	dofi_timer_stop(&ia->progress, &ep->timer);
 	dofi_timer_stop(&ia->progress, &ep->retry);
@@ -215,8 +183,34 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	/* only the peer of this connection had a right to these grants */
 	if (scoped)
 		dofi_rmr_end_scope(ia, ep);
+	/* all that the peer sent has been read, and the fabric has no operation of @ep */
 	dofi_ep_lock(ep);
-	closed(ep);
+	connected = ep->state == DAT_EP_STATE_CONNECTED ||
+		    ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+	ep->xport = ia->xport;
+	ep->todo = 0;	/* drops work that was queued meanwhile */
+	if (ep->lost && connected && ep->cut_off)
+		ep->end = DAT_CONNECTION_EVENT_BROKEN;
+	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
+		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
+	ep->lost = ep->cut_off = false;
+	if (!dofi_ep_is_live(ep))
+		goto unlock;
+	dofi_dto_flush(ep);
+	/*
+	 * The connection takes no more buffers from the SRQ. InfiniBand's providers report that
+	 * once for each connection, and programs wait for it before they free an endpoint.
+	 */
+	if (ep->srq && connected && !ep->silent)
+		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+	dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
+	graceful_end(ep);
+	ep->closing = ep->failed_early = ep->finishing = false;
+	dofi_ep_open_queues(ep);
+	if (!ep->datagrams)
+		dofi_count_exactly(end_counter(ia, ep->end));
+	push_connection_event(ep, ep->end);
+unlock:
 	dofi_ep_unlock(ep);
 }
 

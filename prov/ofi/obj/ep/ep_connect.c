@@ -38,7 +38,6 @@ struct attempt {
 	DAT_COUNT data_size;
 	const void *data;
 	DAT_QOS qos;
-	DAT_CONNECT_FLAGS flags;
 };
 
 /* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data the next. */
@@ -65,10 +64,6 @@ static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *
 		return DOFI_REFUSED(DOFI_NOT_SUPPORTED, DOFI_CM, "quality_of_service is %#x; "
 				    "permitted: DAT_QOS_BEST_EFFORT or one of dat_qos_supported",
 				    a->qos);
-	if (a->flags != DAT_CONNECT_DEFAULT_FLAG)
-		return DOFI_REFUSED(DOFI_NOT_SUPPORTED, DOFI_CM, "connect_flags are %#x; "
-				    "permitted: DAT_CONNECT_DEFAULT_FLAG (%#x)", a->flags,
-				    DAT_CONNECT_DEFAULT_FLAG);
 	return DAT_SUCCESS;
 }
 
@@ -119,7 +114,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	struct attempt a = {
 		.conn_qual = conn_qual, .timeout = timeout, .data_size = data_size, .data = data,
-		.qos = qos, .flags = flags,
+		.qos = qos,
 	};
 	DAT_RETURN ret;
 
@@ -132,6 +127,10 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 				   "remote_conn_qual is 0; permitted: from 1 on");
 	if (!ret)
 		ret = attempt_check(ep, &a, DAT_INVALID_ARG4);
+	if (!ret && flags != DAT_CONNECT_DEFAULT_FLAG)
+		ret = DOFI_REFUSED(DOFI_NOT_SUPPORTED, DOFI_CM, "connect_flags are %#x; "
+				   "permitted: DAT_CONNECT_DEFAULT_FLAG (%#x)", flags,
+				   DAT_CONNECT_DEFAULT_FLAG);
 	return ret ? ret : attempt_start(ep, &a);
 }
 
@@ -143,7 +142,7 @@ DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR ad
 	struct dofi_ep *ep DOFI_CALL = dofi_ep_enter(ep_handle);
 	struct attempt a = {
 		.timeout = timeout, .data_size = data_size, .data = data,
-		.qos = DAT_QOS_BEST_EFFORT, .flags = DAT_CONNECT_DEFAULT_FLAG,
+		.qos = DAT_QOS_BEST_EFFORT,
 	};
 	DAT_RETURN ret;
 
@@ -170,7 +169,6 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 	struct dofi_ep *dup DOFI_CALL = dofi_ep_enter(dup_handle);
 	struct attempt a = {
 		.timeout = timeout, .data_size = data_size, .data = data, .qos = qos,
-		.flags = DAT_CONNECT_DEFAULT_FLAG,
 	};
 	DAT_RETURN ret;
 

@@ -17,26 +17,11 @@ static void ep_close(void *arg)
 	dofi_ep_close_now(arg);
 }
 
-/* Drops the connection events of @ep. After dat_ep_modify() any EVD may have some. */
-static void events_purge(struct dofi_ep *ep)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-	struct dofi_obj *obj;
-
-	if (ep->connect_evd)
-		dofi_evd_purge_ep(ep->connect_evd, ep);
-	if (!ep->moved)
-		return;
-	dofi_mutex_lock(&ia->lock);
-	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_EVD)], sibling)
-		dofi_evd_purge_ep((struct dofi_evd *)obj, ep);
-	dofi_mutex_unlock(&ia->lock);
-}
-
 static void ep_destroy(struct dofi_obj *obj)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)obj;
 	struct dofi_ia *ia = obj->ia;
+	struct dofi_obj *evd;
 	bool live;
 
 	dofi_ep_lock(ep);
@@ -58,8 +43,13 @@ static void ep_destroy(struct dofi_obj *obj)
 	if (ep->reserved_by)
 		*ep->reserved_by = NULL;
 	ep->reserved_by = NULL;
+	/* after dat_ep_modify() any EVD may have connection events of the EP */
+	if (ep->moved)
+		TAILQ_FOREACH(evd, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_EVD)], sibling)
+			dofi_evd_purge_ep((struct dofi_evd *)evd, ep);
 	dofi_mutex_unlock(&ia->lock);
-	events_purge(ep);
+	if (ep->connect_evd)
+		dofi_evd_purge_ep(ep->connect_evd, ep);
 	if (ep->datagrams)
 		dofi_exchanges_drop(ep);
 	if (ep->srq && ia->xport->srq)

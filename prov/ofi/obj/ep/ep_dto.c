@@ -122,14 +122,6 @@ static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 	return 0;
 }
 
-/* A part of the operation is done; there are parts in flight, or to be submitted. */
-static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_dto *dto)
-	DOFI_NEEDS(ep->lock)
-{
-	dto->parts--;
-	dofi_dto_submit_pending(ep);
-}
-
 /*
  * A receive is flushed when an attempt fails; its event is about to come (dofi_dto_recall()). A
  * receive that failed for a reason of its own got a message, so the connection exists.
@@ -173,10 +165,13 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 		}
 		if (dto->kind == DOFI_DTO_RECV && !err)
 			err = receive(ep, dto, entry, arrived);
-		if (__builtin_expect(dto->parts && !err, 0))
-			part_done(ep, dto);
-		else
+		if (__builtin_expect(dto->parts && !err, 0)) {
+			/* other parts of the operation are in flight, or to be submitted */
+			dto->parts--;
+			dofi_dto_submit_pending(ep);
+		} else {
 			end(ep, dto, err, sink);
+		}
 	}
 unlock:
 	dofi_ep_unlock(ep);

@@ -265,24 +265,6 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 }
 #endif
 
-/* Takes a slot above a watermark, or makes more slots. The consumer may have dequeued events. */
-static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
-	DOFI_NEEDS(ep->lock)
-{
-	dofi_queue_extend(&ep->rq, ep);
-	return dofi_queue_reserve(&ep->rq);
-}
-
-/* A watermark is passed, or a message waits for a receive. */
-static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool marked)
-	DOFI_NEEDS(ep->lock)
-{
-	if (marked)
-		dofi_dto_watermarks(ep);
-	if (ep->resume_pending)
-		ep->xport->resume(ep);
-}
-
 /* Sets *@first if this is the first receive of an open queue. */
 static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const struct dofi_post *p,
 						  bool *first) DOFI_NEEDS(ep->lock)
@@ -303,8 +285,11 @@ static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const stru
 		return DOFI_BAD_ARG(5);
 	dto = dofi_queue_reserve(&ep->rq);
 	marked = !dto;
-	if (__builtin_expect(marked, 0))
-		dto = reserve_past_watermark(ep);
+	if (__builtin_expect(marked, 0)) {
+		/* the slot is above a watermark, or the consumer may have dequeued events */
+		dofi_queue_extend(&ep->rq, ep);
+		dto = dofi_queue_reserve(&ep->rq);
+	}
 	ret = dto ? fill(ep, dto, DOFI_DTO_RECV, p) : DOFI_NO_RESOURCE(TEP);
 	if (!ret) {
 		dto->flags &= DAT_COMPLETION_UNSIGNALLED_FLAG;
@@ -312,8 +297,11 @@ static DOFI_INTO_CALLER DAT_RETURN receive_locked(struct dofi_ep *ep, const stru
 		dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
 		dofi_dto_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
 	}
-	if (__builtin_expect(marked | ep->resume_pending, 0))
-		receive_posted(ep, marked);
+	if (__builtin_expect(marked, 0))
+		dofi_dto_watermarks(ep);
+	/* a message waits for a receive */
+	if (__builtin_expect(ep->resume_pending, 0))
+		ep->xport->resume(ep);
 	return ret;
 }
 

@@ -209,33 +209,28 @@ static void revoke_run(void *arg)
 	}
 }
 
-/*
- * Waits for posts to an SRQ that found the LMR. EPs take the buffer only while the LMR is valid:
- * dofi_srq_buffer_check().
- */
-static void srqs_pass(struct dofi_ia *ia)
-{
-	struct dofi_obj *obj;
-
-	dofi_mutex_lock(&ia->lock);
-	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_SRQ)], sibling) {
-		struct dofi_srq *srq = (struct dofi_srq *)obj;
-
-		dofi_mutex_lock(&srq->lock);
-		dofi_mutex_unlock(&srq->lock);
-	}
-	dofi_mutex_unlock(&ia->lock);
-}
-
 /* Returns when no operation that was posted before uses the memory. A forked process has none. */
 static void revoke(struct dofi_ia *ia, uint32_t context, bool rmr)
 {
 	struct revoked r = { .ia = ia, .context = context, .rmr = rmr };
+	struct dofi_obj *obj;
 
 	if (!context || dofi_progress_orphaned(&ia->progress))
 		return;
-	if (!rmr)
-		srqs_pass(ia);
+	if (!rmr) {
+		/*
+		 * Waits for posts to an SRQ that found the LMR. EPs take the buffer only while the
+		 * LMR is valid: dofi_srq_buffer_check().
+		 */
+		dofi_mutex_lock(&ia->lock);
+		TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_SRQ)], sibling) {
+			struct dofi_srq *srq = (struct dofi_srq *)obj;
+
+			dofi_mutex_lock(&srq->lock);
+			dofi_mutex_unlock(&srq->lock);
+		}
+		dofi_mutex_unlock(&ia->lock);
+	}
 	if (eps_revoke(&r, false))
 		dofi_progress_call(&ia->progress, revoke_run, &r);
 }
