@@ -42,20 +42,15 @@ static void fill_named(const struct dofi_ia *ia, void *member)
 	memcpy(member, &named, sizeof(named));
 }
 
-/* In the order of DAT's streams: row and column are streams. */
+/* Each of DAT's six streams may share an EVD with each other: row and column are streams. */
 static void fill_merging(const struct dofi_ia *ia, void *member)
 {
-	static const DAT_BOOLEAN merging[6][6] = {
-		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-	};
+	DAT_BOOLEAN(*merging)[6] = member;
+	int i;
 
 	(void)ia;
-	memcpy(member, merging, sizeof(merging));
+	for (i = 0; i < 6 * 6; i++)
+		merging[i / 6][i % 6] = DAT_TRUE;
 }
 
 /* Values that an endpoint accepts, except limits */

@@ -127,25 +127,6 @@ static const char *truth(bool value)
 	return value ? "TRUE" : "FALSE";
 }
 
-/* The transport, which determines the cost of the rows' values. */
-static void named_transport(struct dofi_ia *ia)
-{
-	const bool silent = !ia->fabric.rdm && ia->fabric.quirk->ends_silently;
-
-	named_add(ia, "OFI_ENDPOINT", ia->fabric.rdm ? "rdm" : "msg");
-	if (ia->local.info)
-		named_add(ia, "OFI_LOCAL", ia->local.info->fabric_attr->prov_name);
-	named_add(ia, "OFI_RDMA", ia->fabric.target_rdma ? "target" : "fabric");
-	named_add(ia, "OFI_WRITES_ORDERED", truth(ia->fabric.write_ordered));
-	/* the error when the peer's memory refuses an operation; over OFI_LOCAL the second one */
-	named_add(ia, "OFI_RDMA_REFUSED",
-		  silent ? "DAT_DTO_ERR_FLUSHED" : "DAT_DTO_ERR_REMOTE_ACCESS");
-	/* whether an orderly end of a connection is distinguished from a lost one */
-	named_add(ia, "OFI_GOODBYE", truth(ia->fabric.sends_bye));
-	named_add(ia, "OFI_STRICT", truth(ia->strict));
-	named_known(ia, "OFI_FRAME_SIZE", ia->frame_size);
-}
-
 /*
  * Programs written for InfiniBand's providers look for these; without an MTU some do not start.
  * The last ones are the parts of the extension that are supported.
@@ -176,6 +157,7 @@ static void named_infiniband(struct dofi_ia *ia)
 void dofi_caps_named_attrs(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->fabric.info;
+	const bool silent = !ia->fabric.rdm && ia->fabric.quirk->ends_silently;
 	const struct dofi_setting_line *line;
 	const struct dofi_cap *row;
 	size_t i;
@@ -185,7 +167,18 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 	ia->n_named = 0;
 	named_add(ia, "OFI_PROVIDER", info->fabric_attr->prov_name);
 	named_add(ia, "OFI_DOMAIN", info->domain_attr->name);
-	named_transport(ia);
+	named_add(ia, "OFI_ENDPOINT", ia->fabric.rdm ? "rdm" : "msg");
+	if (ia->local.info)
+		named_add(ia, "OFI_LOCAL", ia->local.info->fabric_attr->prov_name);
+	named_add(ia, "OFI_RDMA", ia->fabric.target_rdma ? "target" : "fabric");
+	named_add(ia, "OFI_WRITES_ORDERED", truth(ia->fabric.write_ordered));
+	/* the error when the peer's memory refuses an operation; over OFI_LOCAL the second one */
+	named_add(ia, "OFI_RDMA_REFUSED",
+		  silent ? "DAT_DTO_ERR_FLUSHED" : "DAT_DTO_ERR_REMOTE_ACCESS");
+	/* whether an orderly end of a connection is distinguished from a lost one */
+	named_add(ia, "OFI_GOODBYE", truth(ia->fabric.sends_bye));
+	named_add(ia, "OFI_STRICT", truth(ia->strict));
+	named_known(ia, "OFI_FRAME_SIZE", ia->frame_size);
 	named_add(ia, "OFI_FABRICS", ia->fabrics);
 	named_add(ia, "OFI_FABRICS_RDM", ia->rdm_fabrics);
 	named_add(ia, "OFI_LIBFABRIC", ia->version);

@@ -27,19 +27,11 @@ static bool descriptors_are_short(void)
 	return few;
 }
 
-static DAT_RETURN ret_of_failure(int err)
-{
-	if (descriptors_are_short())
-		return DOFI_NO_RESOURCE(DEVICE);
-	/* no fabric, or none that is used; the name is registered, so no subtype fits */
-	if (err == ENODATA || err == EOPNOTSUPP)
-		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NO_SUBTYPE);
-	return DOFI_RET(DAT_INTERNAL_ERROR, 0);
-}
-
 DAT_RETURN dofi_ret(int err)
 {
-	switch (err < 0 ? -err : err) {
+	if (err < 0)
+		err = -err;
+	switch (err) {
 	case 0:
 		return DAT_SUCCESS;
 	case ENOMEM:
@@ -57,9 +49,13 @@ DAT_RETURN dofi_ret(int err)
 		return DOFI_NO_RESOURCE(DEVICE);
 	case EINVAL:
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
-	default:
-		return ret_of_failure(err < 0 ? -err : err);
 	}
+	if (descriptors_are_short())
+		return DOFI_NO_RESOURCE(DEVICE);
+	/* no fabric, or none that is used; the name is registered, so no subtype fits */
+	if (err == ENODATA || err == EOPNOTSUPP)
+		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NO_SUBTYPE);
+	return DOFI_RET(DAT_INTERNAL_ERROR, 0);
 }
 
 DAT_RETURN dofi_ret_short(int err)

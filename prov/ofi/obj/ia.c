@@ -312,8 +312,8 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 	dofi_pool_tag_set(ia, 0);
 	dofi_obj_await_calls(&ia->obj);
 	/* another IA owns the EVD, and may have freed it */
-	evd = dofi_obj_live((struct dofi_obj *)ia->async_evd, DAT_HANDLE_TYPE_EVD);
-	if (!ia->async_evd_owned && evd)
+	evd = (struct dofi_obj *)ia->async_evd;
+	if (!ia->async_evd_owned && evd && dofi_obj_is_live(evd, DAT_HANDLE_TYPE_EVD))
 		dofi_obj_put(evd);
 	/* a forked child has no progress thread, and must not touch the parent's fabric */
 	if (!dofi_progress_orphaned(&ia->progress)) {

@@ -96,15 +96,6 @@ static inline bool dofi_obj_among_first(const struct dofi_pool *pool, DAT_HANDLE
 }
 
 /*
- * @obj, which may be NULL, if it is a valid handle of @type now, else NULL. It lies in a pool: the
- * memory of an object stays mapped after its end.
- */
-static inline struct dofi_obj *dofi_obj_live(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
-{
-	return obj && dofi_obj_kind(obj) == DOFI_KIND(type) ? obj : NULL;
-}
-
-/*
  * A call of the program enters each object that it names, and leaves it before it returns. An
  * object that is entered is not freed, and its IA is not closed. A call that waits for the progress
  * thread leaves the object first, because an agent on that thread may be about to free it.
@@ -131,7 +122,10 @@ static inline void dofi_call_end(void *var)
 /* Declares a pointer that dofi_obj_enter() returned: the object is left at the end of the block. */
 #define DOFI_CALL __attribute__((cleanup(dofi_call_end)))
 
-/* Whether @obj is still a valid handle of @type. Its lock is held, so it does not end meanwhile. */
+/*
+ * Whether @obj, which lies in a pool and so stays mapped after its end, is a valid handle of @type
+ * now. Under its lock it does not end meanwhile.
+ */
 static inline bool dofi_obj_is_live(const struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 {
 	return __builtin_expect(dofi_obj_kind(obj) == DOFI_KIND(type), 1);
@@ -191,11 +185,6 @@ int dofi_obj_claim(struct dofi_obj *obj);
  * -ENOENT if another thread has claimed it.
  */
 int dofi_obj_claim_unused(struct dofi_obj *obj);
-
-static inline int dofi_obj_in_use(struct dofi_obj *obj)
-{
-	return atomic_load_explicit(&obj->users, memory_order_acquire) > 0;
-}
 
 /* The functions of the table that take a handle of any type. */
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);

@@ -211,7 +211,7 @@ Test(ep_bind, an_unsignalled_success_wakes_no_thread)
 		const int refused_before = fake.open;                            \
 		expected;                                                        \
 		cr_expect_eq(fake.open, refused_before, #call);                  \
-		cr_expect(!dofi_obj_in_use(&((struct dofi_lmr *)lmr)->obj));     \
+		cr_expect_eq(atomic_load(&((struct dofi_obj *)lmr)->users), 0);  \
 		cr_expect(dofi_queue_empty(&inside()->sq));                      \
 		cr_expect(event_none(evd));                                      \
 	} while (0)

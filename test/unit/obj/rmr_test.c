@@ -248,7 +248,7 @@ Test(rmr, may_be_freed_while_binds_wait)
 	succeed(unbind_n(4));
 	succeed(dofi_rmr_free(rmr));
 	cr_expect(!fake_mr_live(old) && !fake_mr_live(new));
-	cr_expect(!dofi_obj_in_use(lmr));
+	cr_expect_eq(atomic_load(&((struct dofi_obj *)lmr)->users), 0);
 	succeed(dofi_rmr_create(pz, &second));
 	transport.taken = 1;
 	complete(0);
@@ -302,7 +302,7 @@ Test(rmr, invalidating_revokes_and_unbinds)
 	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), 0);
 	cr_expect(!fake_mr_live(old));
 	cr_expect_eq(in_force(), 0);
-	cr_expect(!dofi_obj_in_use(&((struct dofi_lmr *)lmr)->obj));
+	cr_expect_eq(atomic_load(&((struct dofi_obj *)lmr)->users), 0);
 	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), -EACCES);
 	cr_expect(event_none(evd));
 	succeed(bind_n(2, &new));

@@ -365,12 +365,10 @@ void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count) DOFI_UNCHECKED_L
 		dofi_event_read(dofi_evd_slot(evd, i));
 	for (i = 0; i < count; i++) {
 		const struct dofi_event *event = dofi_evd_slot(evd, i);
-		struct dofi_obj *cr;
+		struct dofi_obj *cr = event->data.cr_arrival_event_data.cr_handle;
 
-		if (!is_request(event->number))
-			continue;
-		cr = dofi_obj_live(event->data.cr_arrival_event_data.cr_handle, DAT_HANDLE_TYPE_CR);
-		if (cr && cr->ia == evd->obj.ia)
+		if (is_request(event->number) && cr && dofi_obj_is_live(cr, DAT_HANDLE_TYPE_CR) &&
+		    cr->ia == evd->obj.ia)
 			dofi_obj_destroy(cr);
 	}
 	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
