@@ -222,53 +222,47 @@ static uint64_t value(const struct counted *c, int i, bool reset)
 	return v;
 }
 
-static DAT_RETURN choose(struct dofi_obj *obj, int which, struct counted *c, int *first, int *end)
+static void line_write(FILE *to, const struct counted *c, int i, uint64_t v)
 {
-	if (!counted_of(obj, c))
+	fprintf(to, "%s %p %s %" PRIu64 "\n", c->kind, c->obj, c->counter[i].name, v);
+}
+
+/* Stores the values in @out, or writes them to @to if that is not NULL. */
+static DAT_RETURN read_out(DAT_HANDLE handle, int which, DAT_UINT64 *out, FILE *to, bool reset)
+{
+	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
+	struct counted c;
+	int i, first, end;
+
+	if (!counted_of(obj, &c))
 		return DOFI_INVALID_HANDLE;
-	if (which < 0 || which > c->n)
+	if (which < 0 || which > c.n)
 		return DOFI_BAD_ARG(3);
-	*first = which == c->n ? 0 : which;
-	*end = which == c->n ? c->n : which + 1;
+	if (!to && !out)
+		return DOFI_BAD_ARG(4);
+	first = which == c.n ? 0 : which;
+	end = which == c.n ? c.n : which + 1;
+	counted_lock(&c);
+	for (i = first; i < end; i++) {
+		const uint64_t v = value(&c, i, reset);
+
+		if (!to)
+			out[i - first] = v;
+		else if (c.counter[i].name)
+			line_write(to, &c, i, v);
+	}
+	counted_unlock(&c);
 	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset)
 {
-	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
-	struct counted c;
-	int i, first, end;
-	DAT_RETURN ret = choose(obj, which, &c, &first, &end);
-
-	if (ret)
-		return ret;
-	if (!out)
-		return DOFI_BAD_ARG(4);
-	counted_lock(&c);
-	for (i = first; i < end; i++)
-		out[i - first] = value(&c, i, reset);
-	counted_unlock(&c);
-	return DAT_SUCCESS;
+	return read_out(handle, which, out, NULL, reset);
 }
 
 DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset)
 {
-	struct dofi_obj *obj DOFI_CALL = dofi_obj_enter_any(handle);
-	struct counted c;
-	int i, first, end;
-	DAT_RETURN ret = choose(obj, which, &c, &first, &end);
-
-	if (ret)
-		return ret;
-	counted_lock(&c);
-	for (i = first; i < end; i++) {
-		uint64_t v = value(&c, i, reset);
-
-		if (c.counter[i].name)
-			fprintf(to, "%s %p %s %" PRIu64 "\n", c.kind, c.obj, c.counter[i].name, v);
-	}
-	counted_unlock(&c);
-	return DAT_SUCCESS;
+	return read_out(handle, which, NULL, to, reset);
 }
 
 DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run)
@@ -298,8 +292,7 @@ static void render(FILE *to, const struct counted *c)
 		uint64_t v = value(c, i, false);
 
 		if (v)
-			fprintf(to, "%s %p %s %" PRIu64 "\n", c->kind, c->obj, c->counter[i].name,
-				v);
+			line_write(to, c, i, v);
 	}
 }
 

@@ -113,46 +113,13 @@ void dofi_exchanges_start(struct dofi_ep *ep)
 	}
 }
 
-/*
- * Queues the event of @x. Returns false if the program will not see it, and so not free the address
- * handle; @x is freed then, or is when its EP ends.
- */
-static bool report(struct dofi_ep *ep, struct dofi_exchange *x, DAT_EVENT_NUMBER number)
-	DOFI_NEEDS(ep->lock)
-{
-	struct dofi_event event = { .number = number, .immed = dofi_pool_index(x) };
-
-	move(ep, x, x->ah || ep->silent ? &ep->exchanges_kept : &ep->exchanges_failed);
-	if (ep->silent) {
-		x->ah = NULL;
-		return false;
-	}
-	x->reported = true;
-	event.data.connect_event_data = (DAT_CONNECTION_EVENT_DATA){
-		.ep_handle = ep,
-		.private_data_size = x->data_size,
-		.private_data = x->data_size ? x->data : NULL,
-	};
-	if (dofi_evd_push(ep->connect_evd, &event)) {
-		exchange_free(ep, x);
-		return false;
-	}
-	/* programs free the exchanges that succeeded, but may never free failed ones */
-	while (ep->n_failed > DOFI_EXCHANGES_FAILED) {
-		x = TAILQ_FIRST(&ep->exchanges_failed);
-		if (!atomic_load_explicit(&x->taken, memory_order_relaxed))
-			break;
-		exchange_free(ep, x);
-	}
-	return true;
-}
-
 void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how)
 {
 	const size_t size = how->data_size < sizeof(x->data) ? how->data_size : sizeof(x->data);
+	struct dofi_event event = { .number = how->event, .immed = dofi_pool_index(x) };
 	struct dofi_ep *ep = x->ep;
 	struct dofi_ia *ia = ep->obj.ia;
-	bool seen;
+	bool seen = false;
 
 	dofi_ep_lock(ep);
 #if DAT_VERSION_MAJOR >= 2
@@ -171,10 +138,31 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 		memcpy(x->data, how->data, size);
 		x->data_size = (DAT_COUNT)size;
 	}
-	seen = report(ep, x, how->event);
+	move(ep, x, x->ah || ep->silent ? &ep->exchanges_kept : &ep->exchanges_failed);
+	if (ep->silent) {
+		x->ah = NULL;
+	} else {
+		x->reported = true;
+		event.data.connect_event_data = (DAT_CONNECTION_EVENT_DATA){
+			.ep_handle = ep,
+			.private_data_size = x->data_size,
+			.private_data = x->data_size ? x->data : NULL,
+		};
+		seen = !dofi_evd_push(ep->connect_evd, &event);
+		if (!seen)
+			exchange_free(ep, x);
+	}
+	/* programs free the exchanges that succeeded, but may never free failed ones */
+	while (seen && ep->n_failed > DOFI_EXCHANGES_FAILED) {
+		x = TAILQ_FIRST(&ep->exchanges_failed);
+		if (!atomic_load_explicit(&x->taken, memory_order_relaxed))
+			break;
+		exchange_free(ep, x);
+	}
 	dofi_ep_unlock(ep);
 	if (how->ah)
 		dofi_count_exactly(&ia->count.ah_resolved);
+	/* a program that sees no event cannot free the address handle */
 	if (how->ah && !seen)
 		ia->datagrams->ah_free(ep, how->ah);
 }

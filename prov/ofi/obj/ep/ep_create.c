@@ -232,25 +232,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_
 	return ret;
 }
 
-/*
- * The attributes of an EP of @srq. max_recv_dtos limits the buffers that it has taken; the SRQ sets
- * the segments. Programs that set no watermark leave 0 there.
- */
-static DAT_RETURN srq_attr(struct dofi_srq *srq, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
-{
-	DAT_EP_ATTR w = *wanted;
-
-	if (w.srq_soft_hw < DAT_HW_DEFAULT || w.srq_soft_hw > dofi_srq_depth(srq))
-		return DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_EP, "srq_soft_hw is %d; permitted: 0 to "
-				    "%d, or DAT_HW_DEFAULT", w.srq_soft_hw, dofi_srq_depth(srq));
-	if (!w.srq_soft_hw)
-		w.srq_soft_hw = DAT_HW_DEFAULT;
-	if (!w.max_recv_dtos || w.max_recv_dtos == DAT_HW_DEFAULT)
-		w.max_recv_dtos = dofi_srq_depth(srq);
-	w.max_recv_iov = srq->max_recv_iov;
-	return dofi_caps_ep_attr(srq->obj.ia, &w, attr);
-}
-
+/* max_recv_dtos limits the buffers that the EP has taken; the SRQ sets the segments. */
 DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
 				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
@@ -258,6 +240,8 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_han
 {
 	struct dofi_ia *ia DOFI_CALL = dofi_ia_enter(ia_handle);
 	struct dofi_ep_parts parts = { .pz = NULL };
+	DAT_EP_ATTR wanted;
+	DAT_COUNT depth;
 	DAT_RETURN ret;
 
 	if (!ia)
@@ -266,6 +250,7 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_han
 	if (ret)
 		goto put_parts;
 	parts.srq = dofi_srq_use(srq_handle, ia);
+	depth = parts.srq ? dofi_srq_depth(parts.srq) : 0;
 	if (!parts.srq)
 		ret = DOFI_REFUSED(DOFI_BAD_HANDLE(SRQ), DOFI_EP,
 				   "srq_handle is no live SRQ of the EP's IA");
@@ -276,8 +261,19 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_han
 	else if (!ep_handle)
 		ret = DOFI_REFUSED(DOFI_BAD_ARG(8), DOFI_EP,
 				   "dat_ep_create_with_srq: no ep_handle");
-	else
-		ret = srq_attr(parts.srq, attr, &parts.attr);
+	else if (attr->srq_soft_hw < DAT_HW_DEFAULT || attr->srq_soft_hw > depth)
+		ret = DOFI_REFUSED(DOFI_BAD_ARG(7), DOFI_EP, "srq_soft_hw is %d; permitted: 0 to "
+				   "%d, or DAT_HW_DEFAULT", attr->srq_soft_hw, depth);
+	if (ret)
+		goto put_parts;
+	wanted = *attr;
+	/* programs that set no watermark leave 0 there */
+	if (!wanted.srq_soft_hw)
+		wanted.srq_soft_hw = DAT_HW_DEFAULT;
+	if (!wanted.max_recv_dtos || wanted.max_recv_dtos == DAT_HW_DEFAULT)
+		wanted.max_recv_dtos = depth;
+	wanted.max_recv_iov = parts.srq->max_recv_iov;
+	ret = dofi_caps_ep_attr(ia, &wanted, &parts.attr);
 	if (!ret)
 		ret = create(ia, &parts, ep_handle);
 put_parts:
