@@ -78,13 +78,6 @@ static bool take_recv_flag(const struct dofi_ia *ia, uint64_t *value)
 	return true;
 }
 
-#if DAT_VERSION_MAJOR >= 2
-#define REQUEST_FENCES \
-	(DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG)
-#else
-#define REQUEST_FENCES DAT_COMPLETION_BARRIER_FENCE_FLAG
-#endif
-
 /*
  * Every request may be suppressed, solicited or fenced by its own flags, so these are no choice of
  * the EP. DAT lists none of them here; programs for OFED's provider, which ignores the attribute,
@@ -93,7 +86,8 @@ static bool take_recv_flag(const struct dofi_ia *ia, uint64_t *value)
 static bool take_request_flags(const struct dofi_ia *ia, uint64_t *value)
 {
 	const uint64_t ignored = DAT_COMPLETION_SUPPRESS_FLAG |
-		(ia->strict ? 0 : DAT_COMPLETION_SOLICITED_WAIT_FLAG | REQUEST_FENCES);
+		(ia->strict ? 0 : DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+		 DAT_COMPLETION_BARRIER_FENCE_FLAG | DOFI_INVALIDATE_FENCE);
 	uint64_t rest = *value & ~ignored;
 
 	if (!take_stream_flag(ia, &rest))

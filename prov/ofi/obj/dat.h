@@ -23,11 +23,16 @@
 	(dofi_log_on(DOFI_WARN, subsys) ?                                    \
 		 dofi_log_write(DOFI_WARN, subsys, __VA_ARGS__) : (void)0, (ret))
 
-/* Time-outs, masks and lengths keep their DAT types; lengths differ between the versions. */
+/*
+ * Time-outs, masks and lengths keep their DAT types; lengths differ between the versions. No LMR is
+ * invalidated late, so the fence of 2.0 has nothing to wait for.
+ */
 #if DAT_VERSION_MAJOR >= 2
 typedef DAT_SEG_LENGTH dofi_seg_length;
+#define DOFI_INVALIDATE_FENCE DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG
 #else
 typedef DAT_VLEN dofi_seg_length;
+#define DOFI_INVALIDATE_FENCE 0
 #endif
 
 /* The return code for a negative errno where no clause of DAT names a better one. */

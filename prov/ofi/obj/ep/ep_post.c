@@ -54,13 +54,7 @@ static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 }
 
 #define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
-		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
-#if DAT_VERSION_MAJOR >= 2
-/* nothing is invalidated late, so this flag has nothing to wait for */
-#define VERSION_FLAGS DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG
-#else
-#define VERSION_FLAGS 0
-#endif
+		       DAT_COMPLETION_BARRIER_FENCE_FLAG | DOFI_INVALIDATE_FENCE)
 
 /*
  * UNSIGNALLED may be used where the EP chose it for the whole stream. Elsewhere an IA that is not
@@ -70,14 +64,14 @@ static inline bool flags_valid(const struct dofi_ep *ep, unsigned flags, unsigne
 			       DAT_COMPLETION_FLAGS stream)
 {
 	if (!ep->obj.ia->strict)
-		allowed = REQUEST_FLAGS | VERSION_FLAGS | DAT_COMPLETION_UNSIGNALLED_FLAG;
+		allowed = REQUEST_FLAGS | DAT_COMPLETION_UNSIGNALLED_FLAG;
 	return !(flags & ~(allowed | (stream & DAT_COMPLETION_UNSIGNALLED_FLAG)));
 }
 
 bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
 {
-	return !flags || flags_valid(ep, flags, REQUEST_FLAGS | VERSION_FLAGS,
-				     ep->attr.request_completion_flags);
+	return !flags ||
+	       flags_valid(ep, flags, REQUEST_FLAGS, ep->attr.request_completion_flags);
 }
 
 /* Fills in the additional members of less usual requests. */

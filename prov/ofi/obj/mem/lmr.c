@@ -27,28 +27,19 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 			writes ? DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
 }
 
+/* An LMR with this privilege may be the target of atomics; uDAPL 1.2 has none. */
 #if DAT_VERSION_MAJOR >= 2
-#define REMOTE_CHANGE (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+#define REMOTE_ATOMIC DAT_IB_MEM_PRIV_REMOTE_ATOMIC
 #else
-#define REMOTE_CHANGE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+#define REMOTE_ATOMIC 0
 #endif
+#define REMOTE_CHANGE (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | REMOTE_ATOMIC)
 #define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | REMOTE_CHANGE)
 
 /* A queue may cache @lmr as its last: without a context it matches no segment. */
 DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr)
 {
 	return atomic_exchange(&lmr->context, 0);
-}
-
-/* Whether an LMR of these privileges may be the target of atomics; uDAPL 1.2 has none. */
-static bool for_atomics(DAT_MEM_PRIV_FLAGS priv)
-{
-#if DAT_VERSION_MAJOR >= 2
-	return priv & DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
-#else
-	(void)priv;
-	return false;
-#endif
 }
 
 int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *old)
@@ -85,7 +76,7 @@ static void lmr_destroy(struct dofi_obj *obj)
 	int ret;
 
 	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_LMR);
-	if (for_atomics(lmr->priv)) {
+	if (lmr->priv & REMOTE_ATOMIC) {
 		dofi_mutex_lock(&pz->atomic_lock);
 		LIST_REMOVE(lmr, atomic_link);
 		dofi_mutex_unlock(&pz->atomic_lock);
@@ -222,7 +213,7 @@ static DAT_RETURN lmr_register(struct dofi_lmr *lmr, const struct lmr_request *r
 	int ret;
 
 	/* fabrics with atomics have no access right for them but to write */
-	if (lmr->obj.ia->fabric.atomics && for_atomics(r->priv))
+	if (lmr->obj.ia->fabric.atomics && r->priv & REMOTE_ATOMIC)
 		mr.remote |= FI_REMOTE_WRITE;
 	ret = dofi_mr_open(&lmr->pz->domain, &mr, &lmr->mr);
 	if (ret) {
@@ -274,7 +265,7 @@ static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct l
 			      (DAT_LMR_CONTEXT)lmr->generation << DOFI_LMR_GEN_SHIFT |
 				      (dofi_pool_index(lmr) + 1), memory_order_release);
 	dofi_obj_get(&pz->obj);
-	if (for_atomics(lmr->priv)) {
+	if (lmr->priv & REMOTE_ATOMIC) {
 		dofi_mutex_lock(&pz->atomic_lock);
 		LIST_INSERT_HEAD(&pz->atomic_lmrs, lmr, atomic_link);
 		dofi_mutex_unlock(&pz->atomic_lock);

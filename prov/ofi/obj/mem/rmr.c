@@ -362,21 +362,18 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DA
 		return DOFI_BAD_ARG(3);
 	now.ia_handle = dofi_ia_export(rmr->obj.ia);
 	now.pz_handle = rmr->pz;
-#if DAT_VERSION_MAJOR >= 2
-	now.rmr_scope = rmr->ep_scope ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
-	now.va_type = DAT_VA_TYPE_VA;
-#endif
 	dofi_mutex_lock(&rmr->pz->rmr_lock);
 	bound = rmr->bound;
+#if DAT_VERSION_MAJOR >= 2
+	now.rmr_scope = rmr->ep_scope ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+	now.va_type = bound && bound->part.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+#endif
 	if (bound) {
 		now.lmr_triplet.lmr_context = bound->part.lmr->context;
 		now.lmr_triplet.virtual_address = bound->part.addr;
 		now.lmr_triplet.segment_length = bound->part.len;
 		now.mem_priv = bound->part.priv;
 		now.rmr_context = bound->context;
-#if DAT_VERSION_MAJOR >= 2
-		now.va_type = bound->part.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
-#endif
 	}
 	dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	if (!bound && (mask & DAT_RMR_FIELD_LMR_TRIPLET))

@@ -18,8 +18,6 @@ struct dofi_sp_kind {
 	struct dofi_pool *pool;
 	DAT_HANDLE_TYPE type;
 	DAT_RETURN evd_taken;		/* of the call when the EVD may not take requests */
-	/* Fills in the kind's additional members, before the object is published; or NULL. */
-	void (*describe)(struct dofi_sp *sp);
 };
 
 /* The checked arguments of a service point. */
@@ -131,8 +129,12 @@ static DAT_RETURN sp_new(const struct sp_plan *plan, struct dofi_sp **out)
 	sp->reserved = NULL;
 	sp->listening = sp->spent = false;
 	sp->local_listener = NULL;
-	if (sp->kind->describe)
-		sp->kind->describe(sp);
+#if DAT_VERSION_MAJOR >= 2
+	sp->comm = dofi_ia_comm(plan->ia);
+	sp->address = plan->ia->address;
+	/* the port is at the same offset in the addresses of both families */
+	((struct sockaddr_in *)&sp->address)->sin_port = htons(sp->conn_qual);
+#endif
 	if (plan->reserve)
 		ret = dofi_ep_reserve(plan->reserve, &sp->reserved);
 	if (!ret)
@@ -349,22 +351,12 @@ DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp_handle)
 #if DAT_VERSION_MAJOR >= 2
 /* Common Service Points listen at a port of the IA's address. */
 
-struct dofi_pool dofi_csp_pool = DOFI_POOL_INIT("csp", struct dofi_csp, NULL);
-
-static void csp_describe(struct dofi_sp *sp)
-{
-	struct dofi_csp *csp = (struct dofi_csp *)sp;
-
-	csp->comm = dofi_ia_comm(sp->obj.ia);
-	csp->address = sp->obj.ia->address;
-	((struct sockaddr_in *)&csp->address)->sin_port = htons(sp->conn_qual);
-}
+struct dofi_pool dofi_csp_pool = DOFI_POOL_INIT("csp", struct dofi_sp, NULL);
 
 static const struct dofi_sp_kind csp_kind = {
 	.pool = &dofi_csp_pool,
 	.type = DAT_HANDLE_TYPE_CSP,
 	.evd_taken = DOFI_BAD_ARG(4),
-	.describe = csp_describe,
 };
 
 /* Whether @address is the IA's, or any address of its family. */
@@ -408,7 +400,6 @@ DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 		return DOFI_RET(DAT_COMM_NOT_SUPPORTED, 0);
 	if (!at || !is_local(ia, at))
 		return DOFI_BAD_ARG(3);
-	/* the port is at the same offset in the addresses of both families */
 	plan.conn_qual = ntohs(((const struct sockaddr_in *)at)->sin_port);
 	if (!plan.conn_qual)
 		return DOFI_BAD_ARG(3);
@@ -426,7 +417,7 @@ DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 
 DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
 {
-	struct dofi_csp *csp DOFI_CALL = dofi_csp_enter(csp_handle);
+	struct dofi_sp *csp DOFI_CALL = dofi_csp_enter(csp_handle);
 
 	if (!csp)
 		return DOFI_BAD_HANDLE(CSP);
@@ -435,18 +426,18 @@ DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DA
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	*param = (DAT_CSP_PARAM){
-		.ia_handle = dofi_ia_export(csp->sp.obj.ia),
+		.ia_handle = dofi_ia_export(csp->obj.ia),
 		.comm = &csp->comm,
 		.address_ptr = (DAT_IA_ADDRESS_PTR)&csp->address,
-		.evd_handle = csp->sp.evd,
+		.evd_handle = csp->evd,
 	};
 	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_csp_free(DAT_CSP_HANDLE csp_handle)
 {
-	struct dofi_csp *csp = dofi_csp_enter(csp_handle);
+	struct dofi_sp *csp = dofi_csp_enter(csp_handle);
 
-	return csp && !dofi_obj_free_unused(&csp->sp.obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(CSP);
+	return csp && !dofi_obj_free_unused(&csp->obj) ? DAT_SUCCESS : DOFI_BAD_HANDLE(CSP);
 }
 #endif

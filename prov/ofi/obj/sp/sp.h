@@ -23,6 +23,12 @@ struct dofi_sp {
 	/* the listener for peers on this host, if the IA has a local fabric */
 	void *local_listener;
 	TAILQ_ENTRY(dofi_sp) link;
+
+#if DAT_VERSION_MAJOR >= 2
+	/* for dat_csp_query(), which returns pointers */
+	DAT_COMM comm;
+	struct sockaddr_storage address;
+#endif
 };
 
 /* The service point of @ia for requests with @conn_qual, or NULL. Progress thread. */
@@ -53,18 +59,14 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
 DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp_handle);
 
-/* A Common Service Point of DAT 2.0 listens at a port of the IA's address. */
+/*
+ * A Common Service Point of DAT 2.0 listens at a port of the IA's address. Its qualifier is the
+ * port, so a request is like one for any other service point.
+ */
 
 #if DAT_VERSION_MAJOR >= 2
 
-/* The qualifier of a CSP is the port, so a request is like one for any other service point. */
-struct dofi_csp {
-	struct dofi_sp sp;
-	DAT_COMM comm;
-	struct sockaddr_storage address;
-};
-
-DOFI_OBJ_HANDLES(csp, CSP, struct dofi_csp);
+DOFI_OBJ_HANDLES(csp, CSP, struct dofi_sp);
 
 DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
 			   DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle);
