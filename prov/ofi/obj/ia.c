@@ -152,10 +152,9 @@ static void ia_reset(struct dofi_ia *ia)
 	memset(ia->freed, 0, sizeof(ia->freed));
 	memset(ia->base, 0, sizeof(ia->base));
 	ia->cm_stopped = false;
-	for (i = 0; i < DOFI_KINDS; i++) {
+	memset(ia->n_children, 0, sizeof(ia->n_children));
+	for (i = 0; i < DOFI_KINDS; i++)
 		TAILQ_INIT(&ia->children[i]);
-		ia->n_children[i] = 0;
-	}
 }
 
 /* Sets all members that follow from the fabrics. Returns 0 or a negative errno. */

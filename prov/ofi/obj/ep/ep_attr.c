@@ -195,14 +195,13 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 		iov = a->max_rdma_write_iov;
 	ret = dofi_queue_renew(&sq, &ep->sq, ep, a->max_request_dtos, iov);
 	if (ret)
-		goto no_memory;
+		goto refuse;
 	ret = dofi_queue_renew(&rq, &ep->rq, ep, a->max_recv_dtos, a->max_recv_iov);
 	if (ret)
 		goto discard_sq;
 	if (!streams_swap(&old, parts)) {
-		queue_discard(&rq, &ep->rq);
-		queue_discard(&sq, &ep->sq);
-		return -EINVAL;
+		ret = -EINVAL;
+		goto discard_rq;
 	}
 	dofi_queue_replace(&ep->sq, &sq);
 	dofi_queue_replace(&ep->rq, &rq);
@@ -229,11 +228,15 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	dofi_dto_watermarks(ep);
 	return 0;
 
+discard_rq:
+	queue_discard(&rq, &ep->rq);
 discard_sq:
 	queue_discard(&sq, &ep->sq);
-no_memory:
-	return DOFI_REFUSED(ret, DOFI_EP, "no memory for queues of %d requests and %d receives",
-			    a->max_request_dtos, a->max_recv_dtos);
+refuse:
+	if (ret == -ENOMEM)
+		dofi_log(DOFI_WARN, DOFI_EP, "no memory for queues of %d requests and %d receives",
+			 a->max_request_dtos, a->max_recv_dtos);
+	return ret;
 }
 
 void dofi_ep_parts_drop(struct dofi_ep *ep)

@@ -42,14 +42,15 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 
 static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remote)
 {
+	const bool read = dofi_dto_is(dto->kind, DOFI_DTO_READS | 1u << DOFI_DTO_READ_TO_RMR);
+	const uint64_t length = remote->segment_length;
+
 	dto->remote_addr = dofi_remote_address(remote);
 	dto->remote_key = remote->rmr_context;
-	if (!dofi_dto_is(dto->kind, DOFI_DTO_READS | 1u << DOFI_DTO_READ_TO_RMR))
-		return dto->length > remote->segment_length ? DOFI_RET(DAT_LENGTH_ERROR, 0) :
-							      DAT_SUCCESS;
-	if (dto->length < remote->segment_length)
+	if (read ? dto->length < length : dto->length > length)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
-	dofi_dto_trim(dto, remote->segment_length);
+	if (read)
+		dofi_dto_trim(dto, length);
 	return DAT_SUCCESS;
 }
 

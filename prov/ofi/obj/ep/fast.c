@@ -107,15 +107,6 @@ static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
 		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
 }
 
-static DOFI_INTO_CALLER void fast_count(struct dofi_ep *ep, uint8_t kind,
-					const struct dofi_dto *dto)
-{
-	dofi_tally_add(&ep->posted[kind], dto->length);
-	/* a program that posts receives is going to poll for them */
-	if (kind != DOFI_DTO_RECV)
-		dofi_cq_posted(ep->cq);
-}
-
 /* The plain operation @dto is at the fabric. */
 static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 					  const struct dofi_dto *dto)
@@ -126,7 +117,10 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 	dofi_queue_advance(q);
 	if (kind == DOFI_DTO_READ)
 		ep->reads++;
-	fast_count(ep, kind, dto);
+	dofi_tally_add(&ep->posted[kind], dto->length);
+	/* a program that posts receives is going to poll for them */
+	if (kind != DOFI_DTO_RECV)
+		dofi_cq_posted(ep->cq);
 }
 
 /* Writes the event of @dto, a plain send that has ended well, to the queue of its EVD. */
@@ -161,7 +155,8 @@ static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 	DOFI_UNCHECKED_LOCKS
 {
 	if (__builtin_expect(dto->kind == DOFI_DTO_SEND && dofi_queue_empty(&ep->sq), 1)) {
-		fast_count(ep, DOFI_DTO_SEND, dto);
+		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);
+		dofi_cq_posted(ep->cq);
 		dto->at_fabric = false;
 		send_report(ep, dto);
 	} else {
