@@ -264,16 +264,6 @@ put_ia:
 	return ret;
 }
 
-static struct dofi_obj *first_child(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
-{
-	struct dofi_obj *obj;
-
-	dofi_mutex_lock(&ia->lock);
-	obj = TAILQ_FIRST(&ia->children[DOFI_KIND(type)]);
-	dofi_mutex_unlock(&ia->lock);
-	return obj;
-}
-
 /* In a forked child the threads of these calls do not exist. */
 void dofi_obj_await_calls(struct dofi_obj *obj)
 {
@@ -296,9 +286,15 @@ static void destroy_children(void *arg)
 	size_t i;
 
 	dofi_counter_server_close(&ia->counter_server);
-	for (i = 0; i < sizeof(close_order) / sizeof(close_order[0]); i++)
-		while ((obj = first_child(ia, close_order[i])))
-			dofi_obj_destroy(obj);
+	for (i = 0; i < sizeof(close_order) / sizeof(close_order[0]); i++) {
+		do {
+			dofi_mutex_lock(&ia->lock);
+			obj = TAILQ_FIRST(&ia->children[DOFI_KIND(close_order[i])]);
+			dofi_mutex_unlock(&ia->lock);
+			if (obj)
+				dofi_obj_destroy(obj);
+		} while (obj);
+	}
 	if (ia->datagrams)
 		ia->datagrams->ia_fini(ia);
 	ia->xport->ia_fini(ia);

@@ -167,17 +167,6 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 		ia->datagrams->ah_free(ep, how->ah);
 }
 
-static void list_free(struct dofi_exchanges *list)
-{
-	struct dofi_exchange *x, *next;
-
-	for (x = TAILQ_FIRST(list); x; x = next) {
-		next = TAILQ_NEXT(x, link);
-		dofi_exchange_discard(x);
-	}
-	TAILQ_INIT(list);
-}
-
 /* Gives up the address handles of undequeued events. Progress thread. */
 static void unseen_free(void *arg)
 {
@@ -194,14 +183,17 @@ static void unseen_free(void *arg)
 
 void dofi_exchanges_drop(struct dofi_ep *ep)
 {
+	struct dofi_exchanges *const lists[] = { &ep->exchanges_new, &ep->exchanges,
+						 &ep->exchanges_kept, &ep->exchanges_failed };
+	struct dofi_exchange *x;
+	size_t i;
+
 	if (!TAILQ_EMPTY(&ep->exchanges_kept))
 		dofi_progress_call(&ep->obj.ia->progress, unseen_free, ep);
 	dofi_ep_lock(ep);
-	list_free(&ep->exchanges_new);
-	list_free(&ep->exchanges);
-	list_free(&ep->exchanges_kept);
-	list_free(&ep->exchanges_failed);
-	ep->n_failed = 0;
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		while ((x = TAILQ_FIRST(lists[i])))
+			exchange_free(ep, x);
 	dofi_ep_unlock(ep);
 }
 

@@ -380,15 +380,15 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_han
 static DAT_RETURN set_enabled(DAT_EVD_HANDLE evd_handle, bool enabled)
 {
 	struct dofi_evd *evd DOFI_CALL = dofi_evd_enter(evd_handle);
+	bool was;
 
 	if (!evd)
 		return DOFI_INVALID_HANDLE;
 	dofi_mutex_lock(&evd->lock);
-	if (enabled && !evd->enabled) {
-		evd->enabled = true;
-		notify_backlog(evd);
-	}
+	was = evd->enabled;
 	evd->enabled = enabled;
+	if (enabled && !was)
+		notify_backlog(evd);
 	if (!enabled && evd->cno)
 		dofi_cno_update(evd->cno, &evd->at_cno, false);
 	dofi_mutex_unlock(&evd->lock);
