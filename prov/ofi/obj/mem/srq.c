@@ -107,30 +107,13 @@ static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 	return user;
 }
 
-/*
- * Passes buffers to the EPs in line until the line or the SRQ is empty. This ends, because an EP
- * that gets a buffer leaves the line. An EP that is freed meanwhile stays mapped, and finds that it
- * does not wait.
- */
-static void serve_line(struct dofi_srq *srq)
-{
-	struct dofi_srq_user *user = next_fed(srq);
-
-	if (!user)
-		return;
-	do
-		user->feed(user);
-	while ((user = next_fed(srq)));
-	/* the next messages may be in the CQ already */
-	dofi_cq_kick(&srq->pz->domain.cq, NULL);
-}
-
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			      DAT_DTO_COOKIE cookie)
 {
 	struct dofi_srq *srq = dofi_srq_check(srq_handle);
 	struct dofi_dto *dto = NULL;
-	bool serve = false;
+	struct dofi_srq_user *user;
+	bool serve = false, fed = false;
 	DAT_RETURN ret;
 
 	if (!srq)
@@ -162,10 +145,20 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TR
 	if (serve)
 		dofi_calls_begin(&srq->obj.calls);
 	dofi_mutex_unlock(&srq->lock);
-	if (serve) {
-		serve_line(srq);
-		dofi_calls_end(&srq->obj.calls);
+	/*
+	 * Passes buffers to the EPs in line until the line or the SRQ is empty. This ends, because
+	 * an EP that gets a buffer leaves the line. An EP that is freed meanwhile stays mapped, and
+	 * finds that it does not wait.
+	 */
+	while (serve && (user = next_fed(srq))) {
+		user->feed(user);
+		fed = true;
 	}
+	/* the next messages may be in the CQ already */
+	if (fed)
+		dofi_cq_kick(&srq->pz->domain.cq, NULL);
+	if (serve)
+		dofi_calls_end(&srq->obj.calls);
 	return ret;
 }
 

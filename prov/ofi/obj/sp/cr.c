@@ -28,8 +28,10 @@ static void cr_reject_on_thread(void *arg)
 	c->cr->xport->reject(c->cr, c->why, c->data, c->size);
 }
 
+/* Frees @cr, which was answered or handed over. */
 static void cr_free(struct dofi_cr *cr)
 {
+	dofi_obj_unlink(&cr->obj, DAT_HANDLE_TYPE_CR);
 	dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
 }
 
@@ -42,7 +44,7 @@ static void turn_down(const struct reject_call *call)
 	dofi_progress_call(&cr->obj.ia->progress, cr_reject_on_thread, (void *)call);
 	if (cr->ep)
 		dofi_ep_pass_over(cr->ep);
-	cr_free(cr);
+	dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
 }
 
 /* The end of a CR that the program did not answer: the peer must not wait for its time-out. */
@@ -154,7 +156,6 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 undo:
 	if (cr && dofi_obj_claim(&cr->obj)) {
 		dofi_obj_await_calls(&cr->obj);
-		dofi_obj_unlink(&cr->obj, DAT_HANDLE_TYPE_CR);
 		cr_free(cr);
 	}
 	if (made)
@@ -300,7 +301,6 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_
 	}
 	ia = dofi_obj_take_over(&cr->obj);
 	dofi_count_exactly(&ia->count.cr_accepted);
-	dofi_obj_unlink(&cr->obj, DAT_HANDLE_TYPE_CR);
 	cr_free(cr);
 	dofi_ia_leave(ia);
 	return DAT_SUCCESS;
@@ -397,7 +397,6 @@ DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL conn_qual)
 	dofi_progress_call(&ia->progress, cr_handoff_on_thread, &call);
 	if (!call.ret) {
 		dofi_ia_leave(dofi_obj_take_over(&call.cr->obj));
-		dofi_obj_unlink(&call.cr->obj, DAT_HANDLE_TYPE_CR);
 		cr_free(call.cr);
 	}
 	dofi_ia_leave(ia);

@@ -88,30 +88,14 @@ static void sp_destroy(struct dofi_obj *obj)
 	sp_free(sp);
 }
 
-static DAT_RETURN start(struct dofi_sp *sp)
-{
-	struct listen_call call = { .sp = sp, .ret = -ENODEV };
-	char text[INET6_ADDRSTRLEN];
-	bool lost;
-
-	dofi_progress_call(&sp->obj.ia->progress, sp_listen, &call);
-	if (call.ret == -EADDRINUSE)
-		return DOFI_RET(DAT_CONN_QUAL_IN_USE, 0);
-	lost = call.ret == -EADDRNOTAVAIL;
-	if (call.ret)
-		dofi_log(lost ? DOFI_ERR : DOFI_WARN, DOFI_CM,
-			 "listening at %s, qualifier %llu: %s",
-			 dofi_address_text(&sp->obj.ia->address, text),
-			 (unsigned long long)sp->conn_qual,
-			 lost ? "no interface has this address any more" : strerror(-call.ret));
-	return dofi_ret(call.ret);
-}
-
 /* Makes a service point, which listens on return. */
 static DAT_RETURN sp_new(const struct sp_plan *plan, struct dofi_sp **out)
 {
+	struct listen_call call = { .ret = -ENODEV };
+	char text[INET6_ADDRSTRLEN];
 	DAT_RETURN ret = DAT_SUCCESS;
 	struct dofi_sp *sp;
+	bool lost;
 
 	if (!requests_move(NULL, plan->evd))
 		return plan->kind->evd_taken;
@@ -137,12 +121,25 @@ static DAT_RETURN sp_new(const struct sp_plan *plan, struct dofi_sp **out)
 #endif
 	if (plan->reserve)
 		ret = dofi_ep_reserve(plan->reserve, &sp->reserved);
-	if (!ret)
-		ret = start(sp);
 	if (ret)
-		sp_free(sp);
-	else
-		*out = sp;
+		goto free_sp;
+	call.sp = sp;
+	dofi_progress_call(&plan->ia->progress, sp_listen, &call);
+	lost = call.ret == -EADDRNOTAVAIL;
+	if (call.ret && call.ret != -EADDRINUSE)
+		dofi_log(lost ? DOFI_ERR : DOFI_WARN, DOFI_CM,
+			 "listening at %s, qualifier %llu: %s",
+			 dofi_address_text(&plan->ia->address, text),
+			 (unsigned long long)sp->conn_qual,
+			 lost ? "no interface has this address any more" : strerror(-call.ret));
+	ret = call.ret == -EADDRINUSE ? DOFI_RET(DAT_CONN_QUAL_IN_USE, 0) : dofi_ret(call.ret);
+	if (ret)
+		goto free_sp;
+	*out = sp;
+	return DAT_SUCCESS;
+
+free_sp:
+	sp_free(sp);
 	return ret;
 }
 
