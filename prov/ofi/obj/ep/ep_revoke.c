@@ -268,7 +268,9 @@ DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle)
 		return DOFI_BAD_HANDLE(RMR);
 	}
 	ia = dofi_obj_take_over(&rmr->obj);
-	context = dofi_rmr_context(rmr);
+	dofi_mutex_lock(&rmr->pz->rmr_lock);
+	context = rmr->bound ? rmr->bound->context : 0;
+	dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	rmr->obj.destroy(&rmr->obj);
 	revoke(ia, context, true);
 	dofi_ia_leave(ia);

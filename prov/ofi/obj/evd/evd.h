@@ -23,21 +23,17 @@ struct dofi_event {
 };
 
 /* Fills in the extension's additions to its events, of which completions have the lowest number. */
-#if DAT_VERSION_MAJOR >= 2
 void dofi_extension_fill(DAT_EVENT *event, uint32_t immed);
 
 static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
 {
+#if DAT_VERSION_MAJOR >= 2
 	if (__builtin_expect(event->event_number >= (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, 0))
 		dofi_extension_fill(event, immed);
-}
 #else
-static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
-{
-	(void)event;
-	(void)immed;
-}
+	(void)event, (void)immed;
 #endif
+}
 
 /*
  * The event that a polling thread waits for: a completion for its EVD goes straight there, if the

@@ -145,28 +145,13 @@ int dofi_bind_execute(struct dofi_bind *bind)
 	return ret;
 }
 
-static DAT_RMR_CONTEXT context_of(const struct dofi_rmr *rmr)
-{
-	return rmr && rmr->bound ? rmr->bound->context : 0;
-}
-
 DAT_RMR_CONTEXT dofi_bind_replaces(struct dofi_bind *bind)
 {
 	DAT_RMR_CONTEXT context;
 
 	dofi_mutex_lock(&bind->pz->rmr_lock);
-	context = context_of(bind->rmr);
+	context = bind->rmr && bind->rmr->bound ? bind->rmr->bound->context : 0;
 	dofi_mutex_unlock(&bind->pz->rmr_lock);
-	return context;
-}
-
-DAT_RMR_CONTEXT dofi_rmr_context(struct dofi_rmr *rmr)
-{
-	DAT_RMR_CONTEXT context;
-
-	dofi_mutex_lock(&rmr->pz->rmr_lock);
-	context = context_of(rmr);
-	dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	return context;
 }
 

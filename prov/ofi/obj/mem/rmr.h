@@ -99,9 +99,6 @@ bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CON
 /* The connection of @ep ends, and with it the grants of EP scope that were made through @ep. */
 void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep);
 
-/* The context of the grant of @rmr in force, or 0. */
-DAT_RMR_CONTEXT dofi_rmr_context(struct dofi_rmr *rmr);
-
 DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
 #if DAT_VERSION_MAJOR >= 2
