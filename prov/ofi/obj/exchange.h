@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 
@@ -25,6 +26,17 @@ struct dofi_request {
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA];
 };
+
+/* Sets all but the peer and its qualifier. Requires @size bytes at @data, checked before. */
+static inline void dofi_request_set(struct dofi_request *request, int64_t deadline, DAT_QOS qos,
+				    const void *data, DAT_COUNT size)
+{
+	request->deadline = deadline;
+	request->qos = qos;
+	request->data_size = size;
+	if (size)
+		memcpy(request->data, data, size);
+}
 
 TAILQ_HEAD(dofi_exchanges, dofi_exchange);
 

@@ -71,11 +71,7 @@ static void request_fill(struct dofi_request *request, const struct attempt *a)
 {
 	request->peer = a->peer;
 	request->conn_qual = a->conn_qual;
-	request->deadline = dofi_deadline(a->timeout);
-	request->qos = a->qos;
-	request->data_size = a->data_size;
-	if (a->data_size)
-		memcpy(request->data, a->data, a->data_size);
+	dofi_request_set(request, dofi_deadline(a->timeout), a->qos, a->data, a->data_size);
 }
 
 static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)

@@ -215,11 +215,7 @@ static DAT_RETURN accept_connection(struct dofi_cr *cr, struct dofi_ep *ep, DAT_
 	ep->framed = cr->framed;
 	/* an EP of the provider becomes the consumer's */
 	atomic_store(&ep->obj.provided, false);
-	ep->request.deadline = DOFI_NEVER;
-	ep->request.qos = DAT_QOS_BEST_EFFORT;
-	ep->request.data_size = size;
-	if (size)
-		memcpy(ep->request.data, data, size);
+	dofi_request_set(&ep->request, DOFI_NEVER, DAT_QOS_BEST_EFFORT, data, size);
 	dofi_ep_state_set(ep, DAT_EP_STATE_COMPLETION_PENDING);
 	dofi_ep_todo(ep, DOFI_EP_ACCEPT);
 unlock:
@@ -245,11 +241,7 @@ static DAT_RETURN accept_exchange(struct dofi_cr *cr, struct dofi_ep *ep, DAT_CO
 		cr->request = NULL;
 		x->peer = x->request.peer = cr->peer;
 		x->request.conn_qual = cr->conn_qual;
-		x->request.deadline = DOFI_NEVER;
-		x->request.qos = DAT_QOS_BEST_EFFORT;
-		x->request.data_size = size;
-		if (size)
-			memcpy(x->request.data, data, size);
+		dofi_request_set(&x->request, DOFI_NEVER, DAT_QOS_BEST_EFFORT, data, size);
 		x->data_size = cr->data_size;
 		memcpy(x->data, cr->data, cr->data_size);
 		dofi_exchange_begin(ep, x);
