@@ -217,7 +217,6 @@ noinst_HEADERS += \
 	prov/ofi/xport/cm/conn.h \
 	prov/ofi/xport/cm/listen.h \
 	prov/ofi/xport/cm/wire.h \
-	prov/ofi/xport/ud/bell.h \
 	prov/ofi/xport/ud/frame.h \
 	prov/ofi/xport/ud/ud.h \
 	prov/ofi/obj/ep/datagram.h \

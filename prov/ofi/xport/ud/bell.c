@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A doorbell: wakes the progress thread of a process that shares memory with this one. */
 
-#include "xport/ud/bell.h"
+#include "xport/ud/ud.h"
 
 #include "base/layout.h"
 #include "loop/progress.h"
