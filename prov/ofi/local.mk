@@ -94,7 +94,7 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/conn.c \
 	prov/ofi/xport/rdm/endpoint.c \
 	prov/ofi/xport/rdm/frame.c \
-	prov/ofi/xport/rdm/link.c \
+	prov/ofi/xport/rdm/transmit.c \
 	prov/ofi/xport/rdm/op.c \
 	prov/ofi/xport/rdm/peer.c \
 	prov/ofi/xport/rdm/recv.c \
@@ -206,7 +206,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/rdm/conn.h \
 	prov/ofi/xport/rdm/endpoint.h \
 	prov/ofi/xport/rdm/frame.h \
-	prov/ofi/xport/rdm/link.h \
+	prov/ofi/xport/rdm/transmit.h \
 	prov/ofi/xport/rdm/op.h \
 	prov/ofi/xport/rdm/peer.h \
 	prov/ofi/xport/rdm/rdm.h \

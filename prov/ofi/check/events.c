@@ -35,10 +35,10 @@ static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia-
 	}
 	if (n != 1 || evd->cno || evd->waiting)
 		only = NULL;
-	CHECK_SAME("evd", evd, evd->only_feed, only);
+	CHECK_SAME("evd", evd, evd->sole_cq, only);
 	direct = only && !(only->ops && only->ops->poll) ? only : NULL;
-	CHECK("evd", evd, evd->straight_feed == (evd->count ? NULL : direct), "%p, %p, %u events",
-	      (void *)evd->straight_feed, (void *)direct, evd->count);
+	CHECK("evd", evd, evd->straight_cq == (evd->count ? NULL : direct), "%p, %p, %u events",
+	      (void *)evd->straight_cq, (void *)direct, evd->count);
 }
 
 static void evd_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->lock)

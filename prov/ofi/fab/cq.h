@@ -108,7 +108,7 @@ struct dofi_cq {
 	bool trywait_reads;		/* fi_trywait() moves arrived data, as a read does */
 	bool silent_errors;		/* a failed completion does not make fd readable */
 	bool by_clock;			/* no descriptor reports arrivals */
-	bool serial;			/* the domain is FI_THREAD_COMPLETION: dofi_cq_enter() */
+	bool serial;	/* the domain is FI_THREAD_COMPLETION: dofi_cq_lock_access() */
 	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */
 	bool fixed;			/* fid loses completions beyond its size */
 	unsigned unreserved;		/* fixed: entries not reserved; at first, the wanted size */
@@ -169,22 +169,24 @@ int dofi_wc_errno(int status, int err);
  * holds it for a whole operation: dofi_fast_lock(). DOFI_UNCHECKED_LOCKS: the analysis counts the
  * access lock as held on every CQ, serial or not.
  */
-static inline void dofi_cq_enter(struct dofi_cq *cq) DOFI_TAKES(cq->access) DOFI_UNCHECKED_LOCKS
+static inline void dofi_cq_lock_access(struct dofi_cq *cq)
+	DOFI_TAKES(cq->access) DOFI_UNCHECKED_LOCKS
 {
 	if (cq->serial)
 		dofi_mutex_lock(&cq->access);
 }
 
-static inline void dofi_cq_exit(struct dofi_cq *cq) DOFI_DROPS(cq->access) DOFI_UNCHECKED_LOCKS
+static inline void dofi_cq_unlock_access(struct dofi_cq *cq)
+	DOFI_DROPS(cq->access) DOFI_UNCHECKED_LOCKS
 {
 	if (cq->serial)
 		dofi_mutex_unlock(&cq->access);
 }
 
-/* As dofi_mutex_assert_held(), between dofi_cq_enter() and dofi_cq_exit(). */
-#define dofi_cq_assert_entered(cq) dofi_cq_check_entered(cq, __func__)
+/* As dofi_mutex_assert_held(), between dofi_cq_lock_access() and dofi_cq_unlock_access(). */
+#define dofi_cq_assert_access(cq) dofi_cq_check_access(cq, __func__)
 
-static inline void dofi_cq_check_entered(const struct dofi_cq *cq, const char *function)
+static inline void dofi_cq_check_access(const struct dofi_cq *cq, const char *function)
 	DOFI_ASSERTS(cq->access) DOFI_UNCHECKED_LOCKS
 {
 	if (cq->serial)
@@ -207,10 +209,10 @@ void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
  *
  *	if (!dofi_cq_try(cq))
  *		return;			another thread reads, and delivers to every EVD
- *	dofi_cq_enter(cq);
+ *	dofi_cq_lock_access(cq);
  *	entry = dofi_cq_next(cq, &n);
  *	taken = entry && take(entry);
- *	dofi_cq_exit(cq);
+ *	dofi_cq_unlock_access(cq);
  *	if (!taken && !dofi_cq_is_idle(cq, n))
  *		dofi_cq_go_on(cq, n, sink);
  *	else
@@ -239,7 +241,7 @@ static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
 
 /*
  * Reads a batch into cq->entry: the completions that dofi_cq_next() left, then the fabric's.
- * Returns as fi_cq_read(). Call within dofi_cq_enter().
+ * Returns as fi_cq_read(). Call within dofi_cq_lock_access().
  */
 ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 
@@ -255,7 +257,7 @@ static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ss
 	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 
 	dofi_mutex_assert_held(&cq->lock);
-	dofi_cq_assert_entered(cq);
+	dofi_cq_assert_access(cq);
 	if (!fid) {
 		*n = dofi_cq_read(cq);
 		return NULL;

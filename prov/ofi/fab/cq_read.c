@@ -43,7 +43,7 @@ ssize_t dofi_cq_read(struct dofi_cq *cq)
 	ssize_t n;
 
 	dofi_mutex_assert_held(&cq->lock);
-	dofi_cq_assert_entered(cq);
+	dofi_cq_assert_access(cq);
 	if (!cq->fid)
 		return -FI_EAGAIN;
 	if (left) {
@@ -62,9 +62,9 @@ static ssize_t read_batch(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
 	ssize_t n;
 
-	dofi_cq_enter(cq);
+	dofi_cq_lock_access(cq);
 	n = dofi_cq_read(cq);
-	dofi_cq_exit(cq);
+	dofi_cq_unlock_access(cq);
 	return n;
 }
 
@@ -98,9 +98,9 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(cq
 	struct fi_cq_data_entry entry;
 	ssize_t n;
 
-	dofi_cq_enter(cq);
+	dofi_cq_lock_access(cq);
 	n = fi_cq_readerr(cq->several ? cq->shards->last->fid : cq->fid, &e, 0);
-	dofi_cq_exit(cq);
+	dofi_cq_unlock_access(cq);
 	if (n < 1)
 		return false;
 	entry = (struct fi_cq_data_entry){
@@ -222,9 +222,9 @@ void dofi_cq_poll_next(struct dofi_cq *cq)
 		give_way(cq);
 		return;
 	}
-	dofi_cq_enter(cq);
+	dofi_cq_lock_access(cq);
 	dofi_cq_next(cq, &n);
-	dofi_cq_exit(cq);
+	dofi_cq_unlock_access(cq);
 	dofi_cq_go_on(cq, n, NULL);
 }
 
@@ -278,9 +278,9 @@ bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 		dofi_mutex_unlock(&cq->lock);
 		return can;
 	}
-	dofi_cq_enter(cq);
+	dofi_cq_lock_access(cq);
 	can = fi_trywait(cq->fabric, &fid, 1) == FI_SUCCESS;
-	dofi_cq_exit(cq);
+	dofi_cq_unlock_access(cq);
 	return can;
 }
 

@@ -141,7 +141,7 @@ static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
  * event that is queued lowers depth; the thread that dequeues it has no lock, and does not raise
  * it. So a post need not read the number of events.
  */
-static inline bool dofi_queue_full(const struct dofi_queue *q)
+static inline bool dofi_queue_may_be_full(const struct dofi_queue *q)
 {
 	return q->tail - q->head >= q->depth;
 }
@@ -177,12 +177,12 @@ static inline void dofi_queue_narrow(struct dofi_queue *q)
 		q->depth = places;
 }
 
-/* The slot for the next operation, or NULL if dofi_queue_full(). */
+/* The slot for the next operation, or NULL if dofi_queue_may_be_full(). */
 static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
 
-	if (dofi_queue_full(q))
+	if (dofi_queue_may_be_full(q))
 		return NULL;
 	dto = dofi_queue_at(q, q->tail);
 	dofi_dto_renew(dto);

@@ -564,7 +564,7 @@ static void one_of_two_feeds(void *arg)
 {
 	(void)arg;
 	poll_as_a_program();
-	cr_expect_eq(evd_inside()->only_feed, NULL);
+	cr_expect_eq(evd_inside()->sole_cq, NULL);
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* not queued */
@@ -575,19 +575,19 @@ Test(dequeue, two_pzs_may_feed_an_event_queue)
 	DAT_EP_HANDLE second;
 	DAT_PZ_HANDLE zone;
 
-	cr_expect_eq(evd_inside()->only_feed, cq());
+	cr_expect_eq(evd_inside()->sole_cq, cq());
 	succeed(dofi_pz_create(dofi_ia_export(ia), &zone));
 	succeed(dofi_ep_create(ia, zone, evd, evd, evd, NULL, &second));
 	alone(one_of_two_feeds);
 	succeed(dofi_ep_free(second));
-	cr_expect_eq(evd_inside()->only_feed, cq());
+	cr_expect_eq(evd_inside()->sole_cq, cq());
 }
 
 static void with_a_cno(void *arg)
 {
 	(void)arg;
 	poll_as_a_program();
-	cr_expect_eq(evd_inside()->only_feed, NULL);
+	cr_expect_eq(evd_inside()->sole_cq, NULL);
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
 }
@@ -602,7 +602,7 @@ Test(dequeue, a_cno_is_notified_of_remaining_events)
 	alone(with_a_cno);
 	expect_type(dofi_cno_wait(cno, 0, &of), DAT_QUEUE_EMPTY);
 	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
-	cr_expect_eq(evd_inside()->only_feed, cq());
+	cr_expect_eq(evd_inside()->sole_cq, cq());
 }
 
 static unsigned looked_at;

@@ -481,11 +481,11 @@ Test(ep_attr, queues_poll_where_their_endpoint_is)
 	cq_set(inner, &zone->local.cq);
 	cr_expect(inner->cq == &zone->local.cq);
 	cr_expect_eq(feeds(evd, pz), 0);
-	cr_expect(e->only_feed == &zone->local.cq);
+	cr_expect(e->sole_cq == &zone->local.cq);
 	cq_set(inner, &zone->local.cq);
 	cq_set(inner, &zone->domain.cq);
 	cr_expect_eq(feeds(evd, pz), 2);
-	cr_expect(e->only_feed == &zone->domain.cq);
+	cr_expect(e->sole_cq == &zone->domain.cq);
 }
 
 Test(ep_attr, queues_poll_the_pz_that_feeds_them)

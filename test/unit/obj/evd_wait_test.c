@@ -202,13 +202,13 @@ Test(evd_wait, is_for_one_thread)
 	succeed(waiter_end(&w));
 }
 
-static struct dofi_cq *straight_feed(void)
+static struct dofi_cq *straight_cq(void)
 {
 	struct dofi_evd *e = evd;
 	struct dofi_cq *cq;
 
 	dofi_mutex_lock(&e->lock);
-	cq = e->straight_feed;
+	cq = e->straight_cq;
 	dofi_mutex_unlock(&e->lock);
 	return cq;
 }
@@ -220,13 +220,13 @@ Test(evd_wait, closes_the_straight_feed)
 	struct waiter w;
 
 	make_connected(ep_make());
-	feed = straight_feed();
+	feed = straight_cq();
 	cr_assert(feed);
 	waiter_start(&w, 1);
-	cr_expect_eq(straight_feed(), NULL);
+	cr_expect_eq(straight_cq(), NULL);
 	succeed(post_number(evd, 1));
 	succeed(waiter_end(&w));
-	cr_expect_eq(straight_feed(), feed);
+	cr_expect_eq(straight_cq(), feed);
 }
 
 /* The wakeup ends the sleep, and the thread then reads the fabric. */

@@ -154,7 +154,7 @@ static DAT_RETURN wait_for_event(DAT_HANDLE h)
 	return dofi_evd_wait(h, 0, 1, &event, &more);
 }
 
-static DAT_RETURN dequeue_locked(DAT_HANDLE h)
+static DAT_RETURN dequeue_parallel(DAT_HANDLE h)
 {
 	DAT_EVENT event;
 
@@ -168,7 +168,7 @@ Test(obj, calls_that_wait_for_an_evd_find_that_it_ended)
 	expect_type(ended_under(&e->lock, e, software_event), DAT_INVALID_HANDLE);
 	cr_expect_eq(dofi_evd_pending(e), 0);
 	expect_type(ended_under(&e->lock, e, wait_for_event), DAT_INVALID_HANDLE);
-	expect_type(ended_under(&e->lock, e, dequeue_locked), DAT_INVALID_HANDLE);
+	expect_type(ended_under(&e->lock, e, dequeue_parallel), DAT_INVALID_HANDLE);
 	succeed(software_event(e));
 }
 

@@ -83,7 +83,7 @@ bool ring_post(uint64_t cookie)
 {
 	struct dofi_dto *dto;
 
-	if (dofi_queue_full(&ring.q) && dofi_queue_extend(&ring.q, &ring))
+	if (dofi_queue_may_be_full(&ring.q) && dofi_queue_extend(&ring.q, &ring))
 		return false;
 	dto = dofi_queue_reserve(&ring.q);
 	if (!dto)

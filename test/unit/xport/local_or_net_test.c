@@ -184,11 +184,11 @@ Test(local_or_net, queues_are_fed_from_where_their_endpoints_are)
 	pair_connect(active, passive);
 	cr_expect_eq(feeds(remote_cq()), 0);
 	cr_expect_eq(feeds(local_cq()), 4);
-	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, local_cq());
+	cr_expect_eq(((struct dofi_evd *)evd)->sole_cq, local_cq());
 	disconnect();
 	cr_expect_eq(feeds(remote_cq()), 4);
 	cr_expect_eq(feeds(local_cq()), 0);
-	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, remote_cq());
+	cr_expect_eq(((struct dofi_evd *)evd)->sole_cq, remote_cq());
 }
 
 Test(local_or_net, a_freed_pz_closes_its_domain_of_rings)

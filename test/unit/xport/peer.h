@@ -11,9 +11,9 @@
 #include "xport/cm/listen.h"
 #include "xport/rdm/conn.h"
 #include "xport/rdm/endpoint.h"
-#include "xport/rdm/link.h"
 #include "xport/rdm/rndv.h"
 #include "xport/rdm/send.h"
+#include "xport/rdm/transmit.h"
 
 #include <semaphore.h>
 

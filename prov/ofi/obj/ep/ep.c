@@ -53,7 +53,7 @@ static void ep_ctor(void *obj)
 
 struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
 
-/* The holder of the CQ's access lock takes no other lock of the provider: see dofi_cq_enter(). */
+/* The holder of the CQ's access lock takes no other lock: see dofi_cq_lock_access(). */
 void dofi_fast_close(struct dofi_ep *ep)
 {
 	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);

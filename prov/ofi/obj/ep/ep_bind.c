@@ -57,7 +57,7 @@ static DAT_RETURN post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, const stru
 	if (ret)
 		return ret;
 	dofi_ep_lock(ep);
-	if (dofi_queue_full(&ep->sq))
+	if (dofi_queue_may_be_full(&ep->sq))
 		dofi_ep_reclaim_slots(ep);
 	if (!(dofi_ep_states[ep->state].may & DOFI_EP_MAY_REQUEST))
 		ret = dofi_ep_bad_state(ep);

@@ -132,7 +132,7 @@ static bool is_full(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
 		return false;
 	dofi_queue_extend(&ep->sq, ep);
-	return dofi_queue_full(&ep->sq);
+	return dofi_queue_may_be_full(&ep->sq);
 }
 
 /*
@@ -166,7 +166,7 @@ static DOFI_INTO_CALLER DAT_RETURN post_locked(struct dofi_ep *ep, uint8_t kind,
 
 	if (__builtin_expect(ep->datagrams != dofi_dto_is(kind, DOFI_DTO_DATAGRAMS), 0))
 		return DOFI_BAD_HANDLE(EP);
-	if (__builtin_expect(dofi_queue_full(&ep->sq), 0))
+	if (__builtin_expect(dofi_queue_may_be_full(&ep->sq), 0))
 		dofi_ep_reclaim_slots(ep);
 	/* the EP may have been freed meanwhile */
 	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))

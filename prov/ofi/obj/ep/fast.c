@@ -3,7 +3,7 @@
  * The fast path, top to bottom: how a plain operation is posted, how it completes, and how a
  * polling thread gets its event. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
  * evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow fast.lock, which is the EP lock or the
- * access lock of a CQ, nor feed_try(), which returns the CQ that it has locked.
+ * access lock of a CQ, nor straight_try(), which returns the CQ that it has locked.
  */
 
 #include "obj/ep/fast.h"
@@ -63,7 +63,7 @@ static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint
 	const struct dofi_queue *q = queue_of(ep, kind);
 	const struct dofi_lmr *lmr = q->lmr;
 
-	if (dofi_queue_full(q))
+	if (dofi_queue_may_be_full(q))
 		return NULL;
 	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0)) {
 		if (no_change)
@@ -400,7 +400,7 @@ static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, st
 	uint64_t length;
 
 	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
-			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq,
+			     atomic_load_explicit(&evd->straight_cq, memory_order_relaxed) != cq,
 			     0))
 		return false;
 	if (dto->kind == DOFI_DTO_RECV) {
@@ -453,8 +453,9 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
  * was written; if not, an event may be queued now. Plain operations are under the access lock of a
  * serial CQ, else under the EP's lock: if that is taken, poll_past() waits for it.
  */
-static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
-				       const bool serial) DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
+static DOFI_INTO_CALLER bool poll_straight(struct dofi_evd *evd, DAT_EVENT *event,
+					   struct dofi_cq *cq, const bool serial)
+	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
 {
 	const struct fi_cq_data_entry *entry;
 	struct dofi_dto *dto;
@@ -488,10 +489,10 @@ static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, s
 	return false;
 }
 
-/* Locks and returns evd->straight_feed; NULL if there is none, or its lock is held. */
-static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd) DOFI_UNCHECKED_LOCKS
+/* Locks and returns evd->straight_cq; NULL if there is none, or its lock is held. */
+static DOFI_INTO_CALLER struct dofi_cq *straight_try(struct dofi_evd *evd) DOFI_UNCHECKED_LOCKS
 {
-	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
+	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_cq, memory_order_relaxed);
 
 	return cq && dofi_cq_try(cq) ? cq : NULL;
 }
@@ -506,10 +507,10 @@ static __attribute__((noinline)) void poll_by_read(struct dofi_cq *cq, bool poll
 {
 	ssize_t n = -FI_EAGAIN;
 
-	dofi_cq_enter(cq);
+	dofi_cq_lock_access(cq);
 	if (!polled)
 		n = dofi_cq_read(cq);
-	dofi_cq_exit(cq);
+	dofi_cq_unlock_access(cq);
 	dofi_cq_go_on(cq, n, sink);
 }
 
@@ -520,7 +521,7 @@ static __attribute__((noinline)) void poll_by_read(struct dofi_cq *cq, bool poll
 static DOFI_INTO_CALLER bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
 					       bool *taken) DOFI_UNCHECKED_LOCKS
 {
-	struct dofi_cq *cq = atomic_load_explicit(&evd->only_feed, memory_order_relaxed);
+	struct dofi_cq *cq = atomic_load_explicit(&evd->sole_cq, memory_order_relaxed);
 	struct dofi_sink sink = { .evd = evd, .event = event };
 	dofi_polled *poll;
 	bool polled;
@@ -539,12 +540,13 @@ static DOFI_INTO_CALLER bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *
 
 bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
-	struct dofi_cq *cq = feed_try(evd);
+	struct dofi_cq *cq = straight_try(evd);
 	bool taken;
 
 	if (!cq)
 		return !dofi_evd_pending(evd) && poll_by_transport(evd, event, &taken) && taken;
-	return cq->serial ? poll_only(evd, event, cq, true) : poll_only(evd, event, cq, false);
+	return cq->serial ? poll_straight(evd, event, cq, true) :
+			    poll_straight(evd, event, cq, false);
 }
 
 /* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
@@ -561,16 +563,17 @@ static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *eve
 static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
 							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
-	return dequeued(evd, event, poll_only(evd, event, cq, true));
+	return dequeued(evd, event, poll_straight(evd, event, cq, true));
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event,
-							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
+static __attribute__((noinline)) DAT_RETURN dequeue_parallel(struct dofi_evd *evd,
+							     DAT_EVENT *event, struct dofi_cq *cq)
+	DOFI_DROPS(cq->lock)
 {
-	return dequeued(evd, event, poll_only(evd, event, cq, false));
+	return dequeued(evd, event, poll_straight(evd, event, cq, false));
 }
 
-/* Dequeues where the EVD has no straight feed, or another thread reads it. */
+/* Dequeues where the EVD has no straight CQ, or another thread reads it. */
 static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd,
 							      DAT_EVENT *event)
 {
@@ -590,10 +593,10 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 		    !event ||
 		    !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
 		return dofi_evd_dequeue_any(evd_handle, event);
-	cq = feed_try(evd_handle);
+	cq = straight_try(evd_handle);
 	if (__builtin_expect(!cq, 0))
 		return dofi_evd_pending(evd_handle) ? dofi_evd_dequeue_slow(evd_handle, event) :
 						      dequeue_otherwise(evd_handle, event);
 	return cq->serial ? dequeue_serial(evd_handle, event, cq) :
-			    dequeue_locked(evd_handle, event, cq);
+			    dequeue_parallel(evd_handle, event, cq);
 }

@@ -39,7 +39,7 @@ static int feed_index(struct dofi_evd *evd, struct dofi_cq *cq)
 	return free_index;
 }
 
-struct dofi_cq *dofi_evd_sole_feed(const struct dofi_evd *evd)
+struct dofi_cq *dofi_evd_only_cq(const struct dofi_evd *evd)
 {
 	struct dofi_cq *sole = NULL;
 	int i;
@@ -57,11 +57,11 @@ struct dofi_cq *dofi_evd_sole_feed(const struct dofi_evd *evd)
 
 void dofi_evd_route(struct dofi_evd *evd)
 {
-	struct dofi_cq *only = evd->cno || evd->waiting ? NULL : dofi_evd_sole_feed(evd);
+	struct dofi_cq *only = evd->cno || evd->waiting ? NULL : dofi_evd_only_cq(evd);
 
 	dofi_mutex_assert_held(&evd->lock);
-	atomic_store_explicit(&evd->only_feed, only, memory_order_relaxed);
-	evd->direct_feed = only && only->ops && only->ops->poll ? NULL : only;
+	atomic_store_explicit(&evd->sole_cq, only, memory_order_relaxed);
+	evd->direct_cq = only && only->ops && only->ops->poll ? NULL : only;
 	dofi_evd_set_count(evd, atomic_load(&evd->count));
 }
 

@@ -65,7 +65,7 @@ struct dofi_evd {
 	 * (struct dofi_progress_ops, poll). Written by dofi_evd_route() and dofi_evd_set_count(),
 	 * read without a lock.
 	 */
-	_Atomic(struct dofi_cq *) straight_feed;
+	_Atomic(struct dofi_cq *) straight_cq;
 
 	_Atomic int keepers;		/* references to the memory: of EPs, and 1 of the IA */
 
@@ -81,9 +81,9 @@ struct dofi_evd {
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;
 	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
-	/* as straight_feed, but with or without queued events, of any transport */
-	_Atomic(struct dofi_cq *) only_feed;
-	struct dofi_cq *direct_feed;	/* only_feed, or NULL if its transport polls it */
+	/* as straight_cq, but with or without queued events, of any transport */
+	_Atomic(struct dofi_cq *) sole_cq;
+	struct dofi_cq *direct_cq;	/* sole_cq, or NULL if its transport polls it */
 	DAT_COUNT qlen;
 	int feed_users[DOFI_EVD_FEEDS];
 	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
@@ -155,7 +155,7 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event) DOFI_NEEDS(evd->lock);
 
 /*
- * Sets only_feed and direct_feed. Call after a change of the feeds, the CNO or the waiter. Needs
+ * Sets sole_cq and direct_cq. Call after a change of the feeds, the CNO or the waiter. Needs
  * the lock.
  */
 void dofi_evd_route(struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
@@ -164,7 +164,7 @@ void dofi_evd_route(struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
 static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock)
 {
 	dofi_mutex_assert_held(&evd->lock);
-	atomic_store_explicit(&evd->straight_feed, count ? NULL : evd->direct_feed,
+	atomic_store_explicit(&evd->straight_cq, count ? NULL : evd->direct_cq,
 			      memory_order_relaxed);
 	/* releases the queued events */
 	atomic_store_explicit(&evd->count, count, memory_order_release);
@@ -242,7 +242,7 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(
 void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq) DOFI_NEEDS_NOT(evd->lock);
 
 /* The CQ that alone feeds @evd, or NULL. */
-struct dofi_cq *dofi_evd_sole_feed(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
+struct dofi_cq *dofi_evd_only_cq(const struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
 
 /* Calls @fn for each CQ that feeds @evd. */
 static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))

@@ -174,7 +174,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = dofi_evd_slot(evd, 0);
 	const uint32_t left = dofi_evd_pending(evd) - 1;
-	struct dofi_cq *only = atomic_load_explicit(&evd->only_feed, memory_order_relaxed);
+	struct dofi_cq *only = atomic_load_explicit(&evd->sole_cq, memory_order_relaxed);
 
 	dofi_mutex_assert_held(&evd->lock);
 	event->event_number = e->number;
@@ -310,8 +310,8 @@ int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen)
 		return -ENOMEM;
 	evd->qlen = qlen;
 	evd->head = 0;
-	atomic_store_explicit(&evd->only_feed, NULL, memory_order_relaxed);
-	evd->direct_feed = NULL;
+	atomic_store_explicit(&evd->sole_cq, NULL, memory_order_relaxed);
+	evd->direct_cq = NULL;
 	evd->overflowed = false;
 	dofi_evd_set_count(evd, 0);
 	return 0;

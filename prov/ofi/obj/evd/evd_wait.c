@@ -30,7 +30,7 @@ static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline) DOFI_NEEDS
 {
 	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
 	DAT_COUNT threshold = evd->threshold;
-	const struct dofi_cq *sole = dofi_evd_sole_feed(evd);
+	const struct dofi_cq *sole = dofi_evd_only_cq(evd);
 	bool any;
 	int i;
 
@@ -120,7 +120,7 @@ static int wait_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(ev
 	if (!must_leave(evd))
 		spin(evd, begin, deadline);
 	if (!must_leave(evd) && dofi_now() < deadline) {
-		cq = dofi_evd_sole_feed(evd);
+		cq = dofi_evd_only_cq(evd);
 		err = cq ? 0 : -EBUSY;
 		dofi_count(&evd->count_of.blocked);
 		while (!must_leave(evd) && !err)

@@ -81,7 +81,7 @@ struct dofi_cm_msg {
 	const void *addr;		/* address of the sender's fabric endpoint */
 	char fabric[DOFI_CM_NAME];	/* the fabric's provider */
 	struct dofi_host host;
-	char bell[DOFI_CM_NAME];	/* of the sender: see xport/ud/bell.h */
+	char bell[DOFI_CM_NAME];	/* of the sender: see xport/ud/ud.h */
 	uint16_t data_size;
 	const void *data;		/* private data of the consumer */
 	/* passed within a host: the receiver's are closed when the message has been processed */

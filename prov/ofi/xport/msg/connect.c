@@ -57,9 +57,9 @@ static void connect_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_
 	if (!ret) {
 		if (dofi_wire_port(r->conn_qual, ep->attempt) != r->conn_qual)
 			msg.conn_qual = r->conn_qual;
-		dofi_cq_enter(ep->cq);
+		dofi_cq_lock_access(ep->cq);
 		ret = fi_connect(fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
-		dofi_cq_exit(ep->cq);
+		dofi_cq_unlock_access(ep->cq);
 		if (!ret)
 			msg_show_port(ep);
 		dofi_progress_await(&ep->obj.ia->progress);
@@ -122,9 +122,9 @@ void msg_accept(struct dofi_ep *ep)
 		ret = msg_endpoint_take(ep, request->info, fid, &msg.mailbox);
 	}
 	if (!ret) {
-		dofi_cq_enter(ep->cq);
+		dofi_cq_lock_access(ep->cq);
 		ret = fi_accept(fid, buf, dofi_wire_pack(buf, &msg));
-		dofi_cq_exit(ep->cq);
+		dofi_cq_unlock_access(ep->cq);
 		dofi_progress_await(&ep->obj.ia->progress);
 	}
 	if (ret)

@@ -133,11 +133,11 @@ static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
 {
 	int ret;
 
-	dofi_cq_enter(cq);
+	dofi_cq_lock_access(cq);
 	if (shut_down)
 		fi_shutdown(fid, 0);
 	ret = fi_close(&fid->fid);
-	dofi_cq_exit(cq);
+	dofi_cq_unlock_access(cq);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
 }
@@ -164,13 +164,13 @@ static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned rese
 		goto close_endpoint;
 	}
 	ep->conn = conn;
-	dofi_cq_enter(cq);
+	dofi_cq_lock_access(cq);
 	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq.fid->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(fid, &conn->shard->fid->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_enable(fid);
-	dofi_cq_exit(cq);
+	dofi_cq_unlock_access(cq);
 	if (ret) {
 		endpoint_end(fid, cq, false);
 		conn_remove(ep);

@@ -249,9 +249,9 @@ void msg_bye_send(struct dofi_ep *ep, struct fid_ep *fid)
 	int i;
 
 	for (i = 0; i < BYE_TRIES; i++) {
-		dofi_cq_enter(ep->cq);
+		dofi_cq_lock_access(ep->cq);
 		ret = fi_writemsg(fid, &msg, FI_INJECT | FI_REMOTE_CQ_DATA);
-		dofi_cq_exit(ep->cq);
+		dofi_cq_unlock_access(ep->cq);
 		if (ret != -FI_EAGAIN)
 			break;
 		dofi_cq_drain(ep->cq);

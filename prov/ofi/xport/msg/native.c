@@ -89,13 +89,13 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	int ret;
 
 	dofi_ep_assert_locked(ep);
-	dofi_cq_enter(ep->cq);
+	dofi_cq_lock_access(ep->cq);
 	if (__builtin_expect(dto->kind > DOFI_DTO_BIND || fence(dto) ||
 			     (dto->kind == DOFI_DTO_WRITE && !dto->n_iov), 0))
 		ret = submit_more(ep, dto);
 	else
 		ret = msg_submit(ep, dto);
-	dofi_cq_exit(ep->cq);
+	dofi_cq_unlock_access(ep->cq);
 	return ret;
 }
 

@@ -199,9 +199,9 @@ bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	dofi_ep_assert_locked(ep);
-	dofi_cq_enter(ep->cq);
+	dofi_cq_lock_access(ep->cq);
 	fi_cancel(&ep->fid->fid, dofi_dto_context(dto));
-	dofi_cq_exit(ep->cq);
+	dofi_cq_unlock_access(ep->cq);
 }
 
 /* Completions */

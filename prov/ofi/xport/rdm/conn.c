@@ -11,10 +11,10 @@
 #include "obj/ep/ep_attr.h"
 #include "obj/ep/ep_cm.h"
 #include "obj/ep/ep_dto.h"
-#include "xport/rdm/link.h"
 #include "xport/rdm/peer.h"
 #include "xport/rdm/rndv.h"
 #include "xport/rdm/send.h"
+#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -110,9 +110,9 @@ static int endpoint_find(struct rdm_conn *conn)
 			 (void *)conn->ep, fi_strerror(-ret));
 		return ret;
 	}
-	conn->near = rdm_fabric(conn)->shared_memory &&
+	conn->same_host = rdm_fabric(conn)->shared_memory &&
 		     dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host);
-	if (conn->near) {
+	if (conn->same_host) {
 		conn->peer_here = is_in_process(conn) ? rdm_here_find(peer->msg.conn_id) : NULL;
 		read_memory(conn);
 	}
@@ -132,7 +132,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 		longest = DOFI_LINK_FRAME;
 		in_parts = RDM_EAGER_RING_MAX;
 		fid = dofi_rings_ep(conn->rpz->rings);
-		conn->near = conn->reached = true;
+		conn->same_host = conn->reached = true;
 		/* a process id has a meaning in its namespace alone */
 		if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host))
 			read_memory(conn);

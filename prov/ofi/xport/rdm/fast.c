@@ -8,7 +8,7 @@
 #include "xport/rdm/send.h"
 
 #include "obj/ep/ep_dto.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_recor
 
 	/* the slow path also grants credits to a sender that has none, and sees the peer's end */
 	return ep->fast.recv && ep->fast.recv_evd == sink->evd &&
-	       atomic_load_explicit(&sink->evd->only_feed, memory_order_relaxed) == cq &&
+	       atomic_load_explicit(&sink->evd->sole_cq, memory_order_relaxed) == cq &&
 	       !dofi_evd_pending(sink->evd) &&
 	       dofi_queue_has_flight(q) && conn->matched == q->head && dofi_dto_is_plain(dto) &&
 	       conn->credits && !conn->refused && !conn->left &&

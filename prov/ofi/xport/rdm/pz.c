@@ -6,7 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "xport/rdm/endpoint.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <stdlib.h>

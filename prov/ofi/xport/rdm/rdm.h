@@ -182,7 +182,7 @@ struct rdm_conn {
 	size_t frame_size;		/* most bytes of any frame */
 	size_t eager;			/* most bytes of a message that is sent eagerly */
 
-	bool near;			/* the peer is on this host, by a ring; see pid */
+	bool same_host;			/* the peer is on this host, by a ring; see pid */
 	pid_t pid;			/* the peer's process if its memory can be read, else 0 */
 	/* the peer's memory may be read while this word has its value */
 	struct dofi_peer_word alive;

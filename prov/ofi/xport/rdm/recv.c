@@ -6,9 +6,9 @@
 #include "base/iov.h"
 #include "obj/ep/ep_dto.h"
 #include "obj/mem/segments.h"
-#include "xport/rdm/link.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/rndv.h"
+#include "xport/rdm/transmit.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -327,7 +327,7 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	} else if (f->kind == RDM_FRAME_CTS) {
 		take_cts(conn, f);
 	} else if (f->kind == RDM_FRAME_HELLO || f->kind == RDM_FRAME_HELLO_BACK) {
-		conn->peer_reads = conn->near && f->value[0];
+		conn->peer_reads = conn->same_host && f->value[0];
 		if (f->kind == RDM_FRAME_HELLO_BACK) {
 			rdm_conn_todo(conn, RDM_ESTABLISHED);
 		} else if (conn->ep->state == DAT_EP_STATE_COMPLETION_PENDING) {

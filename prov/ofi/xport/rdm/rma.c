@@ -5,7 +5,7 @@
 
 #include "base/iov.h"
 #include "obj/cq_data.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

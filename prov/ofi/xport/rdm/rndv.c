@@ -6,7 +6,7 @@
 #include "base/iov.h"
 #include "fab/quirks.h"
 #include "obj/ep/ep_dto.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

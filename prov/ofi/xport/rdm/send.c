@@ -4,9 +4,9 @@
 #include "xport/rdm/send.h"
 
 #include "obj/cq_data.h"
-#include "xport/rdm/link.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/rndv.h"
+#include "xport/rdm/transmit.h"
 
 #include <rdma/fi_errno.h>
 

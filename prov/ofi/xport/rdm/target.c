@@ -5,7 +5,7 @@
 
 #include "base/iov.h"
 #include "obj/mem/lmr.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 
 #include <rdma/fi_errno.h>
 
@@ -86,7 +86,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(c
 		f.addr = task->frame.value[0];
 		ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
 		dofi_grant_leave(grants_of(conn));
-	} else if (conn->near) {
+	} else if (conn->same_host) {
 		if (dofi_grant_word(grants_of(conn), &use, &from.iov_base, &word))
 			goto no_access;
 		f.addr = (uintptr_t)from.iov_base;

@@ -7,11 +7,11 @@
 #include "base/log.h"
 #include "xport/cm/wire.h"
 #include "xport/rdm/conn.h"
-#include "xport/rdm/link.h"
 #include "xport/rdm/op.h"
 #include "xport/rdm/peer.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/send.h"
+#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

@@ -29,7 +29,7 @@ struct ud_call {
 	struct ud_ep *uep;
 	struct dofi_cm_conn *cm;	/* NULL while it is delayed */
 	bool here;			/* to an address of this host, where the IA has rings */
-	bool near;			/* the attempt is to the local socket of the qualifier */
+	bool local;			/* the attempt is to the local socket of the qualifier */
 	struct ud_inbox *inbox;		/* offered by that attempt, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	bool begun;
@@ -109,7 +109,7 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 	};
 	struct ud_peer *peer;
 	struct ud_intro intro = { .link = NULL };
-	int ret = ud_intro_take(&intro, msg, call->near) ? 0 : -EPROTO;
+	int ret = ud_intro_take(&intro, msg, call->local) ? 0 : -EPROTO;
 
 	if (!ret)
 		ret = ud_peer_get(call->uep->upz, &intro, &peer);
@@ -145,7 +145,7 @@ static void on_answer(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
 	} else if (msg->reason == DOFI_CM_NO_LISTENER) {
 		attempt_next(call, DOFI_NO_LISTENER);
 	} else if (msg->reason == DOFI_CM_NO_PATH) {
-		call->foreign |= !call->near;
+		call->foreign |= !call->local;
 		attempt_next(call, NULL);
 	} else {
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, "the peer has no memory");
@@ -159,9 +159,9 @@ static void on_failure(struct dofi_cm_conn *cm, int err)
 	const bool absent = err == -ECONNREFUSED || err == -ECONNRESET || err == -EPROTO ||
 			    err == -EPROTONOSUPPORT || !err;
 
-	if (call->near && err == -EAGAIN)
+	if (call->local && err == -EAGAIN)
 		round_again(call);	/* the peer's queue of connections is full */
-	else if (call->near || absent)
+	else if (call->local || absent)
 		attempt_next(call, "no datagram endpoint of the peer listens there");
 	else
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-err));
@@ -201,9 +201,9 @@ static int attempt(struct ud_call *call)
 
 	if (dofi_port_address_of_none(&r->peer))
 		return -ENETUNREACH;
-	if (!call->near && !uia_of(call)->fabric)
+	if (!call->local && !uia_of(call)->fabric)
 		return -EHOSTUNREACH;
-	if (call->near) {
+	if (call->local) {
 		ret = descriptors_check(call);
 		if (!ret)
 			ret = ud_inbox_open(call->uep->upz, &call->inbox);
@@ -213,7 +213,7 @@ static int attempt(struct ud_call *call)
 	if (ret)
 		return ret;
 	ud_introduce(call->uep, call->inbox, &msg);
-	if (call->near)
+	if (call->local)
 		return dofi_local_connect(p, DOFI_LOCAL_DATAGRAMS, r->conn_qual, &r->peer,
 					  &active_ops, call, &msg, &call->cm);
 	dofi_port_address(&address, &r->peer, false,
@@ -233,7 +233,7 @@ static void attempt_again(struct ud_call *call)
 	if ((ret == -EMFILE || ret == -ENFILE) &&
 	    (uia->n_calls > 1 || dofi_now() < call->repeat_until))
 		round_again(call);
-	else if (call->near && uia->fabric)
+	else if (call->local && uia->fabric)
 		attempt_next(call, NULL);
 	else
 		call_fail(call, DAT_IB_UD_CONNECTION_ERROR_EVENT, strerror(-ret));
@@ -242,7 +242,7 @@ static void attempt_again(struct ud_call *call)
 /* Begins a round of attempts: rings first if the peer is on this host, then the net. */
 static void round_begin(struct ud_call *call)
 {
-	call->near = call->here;
+	call->local = call->here;
 	call->attempt = 0;
 	attempt_again(call);
 }
@@ -266,8 +266,8 @@ static void attempt_next(struct ud_call *call, const char *why)
 	bool more;
 
 	attempt_close(call, NULL);
-	if (call->near) {
-		call->near = false;
+	if (call->local) {
+		call->local = false;
 		more = uia_of(call)->fabric;
 	} else {
 		more = ++call->attempt < DOFI_WIRE_DATAGRAM_PORTS;

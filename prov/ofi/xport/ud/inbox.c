@@ -11,7 +11,7 @@
 
 static struct dofi_cq *cq_of(const struct ud_pz *upz)
 {
-	return &upz->near.domain->cq;
+	return &upz->local.domain->cq;
 }
 
 static void inbox_free(struct ud_inbox *inbox)

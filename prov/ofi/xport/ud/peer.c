@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/pool.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static struct dofi_pool peers = DOFI_POOL_INIT("ah", struct ud_peer, NULL);
 /* Descriptors of a message between peers on one host. */
 enum { INBOX_FD, DOORBELL_FD, FDS };
 
-bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool near)
+bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool local)
 {
 	if (!msg->number || !msg->key || !msg->addr_len || msg->addr_len > sizeof(intro->addr))
 		return false;
@@ -30,7 +30,7 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool n
 	memcpy(intro->fabric, msg->fabric, sizeof(intro->fabric));
 	memcpy(intro->bell, msg->bell, sizeof(intro->bell));
 	memcpy(intro->addr, msg->addr, msg->addr_len);
-	return !near || (msg->n_fds == FDS && msg->bell[0] && msg->addr_len == sizeof(UD_LAYOUT) &&
+	return !local || (msg->n_fds == FDS && msg->bell[0] && msg->addr_len == sizeof(UD_LAYOUT) &&
 			 !memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) &&
 			 !dofi_link_join(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], &intro->link));
 }

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "obj/ep/ep_attr.h"
 #include "xport/rdm/conn.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -125,11 +125,11 @@ static int rings_open(struct ud_pz *upz)
 
 	if (ret)
 		return ret;
-	upz->near.domain = domain;
+	upz->local.domain = domain;
 	upz->rings = upz->extra_rings.rings = dofi_rings_of(&domain->cq);
 	dofi_lead_set_word(&domain->cq, dofi_rings_lead(upz->rings));
 	LIST_INSERT_HEAD(&rdm_ia_of(uia->ia)->extra_rings, &upz->extra_rings, link);
-	sweeper_add(&upz->near);
+	sweeper_add(&upz->local);
 	return 0;
 }
 
@@ -154,7 +154,7 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 		return -ENOMEM;
 	upz->pz = pz;
 	upz->uia = ud_ia_of(pz->obj.ia);
-	upz->net.upz = upz->near.upz = upz;
+	upz->net.upz = upz->local.upz = upz;
 	upz->reaping.run = ud_peers_reap;
 	dofi_mutex_init(&upz->lock);
 	TAILQ_INIT(&upz->inboxes);
@@ -223,10 +223,10 @@ void ud_pz_close(struct dofi_pz *pz)
 	net_close(upz);
 	if (upz->rings) {
 		ud_inboxes_close(upz);
-		sweeper_remove(&upz->near);
+		sweeper_remove(&upz->local);
 		LIST_REMOVE(&upz->extra_rings, link);
-		dofi_domain_close(upz->near.domain);
-		free(upz->near.ep);
+		dofi_domain_close(upz->local.domain);
+		free(upz->local.ep);
 	}
 	ud_sends_close(upz);
 	free(upz);
@@ -293,7 +293,7 @@ int ud_pz_add(struct ud_pz *upz, struct ud_ep *uep)
 		return ret;
 	ret = slot_set(&upz->net, slot, uep);
 	if (ret)
-		slot_set(&upz->near, slot, NULL);
+		slot_set(&upz->local, slot, NULL);
 	else
 		second_set(uep, &upz->net.domain->cq);
 	return ret;
@@ -319,7 +319,7 @@ void ud_pz_remove(struct ud_ep *uep)
 /* From now on all EPs also receive over the net. */
 int ud_pz_open_net(struct ud_pz *upz)
 {
-	const struct ud_way *near = &upz->near;
+	const struct ud_way *local = &upz->local;
 	uint32_t i;
 	int ret;
 
@@ -330,16 +330,16 @@ int ud_pz_open_net(struct ud_pz *upz)
 		log_no_endpoint(ret);
 		return ret;
 	}
-	for (i = 0; i < near->n_eps && !ret; i++)
-		if (near->ep[i])
-			ret = slot_set(&upz->net, i, near->ep[i]);
+	for (i = 0; i < local->n_eps && !ret; i++)
+		if (local->ep[i])
+			ret = slot_set(&upz->net, i, local->ep[i]);
 	if (ret) {
 		net_shut(upz);
 		net_close(upz);
 		return ret;
 	}
-	for (i = 0; i < near->n_eps; i++)
-		if (near->ep[i])
-			second_set(near->ep[i], &upz->net.domain->cq);
+	for (i = 0; i < local->n_eps; i++)
+		if (local->ep[i])
+			second_set(local->ep[i], &upz->net.domain->cq);
 	return 0;
 }

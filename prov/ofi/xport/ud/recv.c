@@ -109,7 +109,7 @@ void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dof
 		foreign(upz, "in a ring that the peer broke");
 		return;
 	}
-	take(&upz->near, no_header, entry->buf, entry->len, sink);
+	take(&upz->local, no_header, entry->buf, entry->len, sink);
 	dofi_rings_release(entry);
 }
 
@@ -124,7 +124,7 @@ bool ud_ring_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 		return true;
 	if (!dofi_ring_peek(&link->in, &record))
 		return false;
-	take(&((struct ud_inbox *)link->owner)->upz->near, no_header, record.data, record.len,
+	take(&((struct ud_inbox *)link->owner)->upz->local, no_header, record.data, record.len,
 	     sink);
 	dofi_ring_consume(&link->in, &record);
 	return !sink->evd;

@@ -17,7 +17,7 @@
 struct ud_listener {
 	struct dofi_sp *sp;
 	struct dofi_cm_listeners cm;		/* over the network */
-	struct dofi_cm_listener *near;	/* the local socket of the qualifier, or NULL */
+	struct dofi_cm_listener *local;	/* the local socket of the qualifier, or NULL */
 	LIST_ENTRY(ud_listener) link;
 };
 
@@ -62,7 +62,7 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 	struct dofi_sp *sp = l->sp;
 	struct dofi_arrival arrival;
 
-	if (!request || !ud_intro_take(&request->intro, msg, listener == l->near)) {
+	if (!request || !ud_intro_take(&request->intro, msg, listener == l->local)) {
 		free(request);
 		dofi_cm_close(cm);
 		return;
@@ -202,7 +202,7 @@ void ud_listen(struct dofi_sp *sp)
 {
 	struct ud_ia *uia = ud_ia_of(sp->obj.ia);
 	const bool any = sp->obj.ia->fabric.wildcard;
-	int near = 0, net = -EADDRINUSE;
+	int local = 0, net = -EADDRINUSE;
 	struct sockaddr_storage address;
 	struct ud_listener *l;
 	unsigned i;
@@ -214,11 +214,11 @@ void ud_listen(struct dofi_sp *sp)
 		return;
 	l->sp = sp;
 	if (uia->rings)
-		near = dofi_local_listen(&uia->ia->progress, DOFI_LOCAL_DATAGRAMS, sp->conn_qual,
-					 &passive_ops, l, &l->near);
+		local = dofi_local_listen(&uia->ia->progress, DOFI_LOCAL_DATAGRAMS, sp->conn_qual,
+					 &passive_ops, l, &l->local);
 	/* a name that is taken is reported once for the process */
-	if (near != -EADDRINUSE || !uia->fabric)
-		report(sp, near, " within the host");
+	if (local != -EADDRINUSE || !uia->fabric)
+		report(sp, local, " within the host");
 	/* the ports in the order in which a peer tries them */
 	for (i = 0; i < DOFI_WIRE_DATAGRAM_PORTS && uia->fabric &&
 		    (net == -EADDRINUSE || net == -EACCES); i++) {
@@ -229,7 +229,7 @@ void ud_listen(struct dofi_sp *sp)
 	}
 	if (uia->fabric)
 		report(sp, net, "");
-	if (l->cm.own || l->near)
+	if (l->cm.own || l->local)
 		LIST_INSERT_HEAD(&uia->listeners, l, link);
 	else
 		free(l);
@@ -242,8 +242,8 @@ void ud_unlisten(struct dofi_sp *sp)
 	if (!l)
 		return;
 	LIST_REMOVE(l, link);
-	if (l->near)
-		dofi_cm_unlisten(l->near);
+	if (l->local)
+		dofi_cm_unlisten(l->local);
 	dofi_cm_unlisten_both(&l->cm);
 	free(l);
 }

@@ -7,7 +7,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "obj/ep/ep_dto.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 #include "xport/ud/frame.h"
 
 #include <errno.h>
@@ -135,7 +135,7 @@ static bool is_given_up(const struct ud_peer *peer)
 /* The CQ with the sweeps that send the waiting copies of @peer. */
 static struct dofi_cq *cq_of(const struct ud_pz *upz, const struct ud_peer *peer)
 {
-	return &(peer->link ? &upz->near : &upz->net)->domain->cq;
+	return &(peer->link ? &upz->local : &upz->net)->domain->cq;
 }
 
 /* The peer's last copy has gone, so it may be removed. */

@@ -181,9 +181,9 @@ struct ud_way {
 struct ud_pz {
 	struct dofi_pz *pz;
 	struct ud_ia *uia;
-	struct ud_way net, near;	/* near: rings */
+	struct ud_way net, local;	/* local: rings */
 	struct dofi_rdm rdm;		/* of the net */
-	struct dofi_rings *rings;	/* of near */
+	struct dofi_rings *rings;	/* of local */
 	size_t inject;			/* most bytes that the fabric injects; 0: none */
 	uint64_t key;			/* peers prove by it that they were given our address */
 	struct rdm_extra_rings extra_rings; /* with rings */
@@ -219,7 +219,7 @@ static inline struct ud_ep *ud_ep_of(const struct dofi_ep *ep)
 /* Returns the way that ud_pz_open() opens: rings, if the IA has them. EPs complete on its CQ. */
 static inline struct ud_way *ud_first_way(struct ud_pz *upz)
 {
-	return upz->rings ? &upz->near : &upz->net;
+	return upz->rings ? &upz->local : &upz->net;
 }
 
 static inline struct ud_pz *ud_pz_of_rdm(struct dofi_rdm *rdm)
@@ -289,10 +289,10 @@ struct ud_intro {
 
 /*
  * Copies the sender's description from @msg, and maps the inbox of a sender on this host, which is
- * @near. Returns false if the sender is no peer of any fabric, offers no inbox, or memory is short.
- * Call ud_intro_drop() at the end.
+ * @local. Returns false if the sender is no peer of any fabric, offers no inbox, or memory is
+ * short. Call ud_intro_drop() at the end.
  */
-bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool near);
+bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool local);
 /* Unmaps the inbox if it is not used. */
 void ud_intro_drop(struct ud_intro *intro);
 /* Returns whether @uia can reach the peer: over rings, or over the fabric of the net. */

@@ -291,7 +291,7 @@ Test(xport_ud_inbox, ends_with_the_process_of_the_sender)
 
 static struct dofi_mutex *far_lock(void)
 {
-	return &ud_part(&ud_far)->near.domain->cq.lock;
+	return &ud_part(&ud_far)->local.domain->cq.lock;
 }
 
 static unsigned waiting(void)
@@ -401,7 +401,7 @@ Test(xport_ud_inbox, of_a_freed_pz_that_is_full_drops_datagrams)
 /* Polls @evd until the progress thread leaves the rings of far to the program. */
 static void take_over(DAT_EVD_HANDLE evd)
 {
-	struct dofi_cq *cq = &ud_part(&ud_far)->near.domain->cq;
+	struct dofi_cq *cq = &ud_part(&ud_far)->local.domain->cq;
 	DAT_EVENT event;
 
 	while (!atomic_load(&cq->programs_poll))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sending a frame, and credits. EP lock held. */
-#ifndef DOFI_XPORT_RDM_LINK_H
-#define DOFI_XPORT_RDM_LINK_H
+#ifndef DOFI_XPORT_RDM_TRANSMIT_H
+#define DOFI_XPORT_RDM_TRANSMIT_H
 
 #include "xport/rdm/op.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: sending a frame, and credits. */
 
-#include "xport/rdm/link.h"
+#include "xport/rdm/transmit.h"
 
 #include "base/iov.h"
 #include "base/log.h"
