@@ -338,6 +338,8 @@ static unsigned counted_play(struct pair *p, struct player *x)
 			      in = mem_segment(&x->m, SIZE, COUNTED_SIZE);
 	unsigned i, j;
 
+	/* the program polls from now on: the progress thread leaves the CQ to it */
+	play(x, turns() / 10);
 	for (i = 0; i < sends; i += COUNTED_BATCH) {
 		for (j = 0; p->server && j < COUNTED_BATCH; j++)
 			counted_recv_post(x, &in);
