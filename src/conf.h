@@ -56,7 +56,7 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink);
 #define DREG_CONF_INCLUDE "dat.conf.d"	/* directory of further files, next to dat.conf */
 #define DREG_CONF_PATH_SIZE 4096
 
-/* Returns the first of @dirs, null-terminated, with dat.conf or dat.conf.d; null without one. */
+/* Returns the first of the null-terminated @dirs that has dat.conf or dat.conf.d, or null. */
 const char *dreg_conf_dir(const char *const *dirs);
 
 /*
@@ -65,7 +65,7 @@ const char *dreg_conf_dir(const char *const *dirs);
  */
 int dreg_conf_included(const char *path, struct dirent ***list);
 
-/* Opens a file to read. Returns null and sets errno on failure: EINVAL for no regular file. */
+/* Opens a regular file to read. Returns null and sets errno on failure: EINVAL for another file. */
 FILE *dreg_conf_open(const char *path);
 
 #endif

@@ -146,7 +146,10 @@ static int dir_read(struct reader *r, const char *dir)
 	return err;
 }
 
-/* A missing file is an empty registry. DAT_OVERRIDE names code: privileged programs ignore it. */
+/*
+ * A missing file is an empty registry. DAT_OVERRIDE names code to load, so a privileged program
+ * ignores it.
+ */
 int dreg_entries_read(void)
 {
 	struct reader reader = { .tail = NULL };

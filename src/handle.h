@@ -97,7 +97,10 @@ static inline struct dreg_slot *dreg_slot_at(struct dreg_table *t, size_t at)
 	return (struct dreg_slot *)((char *)t->slot + at);
 }
 
-/* Returns the slot of a handle, or null; for 0 and 1 perhaps an unused slot, whose meta is 0. */
+/*
+ * Returns the slot of a handle, or null. For the values 0 and 1 it may return an unused slot, whose
+ * meta of 0 matches no kind.
+ */
 static inline struct dreg_slot *dreg_slot_find(struct dreg_table *t, DAT_HANDLE handle)
 {
 	uintptr_t key = (uintptr_t)handle, k;

@@ -92,7 +92,7 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 		       struct dofi_grant **out)
 {
 	struct dofi_grant *g = dofi_pool_get(&pool);
-	const int taken = key ? -EEXIST : -EAGAIN;
+	const bool choose = !key;
 	int ret, tries = 0;
 
 	if (!g)
@@ -104,10 +104,12 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 	};
 	dofi_mutex_lock(&t->lock);
 	do {
-		if (taken == -EAGAIN)
+		if (choose)
 			key = dofi_key_random(r->scoped);
-		ret = find(t, key) ? taken : 0;
-	} while (key && ret == -EAGAIN && ++tries < KEY_TRIES);
+		ret = find(t, key) ? -EEXIST : 0;
+	} while (choose && key && ret && ++tries < KEY_TRIES);
+	if (choose && ret)
+		ret = -EAGAIN;
 	if (!key)
 		ret = -EIO;
 	if (!ret)

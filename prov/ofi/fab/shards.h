@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A group of CQs, read as one: a read costs the same for any number of endpoints. */
+/* Shards: CQs of libfabric that form one CQ. Each has few endpoints, so that a read stays cheap. */
 #ifndef DOFI_FAB_SHARDS_H
 #define DOFI_FAB_SHARDS_H
 

@@ -246,7 +246,10 @@ static bool info_read(int fd, struct tcp_info *info)
 /* The header of a request of tcp; no request of ours ends with it. */
 #define HEAD 32
 
-/* Silent for @ms, after at most the header of a request: tcp keeps such a connection forever. */
+/*
+ * Returns whether @fd received nothing for @ms, and before that at most the header of a request:
+ * libfabric's tcp keeps such a connection forever.
+ */
 static bool is_silent(int fd, unsigned ms)
 {
 	struct tcp_info info;

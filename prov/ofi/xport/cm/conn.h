@@ -50,8 +50,8 @@ struct dofi_cm_ops {
 
 /*
  * Connects to @addr, then sends @first. ended() reports the failure of the connection; other errors
- * are the system's. There is no time-out but the kernel's. @named_after: NULL, or for
- * dofi_cm_name_socket().
+ * are the system's. There is no time-out but the kernel's. @named_after is the argument
+ * of dofi_cm_name_socket(), or NULL for a socket without a name.
  */
 int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
 		    const struct sockaddr_storage *named_after, const struct dofi_cm_ops *ops,

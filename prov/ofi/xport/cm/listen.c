@@ -318,7 +318,7 @@ int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
 	setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
 	if (!l->local)
 		setsockopt(l->fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
-	/* not for IPv4, too: another listener can have the port there */
+	/* IPv6 alone: another listener can have the port of IPv4 */
 	if (addr->sa_family == AF_INET6)
 		setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
 	if (bind(l->fd, addr, dofi_cm_address_len(addr)) || listen(l->fd, SOMAXCONN) ||

@@ -112,7 +112,10 @@ struct rdm_frame {
 	struct iovec segment[RDM_FRAME_SEGMENTS]; /* addresses in the sender's memory */
 };
 
-/* Clears the other fields but the segments one by one: compilers clear structs slowly. */
+/*
+ * Sets the kind, and clears the other fields but the segments one by one, because compilers clear a
+ * struct by a slow instruction.
+ */
 static inline void rdm_frame_begin(struct rdm_frame *frame, uint8_t kind)
 {
 	frame->conn = frame->cq_data = 0;
