@@ -118,7 +118,10 @@ struct dofi_linger {
 	struct dofi_progress *progress;
 	int fd;				/* a duplicate; the fabric closes its own */
 	bool heard;			/* the source is in the epoll set */
-	/* all data of the peer was discarded; true for a local socket: not read */
+	/*
+	 * All data of the peer was discarded. True for a local socket, which is not read, because
+	 * it may pass descriptors.
+	 */
 	bool peer_ended;
 	bool local;
 	int64_t step;
