@@ -473,6 +473,65 @@ static void idle(struct pair *p)
 	player_close(p, &x);
 }
 
+/*
+ * Messages without receives wait in the fabric, and keep the CQ's descriptor readable on tcp up to
+ * libfabric 1.17. Waits end in time all the same, and neither they nor the idle process spin. The
+ * thread that waits posts the receives afterwards.
+ */
+#define UNRECEIVED 3
+#define UNRECEIVED_PROCESSOR 20		/* less than 1/20 of a processor */
+
+static void unreceived(struct pair *p, size_t size)
+{
+	const unsigned us = pair_scaled(300000);
+	struct consumption before, after;
+	struct player x;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	int64_t begun;
+	unsigned i;
+
+	node_open(&x.n);
+	x.ep = node_ep(&x.n, NULL);
+	mem_get(&x.n, &x.m, (UNRECEIVED + 1) * SIZE);
+	pair_link(p, &x.n, x.ep);
+	for (i = 0; !p->server && i < UNRECEIVED; i++)
+		post_send(x.ep, &x.m, 0, size, i);
+	pair_sync(p);
+	/* a first wait lets the messages arrive */
+	FAILS(dat_evd_wait(x.n.recv, 100000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	begun = pair_now();
+	before = consumption();
+	FAILS(dat_evd_wait(x.n.recv, us, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	FAILS(dat_evd_wait(x.n.conn, us, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	after = consumption();
+	pair_note("%lld us of processor time in %lld us of waiting", (long long)(after.us - before.us),
+		  (long long)(pair_now() - begun));
+	if (memory_is_measurable() && !pair_fabric_is("sockets"))
+		CHECK((after.us - before.us) * UNRECEIVED_PROCESSOR < pair_now() - begun,
+		      "more than 1/%d of a processor", UNRECEIVED_PROCESSOR);
+	for (i = 0; p->server && i < UNRECEIVED; i++)
+		post_recv(x.ep, &x.m, (i + 1) * SIZE, SIZE, i);
+	for (i = 0; i < UNRECEIVED; i++)
+		expect_dto(p->server ? x.n.recv : x.n.req, i, DAT_DTO_SUCCESS, size);
+	player_close(p, &x);
+}
+
+static void unreceived_empty(struct pair *p)
+{
+	unreceived(p, 0);
+}
+
+static void unreceived_short(struct pair *p)
+{
+	unreceived(p, 64);
+}
+
+static void unreceived_long(struct pair *p)
+{
+	unreceived(p, SIZE);
+}
+
 #define WAKES 201
 #define QUIET_US 2000		/* no thread polls after this time */
 #define WAKE_LIMIT_US 5000	/* on a machine with other load */
@@ -600,6 +659,12 @@ static struct pair_case cases[] = {
 	{ .name = "posting_allocates_nothing", .server = allocations, .client = allocations,
 	  .seconds = 120 },
 	{ .name = "waiting_costs_nothing", .server = idle, .client = idle },
+	{ .name = "empty_messages_without_receives_cost_nothing", .server = unreceived_empty,
+	  .client = unreceived_empty },
+	{ .name = "short_messages_without_receives_cost_nothing", .server = unreceived_short,
+	  .client = unreceived_short },
+	{ .name = "messages_without_receives_cost_nothing", .server = unreceived_long,
+	  .client = unreceived_long },
 	{ .name = "polling_wakes_no_thread", .server = polled, .client = polled },
 	{ .name = "a_message_wakes_a_waiter", .server = wakes, .client = wakes,
 	  .not_sockets = "its threads wake late" },

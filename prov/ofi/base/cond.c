@@ -75,7 +75,9 @@ int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t
 	}
 	dofi_mutex_lock(lock);
 	cond->sleepers--;
-	return err == -EINTR || err == -ETIMEDOUT || err == -EBUSY ? err : 0;
+	if (err == -EINTR || err == -EBUSY)
+		return err;
+	return dofi_now() < deadline ? 0 : -ETIMEDOUT;
 }
 
 int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
@@ -188,7 +190,7 @@ int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline)
 			err = n ? 0 : -ETIMEDOUT;
 	}
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	return err;
+	return err || dofi_now() < deadline ? err : -ETIMEDOUT;
 }
 
 void dofi_nap_end(int wakeup_fd)

@@ -23,8 +23,9 @@ static inline void dofi_cond_init(struct dofi_cond *cond)
 }
 
 /*
- * Releases the lock, sleeps, and locks again. Returns 0 after a wakeup, or spuriously; -ETIMEDOUT;
- * -EINTR after a handler without SA_RESTART, before futex_waitv only in sleeps without a deadline.
+ * Releases the lock, sleeps, and locks again. Returns 0 after a wakeup, or spuriously; -ETIMEDOUT
+ * once @deadline has passed, even if woken, so that no series of wakeups prolongs a wait; -EINTR
+ * after a handler without SA_RESTART, before futex_waitv only in sleeps without a deadline.
  */
 int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 	DOFI_NEEDS(*lock);
@@ -60,8 +61,8 @@ void dofi_cond_broadcast(struct dofi_cond *cond);
 int dofi_nap_open(void);
 
 /*
- * Returns 0 if @fd is readable, after dofi_nap_end(), or spuriously; -ETIMEDOUT; -EINTR after a
- * handler without SA_RESTART; -EBUSY if a blocked signal is pending, which hides others, or a
+ * Returns 0 if @fd is readable, after dofi_nap_end(), or spuriously; -ETIMEDOUT once @deadline has
+ * passed, even if @fd is readable; -EINTR after a handler without SA_RESTART; -EBUSY if a blocked signal is pending, which hides others, or a
  * descriptor is not open: sleep in another way. @wakeup_fd has EFD_NONBLOCK and is empty on return.
  */
 int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline);

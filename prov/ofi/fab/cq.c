@@ -17,10 +17,14 @@ static void cq_ready(struct dofi_source *source)
 	DOFI_CONTAINER_OF(source, struct dofi_cq, source)->poller.fired = true;
 }
 
-/* Lets epoll report once that there is something to read. */
-static int watch(struct dofi_cq *cq)
+/* What epoll reports: once that there is something to read; each arrival; nothing. */
+#define ONCE (EPOLLIN | EPOLLONESHOT)
+#define ARRIVALS (EPOLLIN | EPOLLET)
+#define NOTHING EPOLLONESHOT
+
+static int watch(struct dofi_cq *cq, uint32_t events)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = &cq->source };
+	struct epoll_event ev = { .events = events, .data.ptr = &cq->source };
 
 	if (cq->fd < 0)
 		return 0;
@@ -35,7 +39,7 @@ static void forget(struct dofi_cq *cq)
 {
 	if (cq->watched)
 		epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
-	cq->watched = false;
+	cq->watched = cq->stuck = false;
 }
 
 static void set_armed(struct dofi_cq *cq, bool armed)
@@ -133,12 +137,11 @@ static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
  */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 {
-	struct epoll_event none = { .events = EPOLLONESHOT, .data.ptr = &cq->source };
-
 	if (!cq->several)
 		forget(cq);
 	else if (cq->watched)
-		epoll_ctl(cq->progress->epfd, EPOLL_CTL_MOD, cq->fd, &none);
+		watch(cq, NOTHING);
+	cq->stuck = false;
 	cq->pause_us = pause;
 	cq->due_at = now + pause * 1000;
 	set_armed(cq, false);
@@ -226,11 +229,43 @@ static bool reads_memory(struct dofi_cq *cq, const struct use *use, bool *found)
 	return true;
 }
 
+/*
+ * Watches a descriptor that stays readable with nothing to read. Data may still arrive, for other
+ * connections or for RDMA writes, so epoll reports each arrival, which costs nothing meanwhile. A
+ * program that posts a receive drains the CQ itself (dofi_cq_kick()). Many arrivals without a
+ * completion may be an effect of reading (nested epoll sets before Linux 5.6), and are ignored from
+ * then on. The CQ is also read after growing times, for what epoll does not report, and to end
+ * this.
+ */
+#define STUCK_WAKEUPS 64
+#define STUCK_TICKS 4
+
+static int watch_stuck(struct dofi_cq *cq, bool woken)
+{
+	const long most = dofi_settings.tick_us * STUCK_TICKS;
+
+	if (!cq->stuck) {
+		cq->stuck_wakeups = 0;
+		cq->stuck_us = dofi_settings.tick_us;
+		return watch(cq, ARRIVALS);
+	}
+	cq->stuck_us = cq->stuck_us < most / 2 ? cq->stuck_us * 2 : most;
+	if (woken && ++cq->stuck_wakeups == STUCK_WAKEUPS) {
+		cq->stuck_us = dofi_settings.probe_us;
+		return watch(cq, NOTHING);
+	}
+	return 0;
+}
+
 #define ARM_TRIES 8
 
-/* Empties the CQ and arms it. Set @found if it is armed and was drained with completions. */
-static void drain_and_arm(struct dofi_cq *cq, bool found, int64_t now)
+/*
+ * Empties the CQ and arms it. Set @found if it is armed and was drained with completions, @woken if
+ * its descriptor woke this thread.
+ */
+static void drain_and_arm(struct dofi_cq *cq, bool found, bool woken, int64_t now)
 {
+	bool can, stuck;
 	int i;
 
 	/*
@@ -238,12 +273,16 @@ static void drain_and_arm(struct dofi_cq *cq, bool found, int64_t now)
 	 * armed
 	 */
 	set_armed(cq, true);
+	if (!found)
+		dofi_cq_drain(cq);
 	for (i = 0; i < ARM_TRIES; i++) {
-		if (!found)
+		can = dofi_cq_can_sleep(cq, cq->fid);
+		if (!can)
 			dofi_cq_drain(cq);
-		found = false;
-		if (dofi_cq_can_sleep(cq, cq->fid)) {
-			if (!watch(cq)) {
+		stuck = dofi_cq_is_stuck(cq, can);
+		if (can || stuck) {
+			if (!(stuck ? watch_stuck(cq, woken) : watch(cq, ONCE))) {
+				cq->stuck = stuck;
 				cq->due_at = now;
 				return;
 			}
@@ -268,6 +307,8 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 	/* where the descriptor does not report failures, a sleeper's CQ is read as well */
 	if (dofi_cq_wants_sweep_now(cq))
 		ticks = 1;
+	else if (cq->stuck)
+		return cq->due_at + cq->stuck_us * 1000;
 	else if (cq->silent_errors && atomic_load(&cq->sleepers))
 		ticks = SILENT_TICKS;
 	else
@@ -298,7 +339,7 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 	}
 	if (!armed && cq->served < WAKEUPS_FIRST)
 		cq->served = WAKEUPS_FIRST;
-	drain_and_arm(cq, found, now);
+	drain_and_arm(cq, found, woken, now);
 }
 
 static struct dofi_cq *cq_of(struct dofi_poller *poller)
@@ -391,8 +432,8 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 		goto log;
 	cq->progress = progress;
 	cq->source.ready = cq_ready;
-	cq->watched = false;
-	ret = watch(cq);
+	cq->watched = cq->stuck = false;
+	ret = watch(cq, ONCE);
 	if (ret)
 		goto close_cq;
 	dofi_mutex_lock(&cq->lock);
@@ -407,6 +448,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	cq->owner = NULL;
 	LIST_INIT(&cq->sweepers);
 	cq->left = 0;
+	cq->barren = 0;
 	cq->most = 1;
 	/* an EVD may still poll the CQ, as part of the memory's former PZ */
 	cq->polls_checked = cq->polls;

@@ -94,6 +94,9 @@ struct dofi_cq {
 	unsigned left;		/* entries from next on; 0 when the CQ is armed and drained */
 	unsigned most;			/* how many completions dofi_cq_next() reads at once */
 	unsigned polls;			/* reads by threads of the program; wraps around */
+	unsigned finds;			/* reads that found something; wraps around */
+	unsigned finds_seen;		/* by the last dofi_cq_is_stuck() */
+	unsigned barren;		/* its consecutive calls without a find between them */
 
 	/* written before the CQ is opened, or when it gets its second shard */
 	int fd;				/* to sleep on: of fid, or of the set of shards; -1: none */
@@ -150,6 +153,9 @@ struct dofi_cq {
 	unsigned polls_checked;		/* polls at the last check */
 	int served;		/* the number of next wakeups that keep the CQ from the program */
 	bool watched;			/* fd is in the epoll set */
+	bool stuck;	/* armed, although a sleep on fd would spin: watch_stuck() */
+	unsigned stuck_wakeups;		/* stuck: by arrivals */
+	long stuck_us;			/* stuck: the time from due_at to the next check */
 	int64_t due_at;			/* when the CQ was armed, or its next check */
 };
 
@@ -340,6 +346,14 @@ void dofi_cq_route(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid) DOFI_NEEDS_NOT(cq->lock);
 
 /*
+ * Call after dofi_cq_can_sleep(), which returned @can, and if it was false after another
+ * dofi_cq_drain(). Returns whether a thread that sleeps on the descriptor would spin: many calls in
+ * a row saw no completion, and @can is false or the descriptor readable again. Both last while a
+ * message has no receive on tcp up to 1.17.
+ */
+bool dofi_cq_is_stuck(struct dofi_cq *cq, bool can) DOFI_NEEDS_NOT(cq->lock);
+
+/*
  * Call after posting the only receive of an endpoint: its message may have left the socket, so that
  * no signal follows. @shard as for dofi_cq_ask(). Any thread, no lock.
  */
@@ -410,7 +424,7 @@ void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
 /*
  * Makes the caller the leader and delivers pending completions. Returns 0 if the CQ is empty: call
  * dofi_lead_sleep(), and dofi_lead_end() in the end. Otherwise the caller does not lead: -EAGAIN if
- * there was something to read; -EBUSY if the CQ cannot be led now. No lock.
+ * there was something to read; -EBUSY if the CQ cannot be led now, or is stuck. No lock.
  */
 int dofi_lead_begin(struct dofi_cq *cq);
 

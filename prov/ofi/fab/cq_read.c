@@ -7,6 +7,7 @@
 #include "base/cond.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,7 @@ static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) 
 
 	for (i = 0; i < n; i++)
 		cq->completed(&cq->entry[i], 0, sink);
+	cq->finds += n != -FI_EAGAIN;
 	if (n == -FI_EAVAIL)
 		return read_error(cq, sink) ? DOFI_CQ_BATCH : 0;
 	if (n < 0 && n != -FI_EAGAIN)
@@ -284,6 +286,28 @@ bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 	return can;
 }
 
+#define BARREN_MOST 8
+
+bool dofi_cq_is_stuck(struct dofi_cq *cq, bool can)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	bool stuck = false;
+
+	if (cq->fd < 0)
+		return false;
+	dofi_mutex_lock(&cq->lock);
+	if (cq->finds != cq->finds_seen)
+		cq->barren = 0;
+	cq->finds_seen = cq->finds;
+	if (++cq->barren >= BARREN_MOST) {
+		pfd.fd = cq->fd;
+		stuck = !can || poll(&pfd, 1, 0) == 1;
+		cq->barren = stuck ? BARREN_MOST : 0;
+	}
+	dofi_mutex_unlock(&cq->lock);
+	return stuck;
+}
+
 /* The leader */
 
 void dofi_lead_open(struct dofi_cq *cq)
@@ -348,7 +372,7 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	const struct dofi_lead_word *word;
 	struct fid_cq *fid = NULL;
 	int err = -EAGAIN;
-	bool read;
+	bool read, can;
 
 	if (!dofi_lead_is_able(lead))
 		return -EBUSY;
@@ -374,9 +398,13 @@ int dofi_lead_begin(struct dofi_cq *cq)
 		err = -EBUSY;
 		goto end;
 	}
-	if (dofi_cq_can_sleep(cq, fid))
+	can = dofi_cq_can_sleep(cq, fid);
+	if (!can)
+		dofi_cq_drain(cq);
+	if (dofi_cq_is_stuck(cq, can))
+		err = -EBUSY;
+	else if (can)
 		return 0;
-	dofi_cq_drain(cq);
 end:
 	dofi_lead_end(cq);
 	return err;
@@ -398,7 +426,7 @@ int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mute
 	value = w ? atomic_load(w->word) : 0;
 	most = dofi_now() + dofi_longest_sleep_ns;
 	if (!w || !(value & w->bit))
-		return 0;
+		return dofi_now() < deadline ? 0 : -ETIMEDOUT;
 	err = dofi_cond_wait_word(cond, lock, most < deadline ? most : deadline, w->word, value);
 	return err == -ETIMEDOUT && most < deadline ? 0 : err;
 }

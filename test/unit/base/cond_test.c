@@ -102,6 +102,13 @@ Test(cond, a_ring_before_the_thread_sleeps_is_heard)
 	cr_expect_eq(sleep_for(UINT32_MAX), 0);
 }
 
+Test(cond, a_ring_at_the_deadline_does_not_prolong_the_wait)
+{
+	ring_at_sleep = true;
+	cr_expect_eq(sleep_for(0), -ETIMEDOUT);
+	cr_expect(!ring_at_sleep);
+}
+
 /* Each token wakes one taker. The takers sleep with no deadline or with one far away. */
 static void *take_tokens(void *arg)
 {

@@ -59,6 +59,19 @@ Test(nap, ends_when_the_descriptor_is_readable)
 	cr_expect_eq(nap_for(LONG), 0, "the fabric takes what it wrote");
 }
 
+Test(nap, ends_at_its_deadline_whatever_the_descriptors_say)
+{
+	const int64_t deadline = dofi_deadline(BRIEF);
+
+	dofi_nap_end(fd);
+	while (!dofi_nap(fd, wakeup_fd, signals, deadline))
+		;
+	cr_expect(dofi_now() >= deadline);
+	dofi_nap_end(wakeup_fd);
+	cr_expect_eq(dofi_nap(fd, wakeup_fd, signals, deadline), -ETIMEDOUT);
+	cr_expect(!is_rung());
+}
+
 Test(nap, takes_the_ring_that_ended_it)
 {
 	dofi_nap_end(wakeup_fd);

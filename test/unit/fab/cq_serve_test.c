@@ -522,13 +522,147 @@ Test(cq_serve, does_not_sleep_on_what_it_did_not_see)
 Test(cq_serve, traffic_that_outruns_it_is_read_again_at_once)
 {
 	fake.fault.trywait = 1000;
+	endless = true;
+	complete(1);
 	serve();
 	cr_expect(!armed());
 	cr_expect(dofi_cq_due(&cq) <= now);
 	cr_expect(fake.trywaits < 100);
 	fake.fault.trywait = 0;
+	endless = false;
 	serve();
 	cr_expect(armed());
+}
+
+/* A descriptor that is readable with nothing to read */
+
+/* Serves the CQ while epoll reports it, and returns how often it did. */
+static int wakeups(void)
+{
+	int n;
+
+	for (n = 0; epoll_fires(); n++)
+		serve();
+	return n;
+}
+
+/* The time until the next check, in us. */
+static int64_t pause_us(void)
+{
+	return (dofi_cq_due(&cq) - now) / US;
+}
+
+Test(cq_serve, a_descriptor_that_stays_readable_does_not_keep_it_awake)
+{
+	int64_t pause, last;
+
+	fake_set_fd(FAKE_FD_ALWAYS);
+	serve();
+	cr_expect(wakeups() < 16);
+	cr_expect(armed(), "a thread that posts a receive drains it");
+	cr_expect(pause_us() <= 4000);
+	for (last = pause_us(); last < 4000; last = pause) {
+		now = dofi_cq_due(&cq);
+		serve();
+		cr_assert_eq(wakeups(), 0);
+		pause = pause_us();
+		cr_assert(pause > last && pause <= 2 * last, "%lld", (long long)pause);
+	}
+	now = dofi_cq_due(&cq);
+	serve();
+	cr_expect_eq(pause_us(), 4000);
+}
+
+Test(cq_serve, what_arrives_behind_it_is_read_at_once)
+{
+	fake_set_fd(FAKE_FD_ALWAYS);
+	serve();
+	wakeups();
+	complete(1);
+	cr_expect(wakeups() < 16);
+	cr_expect_eq(delivered, 1);
+	cr_expect(armed());
+	dofi_cq_kick(&cq, NULL);
+	cr_expect_eq(wakeups(), 0);
+}
+
+Test(cq_serve, once_it_is_not_readable_it_wakes_the_thread_again)
+{
+	fake_set_fd(FAKE_FD_ALWAYS);
+	serve();
+	wakeups();
+	fake_set_fd(FAKE_FD_TRUE);
+	now = dofi_cq_due(&cq);
+	serve();
+	cr_expect(armed());
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
+	complete(1);
+	cr_expect_eq(wakeups(), 1);
+	cr_expect_eq(delivered, 1);
+}
+
+/* Epoll reports the CQ after each read, as with nested epoll sets of an old kernel. */
+Test(cq_serve, a_descriptor_that_reports_each_read_is_ignored_for_growing_times)
+{
+	fake_set_fd(FAKE_FD_LIES);
+	serve();
+	cr_expect(wakeups() < 200);
+	cr_expect(armed());
+	cr_expect_eq(pause_us(), 100);
+	complete(1);
+	now = dofi_cq_due(&cq);
+	serve();
+	cr_expect_eq(delivered, 1);
+	cr_expect(wakeups() < 200);
+	while (pause_us() < 4000) {
+		now = dofi_cq_due(&cq);
+		serve();
+		cr_assert_eq(wakeups(), 0);
+	}
+	cr_expect_eq(wakeups(), 0);
+	fake_set_fd(FAKE_FD_TRUE);
+	now = dofi_cq_due(&cq);
+	serve();
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
+}
+
+Test(cq_serve, a_fabric_that_always_has_more_is_left_alone_too)
+{
+	fake.fault.trywait = 1000;
+	serve();
+	cr_expect(armed());
+	cr_expect_eq(pause_us(), 1000);
+	complete(1);
+	cr_expect(wakeups() < 16);
+	cr_expect_eq(delivered, 1);
+	fake.fault.trywait = 0;
+	now = dofi_cq_due(&cq);
+	serve();
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
+}
+
+Test(cq_serve, a_stuck_queue_is_swept_every_tick)
+{
+	fake_set_fd(FAKE_FD_ALWAYS);
+	serve();
+	wakeups();
+	now = dofi_cq_due(&cq);
+	serve();
+	dofi_cq_want_sweep(&cq);
+	cr_expect_eq(pause_us(), 1000);
+}
+
+Test(cq_serve, a_stuck_queue_can_be_left_to_a_program_that_polls)
+{
+	fake_set_fd(FAKE_FD_ALWAYS);
+	serve();
+	wakeups();
+	make_owned();
+	cr_expect_eq(wakeups(), 0);
+	now = cq.due_at;
+	serve();
+	cr_expect(armed());
+	cr_expect(wakeups() < 16);
 }
 
 Test(cq_serve, a_probe_ends_the_programs_time_early)

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/queue.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct fake fake;
@@ -98,13 +99,25 @@ static int cq_control(struct fid *fid, int command, void *arg)
 
 static void fd_set_ready(int fd, bool ready)
 {
-	uint64_t v = 1;
-	ssize_t n = read(fd, &v, sizeof(v));
+	uint64_t n;
 
-	v = 1;
-	if (ready)
-		n = write(fd, &v, sizeof(v));
-	(void)n;
+	if (fake.fault.fd == FAKE_FD_ALWAYS || fake.fault.fd == FAKE_FD_NEVER)
+		return;
+	syscall(SYS_read, fd, &n, sizeof(n));
+	n = 1;
+	if (ready != (fake.fault.fd == FAKE_FD_LIES))
+		syscall(SYS_write, fd, &n, sizeof(n));
+}
+
+/* A readable descriptor reports an arrival again, like a socket. */
+static void fd_arrival(int fd)
+{
+	const uint64_t one = 1;
+
+	if (fake.fault.fd == FAKE_FD_ALWAYS)
+		syscall(SYS_write, fd, &one, sizeof(one));
+	else
+		fd_set_ready(fd, true);
 }
 
 static void eq_signal(void)
@@ -466,11 +479,21 @@ void fake_init(void)
 	fake.cm_data_size = 256;
 }
 
+void fake_set_fd(enum fake_fd fd)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.fault.fd = FAKE_FD_TRUE;
+	fd_set_ready(fake.cq_fd, fd == FAKE_FD_ALWAYS || fd == FAKE_FD_LIES);
+	fd_set_ready(fake.eq_fd, fd == FAKE_FD_ALWAYS || fd == FAKE_FD_LIES);
+	fake.fault.fd = fd;
+	pthread_mutex_unlock(&fake.lock);
+}
+
 static void completion_add(const struct fake_completion *completion)
 {
 	pthread_mutex_lock(&fake.lock);
 	fake.completion[fake.cq_tail++ % FAKE_QUEUE] = *completion;
-	fd_set_ready(fake.cq_fd, true);
+	fd_arrival(fake.cq_fd);
 	pthread_mutex_unlock(&fake.lock);
 }
 
@@ -490,7 +513,7 @@ void fake_event_add(const struct fake_event *event)
 {
 	pthread_mutex_lock(&fake.lock);
 	fake.event[fake.eq_tail++ % 16] = *event;
-	fd_set_ready(fake.eq_fd, true);
+	fd_arrival(fake.eq_fd);
 	pthread_mutex_unlock(&fake.lock);
 }
 

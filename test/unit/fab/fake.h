@@ -31,6 +31,14 @@ struct fake_event {
 	int prov_errno;
 };
 
+/* What the descriptors of the first completion and event queue report. */
+enum fake_fd {
+	FAKE_FD_TRUE,
+	FAKE_FD_ALWAYS,			/* readable */
+	FAKE_FD_NEVER,			/* not readable */
+	FAKE_FD_LIES,			/* the opposite of the truth */
+};
+
 /* Set by tests. All zero is a fabric that works. */
 struct fake_faults {
 	int fabric, passive_ep, getopt, eq_open, second_eq_open, eq_control, domain, cq_open,
@@ -38,6 +46,7 @@ struct fake_faults {
 	bool eq_fd_bad, cq_fd_bad;	/* epoll refuses the descriptor */
 	size_t cq_most;			/* the longest completion queue; 0: no limit */
 	bool no_cq_fd;			/* completion queues have no descriptor */
+	enum fake_fd fd;		/* set by fake_set_fd() */
 	_Atomic int cq_read, eq_read;	/* returned by reads if not 0; may be set at any time */
 	int cq_readerr;			/* returned by fi_cq_readerr() if not 0 */
 	int trywait;			/* this many fi_trywait() calls return -FI_EAGAIN */
@@ -96,6 +105,8 @@ struct fake {
 extern struct fake fake;
 
 void fake_init(void);
+/* Sets what the descriptors report from now on. Call fake_init() before. */
+void fake_set_fd(enum fake_fd fd);
 /*
  * Called at the start of each call that needs the guard. Counts the call as unguarded if no thread
  * holds the guard.

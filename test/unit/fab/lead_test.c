@@ -292,6 +292,89 @@ Test(lead, sleeps_until_a_completion)
 	cr_expect_eq(delivered, 1);
 }
 
+/* Leads once, as dat_evd_wait does. */
+static int lead_for(uint32_t us)
+{
+	int err = dofi_lead_begin(&cq);
+
+	if (err)
+		return err;
+	err = sleep_for(us);
+	dofi_lead_end(&cq);
+	dofi_cq_poll_next(&cq);
+	return err;
+}
+
+/* The most sleeps on a descriptor that are in vain. */
+#define MOST_IN_VAIN 8
+
+static int leads_in_vain(void)
+{
+	int n = 0, err;
+
+	while (!(err = lead_for(LONG)) || err == -EAGAIN)
+		n++;
+	cr_expect_eq(err, -EBUSY);
+	return n;
+}
+
+/* As tcp keeps it while a message has no receive. */
+Test(lead, a_descriptor_that_stays_readable_is_left_to_the_progress_thread)
+{
+	fake_set_fd(FAKE_FD_ALWAYS);
+	cr_expect(leads_in_vain() < MOST_IN_VAIN);
+	cr_expect_eq(leads_in_vain(), 0);
+	complete(1);
+	dofi_cq_poll(&cq, NULL);
+	cr_expect_eq(lead_for(LONG), 0, "it had something");
+	fake_set_fd(FAKE_FD_LIES);
+	cr_expect(leads_in_vain() < MOST_IN_VAIN);
+	fake_set_fd(FAKE_FD_TRUE);
+	cr_expect_eq(lead_for(BRIEF), -ETIMEDOUT);
+}
+
+Test(lead, a_fabric_that_never_lets_it_sleep_is_left_to_the_progress_thread)
+{
+	fake.fault.trywait = 1000;
+	cr_expect(leads_in_vain() < MOST_IN_VAIN);
+	complete(1);
+	cr_expect_eq(lead_for(LONG), -EAGAIN);
+	cr_expect_eq(delivered, 1);
+}
+
+Test(lead, sleeps_that_end_by_time_are_not_in_vain)
+{
+	int i;
+
+	for (i = 0; i < 3 * MOST_IN_VAIN; i++)
+		cr_expect_eq(lead_for(1), -ETIMEDOUT);
+}
+
+Test(lead, completions_for_other_evds_are_not_in_vain)
+{
+	int i;
+
+	for (i = 0; i < 3 * MOST_IN_VAIN; i++) {
+		cr_assert_eq(dofi_lead_begin(&cq), 0);
+		complete(1);
+		cr_expect_eq(sleep_for(LONG), 0);
+		dofi_lead_end(&cq);
+		dofi_cq_poll_next(&cq);
+	}
+	cr_expect_eq(delivered, 3 * MOST_IN_VAIN);
+}
+
+Test(lead, a_descriptor_that_reports_nothing_does_not_prolong_a_wait)
+{
+	fake_set_fd(FAKE_FD_NEVER);
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	complete(1);
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+	dofi_lead_end(&cq);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(delivered, 1);
+}
+
 /* A thread that leads until it is stopped or deposed. */
 struct leader {
 	pthread_t thread;
@@ -584,6 +667,7 @@ Test(lead, a_leader_sleeps_on_a_shared_word)
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
 	peer_wakes();
 	cr_expect_eq(sleep_for(UINT32_MAX), 0, "woken before it slept");
+	cr_expect_eq(sleep_for(0), -ETIMEDOUT);
 }
 
 /* After a faulty peer has withdrawn the request, other peers do not wake the leader. */

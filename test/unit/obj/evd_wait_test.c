@@ -682,6 +682,45 @@ Test(evd_wait, there_too_it_goes_on_after_a_restart)
 	cr_expect_eq(cookie_of(&w.event), 0);
 }
 
+/* Whatever the descriptor of the CQ reports, a wait ends in time, and it does not spin. */
+Test(evd_wait, there_too_no_descriptor_prolongs_it_or_makes_it_spin)
+{
+	static const enum fake_fd kinds[] = { FAKE_FD_ALWAYS, FAKE_FD_NEVER, FAKE_FD_LIES };
+	int64_t before;
+	unsigned i, reads;
+
+	ep_receiving(1);
+	dofi_settings.spin_us = 0;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		fake_set_fd(kinds[i]);
+		before = dofi_now();
+		reads = fake.cq_reads;
+		expect_type(wait_for(100 * QUICK, 1), DAT_TIMEOUT_EXPIRED);
+		cr_expect(dofi_now() - before >= 100 * QUICK * 1000LL);
+		cr_expect(fake.cq_reads - reads < 1000, "%u", fake.cq_reads - reads);
+	}
+	cr_expect(nobody_leads());
+}
+
+Test(evd_wait, there_too_an_event_ends_it_that_comes_behind_a_readable_descriptor)
+{
+	static const enum fake_fd kinds[] = { FAKE_FD_ALWAYS, FAKE_FD_LIES };
+	struct waiter w;
+	unsigned i;
+
+	ep_receiving(2);
+	dofi_settings.spin_us = 0;
+	for (i = 0; i < 2; i++) {
+		fake_set_fd(kinds[i]);
+		waiter_start(&w, 1);
+		while (nobody_sleeps())
+			usleep(100);
+		fake_complete(transport.context[i], 0);
+		succeed(waiter_end(&w));
+		cr_expect_eq(cookie_of(&w.event), i);
+	}
+}
+
 /*
  * Two EVDs of one CQ: the leader delivers the other's event, and wakes the other waiter when it
  * leaves.
