@@ -49,35 +49,44 @@ size_t dofi_iov_tail(const void *to, size_t len)
 	return tail < len ? tail : len;
 }
 
+/*
+ * Stores @n aligned words, in ascending order. The last store is a release, so that a thread that
+ * polls the last word sees the words before it.
+ */
+static void words_store(char *to, const char *from, size_t n)
+{
+	uint64_t word;
+
+	for (; n; n--, to += sizeof(word), from += sizeof(word)) {
+		memcpy(&word, from, sizeof(word));
+		atomic_store_explicit((_Atomic uint64_t *)to, word,
+				      n == 1 ? memory_order_release : memory_order_relaxed);
+	}
+}
+
 void dofi_iov_land(void *to, const void *from, size_t len)
 {
-	size_t done = len - dofi_iov_tail(to, len), n;
-	union {
-		uint64_t of8;
-		uint32_t of4;
-		uint16_t of2;
-		uint8_t of1;
-	} value;
-	char *at;
+	const char *bytes = from;
+	char *at = to, *const end = at + len;
+	uint32_t of4;
+	uint16_t of2;
+	size_t n;
 
-	memcpy(to, from, done);
-	for (; done < len; done += n) {
-		at = (char *)to + done;
+	for (; at < end; at += n, bytes += n) {
 		/* as much as one aligned store can write */
-		for (n = sizeof(value); n > len - done || (uintptr_t)at % n; n /= 2)
+		for (n = sizeof(uint64_t); n > (size_t)(end - at) || (uintptr_t)at % n; n /= 2)
 			;
-		memcpy(&value, (const char *)from + done, n);
-		if (n == 8)
-			atomic_store_explicit((_Atomic uint64_t *)at, value.of8,
-					      memory_order_release);
-		else if (n == 4)
-			atomic_store_explicit((_Atomic uint32_t *)at, value.of4,
-					      memory_order_release);
-		else if (n == 2)
-			atomic_store_explicit((_Atomic uint16_t *)at, value.of2,
-					      memory_order_release);
-		else
-			atomic_store_explicit((_Atomic uint8_t *)at, value.of1,
-					      memory_order_release);
+		if (n == sizeof(uint64_t)) {
+			words_store(at, bytes, (size_t)(end - at) / n);
+			n *= (size_t)(end - at) / n;
+		} else if (n == sizeof(of4)) {
+			memcpy(&of4, bytes, n);
+			atomic_store_explicit((_Atomic uint32_t *)at, of4, memory_order_release);
+		} else if (n == sizeof(of2)) {
+			memcpy(&of2, bytes, n);
+			atomic_store_explicit((_Atomic uint16_t *)at, of2, memory_order_release);
+		} else {
+			atomic_store_explicit((_Atomic char *)at, *bytes, memory_order_release);
+		}
 	}
 }

@@ -45,7 +45,11 @@ static inline size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n
  */
 size_t dofi_iov_tail(const void *to, size_t len);
 
-/* Like memcpy(), but stores the last word last: a thread that sees it changed sees the rest. */
+/*
+ * Like memcpy(), but stores each byte once, in ascending order. A thread that sees the last word
+ * changed sees the rest, and may overwrite all of it at once: no store follows. glibc's memcpy()
+ * stores 32 bytes twice, for example, and a preempted thread makes the second store much later.
+ */
 void dofi_iov_land(void *to, const void *from, size_t len);
 
 #endif

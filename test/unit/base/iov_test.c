@@ -7,10 +7,18 @@
 #include "base/iov.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define TOTAL 8
 #define MOST 12				/* more than TOTAL */
@@ -203,4 +211,87 @@ Test(iov, the_last_byte_is_stored_last, .timeout = 60)
 Test(iov, the_last_byte_of_an_odd_number_is_stored_last, .timeout = 60)
 {
 	watch_landings(AREA - 3);
+}
+
+/*
+ * A child process lands the bytes, one instruction at a time. After each, this process clears the
+ * bytes that have changed, as a program does that polls a flag: a second store would set them again.
+ */
+
+#define STORED 88		/* longest copy that is watched */
+#define STEPS 100000		/* more than the child needs */
+
+static pid_t lander_start(size_t begin, size_t len)
+{
+	int status;
+	pid_t pid = fork();
+
+	cr_assert(pid >= 0);
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		dofi_iov_land(to + begin, from, len);
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert(WIFSTOPPED(status));
+	return pid;
+}
+
+/* Returns whether @pid stopped again after one instruction. */
+static bool lander_step(pid_t pid)
+{
+	int status;
+
+	cr_assert(!ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), "%s", strerror(errno));
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	return WIFSTOPPED(status);
+}
+
+/* Valgrind and emulators of a processor support no steps. */
+static bool can_step(void)
+{
+	const pid_t pid = lander_start(0, 0);
+	const bool can = !ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return can;
+}
+
+static void watch_stores(size_t begin, size_t len)
+{
+	unsigned char now[STORED];
+	const pid_t pid = lander_start(begin, len);
+	struct iovec here = { now, len }, there = { to + begin, len };
+	size_t stored = 0, steps, i;
+
+	for (steps = 0; lander_step(pid); steps++) {
+		cr_assert(steps < STEPS);
+		cr_assert_eq(process_vm_readv(pid, &here, 1, &there, 1, 0), (ssize_t)len);
+		for (i = 0; i < len; i++) {
+			if (!now[i])
+				continue;
+			cr_assert_eq(i, stored++, "byte %zu of %zu at %zu", i, len, begin);
+			now[i] = 0;
+		}
+		cr_assert_eq(process_vm_writev(pid, &here, 1, &there, 1, 0), (ssize_t)len);
+	}
+	cr_expect_eq(stored, len);
+}
+
+Test(iov, each_byte_is_stored_once_in_ascending_order, .timeout = 60)
+{
+	static const size_t begins[] = { 0, 1, 2, 4, 7 };
+	size_t i, len;
+
+	if (!can_step()) {
+		fprintf(stderr, "skipped: stores of a copy: no process can be single-stepped here\n");
+		return;
+	}
+	memset(to, 0, AREA);
+	memset(from, 'x', sizeof(from));
+	for (i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		for (len = 1; len <= STORED; len += len < 18 ? 1 : 7)
+			watch_stores(begins[i], len);
 }
