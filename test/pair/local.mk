@@ -13,6 +13,8 @@ pair_library = \
 	test/pair/node.c \
 	test/pair/pair.c \
 	test/pair/pair.h \
+	test/robust/crew.c \
+	test/robust/crew.h \
 	test/robust/robust.c \
 	test/robust/robust.h
 
