@@ -157,6 +157,16 @@ test_robust_ud_scale2_SOURCES = test/robust/ud_scale.c
 test_robust_ud_scale2_CPPFLAGS = $(pair_cppflags2)
 test_robust_ud_scale2_LDADD = $(pair_ldadd2)
 
+# Run by eager.sh only.
+check_PROGRAMS += test/robust/eager2
+test_robust_eager2_SOURCES = test/robust/eager.c
+test_robust_eager2_CPPFLAGS = $(pair_cppflags2)
+test_robust_eager2_LDADD = $(pair_ldadd2)
+check_LTLIBRARIES += test/robust/preempt.la
+test_robust_preempt_la_SOURCES = test/robust/preempt.c
+test_robust_preempt_la_CFLAGS = $(AM_CFLAGS) -fno-builtin
+test_robust_preempt_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+
 # Measures more processes, too.
 check_PROGRAMS += test/robust/mesh2
 test_robust_mesh2_SOURCES = test/robust/mesh.c
@@ -192,6 +202,7 @@ SLOW_TESTS += \
 	test/robust/datagrams-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
+	test/robust/eager.sh \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
 	test/robust/privileged.sh \
@@ -207,6 +218,7 @@ LIBFABRIC_TESTS += \
 	test/robust/datagrams-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
+	test/robust/eager.sh \
 	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \
@@ -219,6 +231,7 @@ EXTRA_DIST += \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
 	test/robust/deaths.sh \
+	test/robust/eager.sh \
 	test/robust/fabric.sh \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \

@@ -108,13 +108,15 @@ const struct dofi_setting dofi_setting_table[] = {
 
 const struct dofi_foreign dofi_foreign_table[] = {
 	/*
-	 * Programs poll the last byte of an RDMA write. libfabric's tcp receives up to 9000 bytes
-	 * in a buffer of its own, from which memcpy() stores the first bytes last. Bytes beyond the
-	 * setting land in the program's memory after the copy.
+	 * Programs poll memory that an RDMA write fills, and reuse it at once. libfabric's tcp
+	 * receives the header in a buffer of this size, and copies bytes that follow it by
+	 * memcpy(), which stores some of them twice: a thread that is preempted in between makes
+	 * the second store after the program has reused the memory. Without the buffer the kernel
+	 * stores each byte once. A smaller buffer does not suffice: short writes fit in any.
 	 */
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
-	  "of libfabric: receive buffer, so small that the last byte of an RDMA write lands last",
-	  "128", 0, NULL, false },
+	  "of libfabric: receive buffer; with 0 each byte of an RDMA write is stored once",
+	  "0", 0, NULL, false },
 	/*
 	 * libfabric's tcp (1.18 and newer) allocates and clears 1,024 entries per domain, each with
 	 * room for a tagged message without a receive: 17 MiB and 10 ms by default. This provider

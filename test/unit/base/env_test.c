@@ -340,7 +340,7 @@ Test(env, a_line_has_value_and_origin)
 	expect_line("DAT_OFI_LOG_PARTS", "DAPL_DBG_TYPE", "4");
 	expect_line("DAT_OFI_LOG_DEST", "default", "1");
 	expect_line("DAT_DBG_DEST", "default", "-");
-	expect_line("FI_TCP_PREFETCH_RBUF_SIZE", "provider", "128");
+	expect_line("FI_TCP_PREFETCH_RBUF_SIZE", "provider", "0");
 	expect_line("FI_TCP_MAX_RX_SIZE", "provider", "128");
 	expect_line("FI_OFI_RXM_TX_SIZE", "environment", "7");
 	cr_expect(strstr(line_of("DAT_OVERRIDE"), "\t/a\tb"));
@@ -365,7 +365,7 @@ Test(env, what_libfabric_needs_is_given_where_the_user_gave_nothing)
 	setenv("FI_OFI_RXM_TX_SIZE", "7", 1);
 	dofi_settings_give(LIBFABRIC_1_17);
 	cr_assert(getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
-	cr_expect_str_eq(getenv("FI_TCP_PREFETCH_RBUF_SIZE"), "128");
+	cr_expect_str_eq(getenv("FI_TCP_PREFETCH_RBUF_SIZE"), "0");
 	cr_assert(getenv("FI_TCP_MAX_RX_SIZE"));
 	cr_expect_str_eq(getenv("FI_TCP_MAX_RX_SIZE"), "128");
 	cr_assert(getenv("FI_MR_CACHE_MAX_COUNT"));

@@ -215,7 +215,8 @@ Test(iov, the_last_byte_of_an_odd_number_is_stored_last, .timeout = 60)
 
 /*
  * A child process lands the bytes, one instruction at a time. After each, this process clears the
- * bytes that have changed, as a program does that polls a flag: a second store would set them again.
+ * bytes that have changed, as a program does that polls a flag: a second store would set them
+ * again.
  */
 
 #define STORED 88		/* longest copy that is watched */
@@ -286,7 +287,7 @@ Test(iov, each_byte_is_stored_once_in_ascending_order, .timeout = 60)
 	size_t i, len;
 
 	if (!can_step()) {
-		fprintf(stderr, "skipped: stores of a copy: no process can be single-stepped here\n");
+		fprintf(stderr, "skipped: stores of a copy: single steps do not work here\n");
 		return;
 	}
 	memset(to, 0, AREA);

@@ -188,7 +188,7 @@ info()
 	has out '^DAT_OFI_TICK_US  *64  *us  *environment  *'
 	has out '^DAT_OFI_PROBE_US  *20  *us  *default  *'
 	has out '^DAT_OFI_LOG  *1  *level  *DAPL_DBG_TYPE  *'
-	has out '^FI_TCP_PREFETCH_RBUF_SIZE  *128  *bytes  *provider  *'
+	has out '^FI_TCP_PREFETCH_RBUF_SIZE  *0  *bytes  *provider  *'
 	has out '^FI_PROVIDER  *tcp  *names  *environment  *'
 	has out "^DAT_OVERRIDE  *$DAT_OVERRIDE  *path  *environment  *"
 	DAT_OFI_TICKS=64 run 0 "$prog" --settings --json
