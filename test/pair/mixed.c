@@ -93,14 +93,13 @@ static void poll_both(DAT_EVD_HANDLE evd, uint64_t send, uint64_t recv)
 /* The library polls: its requests have the default flag and notify in spite of the EP's flag. */
 static void polling(struct pair *p)
 {
-	const char *strict = pair_arg();
 	DAT_EVD_HANDLE evd;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	struct mem m;
 	uint64_t i;
 
-	open_strict(&n, strict);
+	node_open(&n);
 	mem_get(&n, &m, SIZE);
 	evd = node_evd(&n, 2 * DEPTH, DAT_EVD_DTO_FLAG);
 	ep = link_mixed(p, &n, evd);
@@ -159,7 +158,7 @@ static void waiting_client(struct pair *p)
 	struct node n;
 	struct mem m;
 
-	open_strict(&n, pair_arg());
+	node_open(&n);
 	mem_get(&n, &m, SIZE);
 	evd = node_evd(&n, 2 * DEPTH, DAT_EVD_DTO_FLAG);
 	ep = link_mixed(p, &n, evd);
@@ -188,7 +187,7 @@ static void waiting_server(struct pair *p)
 	struct node n;
 	struct mem m;
 
-	open_strict(&n, pair_arg());
+	node_open(&n);
 	mem_get(&n, &m, SIZE);
 	ep = node_ep(&n, NULL);
 	pair_link(p, &n, ep);
@@ -214,7 +213,7 @@ static void cno_client(struct pair *p)
 	struct node n;
 	struct mem m;
 
-	open_strict(&n, pair_arg());
+	node_open(&n);
 	mem_get(&n, &m, SIZE);
 	OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	OK(dat_evd_create(n.ia, 2 * DEPTH, cno, DAT_EVD_DTO_FLAG, &evd));
@@ -306,7 +305,7 @@ static void borrowing(struct pair *p)
 	struct mem m;
 	uint64_t i;
 
-	open_strict(&n, pair_arg());
+	node_open(&n);
 	node_open(&other);
 	mem_get(&n, &m, SIZE);
 	own = n.conn;
@@ -358,7 +357,7 @@ static void lending(struct pair *p)
 	unsigned i;
 
 	(void)p;
-	open_strict(&n, pair_arg());
+	node_open(&n);
 	for (i = 0; i < ROUNDS; i++) {
 		node_open(&other);
 		OK(dat_ep_create(other.ia, other.pz, n.recv, n.recv, n.conn, NULL, &ep));
@@ -423,24 +422,16 @@ static void suppressing(struct pair *p)
 	node_close(&n);
 }
 
-/* DAT 2.0 accepts mixed flags by default, uDAPL 1.2 by the setting. */
-#if DAT_VERSION_MAJOR >= 2
-#define MIXED NULL
-#else
-#define MIXED "0"
-#endif
-
 static const struct pair_case cases[] = {
-	PAIR_CASE("polling one EVD for unsignalled requests and receives", polling, polling,
-		  .arg = MIXED),
+	PAIR_CASE("polling one EVD for unsignalled requests and receives", polling, polling),
 	PAIR_CASE("waiting on one EVD for unsignalled requests and receives", waiting_server,
-		  waiting_client, .arg = MIXED),
+		  waiting_client),
 	PAIR_CASE("a CNO of one EVD for unsignalled requests and receives", waiting_server,
-		  cno_client, .arg = MIXED),
+		  cno_client),
 	PAIR_CASE("a strict IA refuses one EVD for both", NULL, refused),
 	PAIR_CASE("streams that cannot share an EVD of a strict IA", NULL, unmixed),
-	PAIR_CASE("EVDs of another instance of the IA", borrowing, borrowing, .arg = MIXED),
-	PAIR_CASE("an instance that delivers to another closes", NULL, lending, .arg = MIXED),
+	PAIR_CASE("EVDs of another instance of the IA", borrowing, borrowing),
+	PAIR_CASE("an instance that delivers to another closes", NULL, lending),
 	PAIR_CASE("a default of SUPPRESS", suppressing, suppressing),
 	PAIR_CASE("a default of SUPPRESS, strict", suppressing, suppressing, .arg = "1"),
 };

@@ -95,7 +95,7 @@ const struct dofi_setting dofi_setting_table[] = {
 	  DOFI_NUMA_BIND, DOFI_NUMA_OFF, DOFI_NUMA_BIND, &dofi_settings.numa, NULL, NULL },
 	{ "DAT_OFI_STRICT", "0/1",
 	  "1: refuses what the text of DAT forbids; 0: accepts what OFED's provider accepts; "
-	  "-1: 1 for uDAPL 1.2, 0 for DAT 2.0",
+	  "-1: 0, unless dat.conf has strict=1",
 	  -1, -1, 1, &dofi_settings.strict, NULL, NULL },
 	{ "DAT_OFI_COUNTERS", "level",
 	  "0 nothing, 1 shows them to datinfo --counters, "
