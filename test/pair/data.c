@@ -354,43 +354,54 @@ static void preposted(struct pair *p)
 #define N_MANY 3000
 #define SLOT 16
 #define DEPTH 32
+#define N_LONG 100
+#define LONG_SLOT 40000		/* in frames, if no process reads the memory of the other */
 
-/* Many more messages than either queue holds. */
+/* Many more messages than either queue holds: each slot of the queues is used again. */
+struct many {
+	size_t size;
+	unsigned n;
+};
+
 static void many_server(struct pair *p)
 {
+	const struct many *many = pair_arg();
+	const size_t size = many->size;
 	struct link l;
 	unsigned i;
 
-	link_open_depth(p, &l, DEPTH * SLOT, DEPTH);
+	link_open_depth(p, &l, DEPTH * size, DEPTH);
 	for (i = 0; i < DEPTH; i++)
-		post_recv(l.ep, &l.m, i * SLOT, SLOT, i);
-	for (i = 0; i < N_MANY; i++) {
+		post_recv(l.ep, &l.m, i * size, size, i);
+	for (i = 0; i < many->n; i++) {
 		unsigned slot = i % DEPTH;
 
-		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, SLOT);
-		verify(l.m.base + slot * SLOT, SLOT, i);
-		if (i + DEPTH < N_MANY)
-			post_recv(l.ep, &l.m, slot * SLOT, SLOT, i + DEPTH);
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, size);
+		verify(l.m.base + slot * size, size, i);
+		if (i + DEPTH < many->n)
+			post_recv(l.ep, &l.m, slot * size, size, i + DEPTH);
 	}
 	link_close(p, &l);
 }
 
 static void many_client(struct pair *p)
 {
+	const struct many *many = pair_arg();
+	const size_t size = many->size;
 	struct link l;
 	unsigned i;
 
-	link_open_depth(p, &l, DEPTH * SLOT, DEPTH);
-	for (i = 0; i < N_MANY; i++) {
+	link_open_depth(p, &l, DEPTH * size, DEPTH);
+	for (i = 0; i < many->n; i++) {
 		unsigned slot = i % DEPTH;
 
 		if (i >= DEPTH)
-			expect_dto(l.n.req, i - DEPTH, DAT_DTO_SUCCESS, SLOT);
-		fill(l.m.base + slot * SLOT, SLOT, i);
-		post_send(l.ep, &l.m, slot * SLOT, SLOT, i);
+			expect_dto(l.n.req, i - DEPTH, DAT_DTO_SUCCESS, size);
+		fill(l.m.base + slot * size, size, i);
+		post_send(l.ep, &l.m, slot * size, size, i);
 	}
-	for (i = N_MANY - DEPTH; i < N_MANY; i++)
-		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, SLOT);
+	for (i = many->n - DEPTH; i < many->n; i++)
+		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, size);
 	link_close(p, &l);
 }
 
@@ -544,7 +555,10 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("up to the maximum number of segments", segments_server, segments_client),
 	PAIR_CASE("sends wait for receives", early_server, early_client),
 	PAIR_CASE("receives posted before the connection", preposted, preposted),
-	PAIR_CASE("more messages than the queues hold", many_server, many_client),
+	PAIR_CASE("more messages than the queues hold", many_server, many_client,
+		  .arg = &(const struct many){ SLOT, N_MANY }),
+	PAIR_CASE("more long messages than the queues hold", many_server, many_client,
+		  .arg = &(const struct many){ LONG_SLOT, N_LONG }),
 	PAIR_CASE("floods in both directions", flood, flood, .seconds = 60),
 	PAIR_CASE("completions in posting order", order_server, order_client),
 	PAIR_CASE("suppressed completions release queue slots", suppress_server, suppress_client),

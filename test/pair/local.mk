@@ -245,6 +245,7 @@ SLOW_TESTS += \
 	test/pair/both.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
+	test/pair/shm-frames.sh \
 	test/pair/shm-rdm.sh \
 	test/pair/sockets.sh \
 	test/pair/sockets-rdm.sh \
@@ -265,6 +266,7 @@ EXTRA_DIST += \
 	test/pair/fabric.sh \
 	test/pair/rxm.sh \
 	test/pair/shm.sh \
+	test/pair/shm-frames.sh \
 	test/pair/shm-rdm.sh \
 	test/pair/sockets.sh \
 	test/pair/sockets-rdm.sh \

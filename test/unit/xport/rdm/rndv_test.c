@@ -403,6 +403,24 @@ Test(rdm_rndv_apart, a_message_without_a_clear_to_send_waits_while_a_later_one_i
 	done(2);
 }
 
+/* The slot of an earlier message has the position in its parts. */
+Test(rdm_rndv_apart, a_message_in_the_slot_of_an_earlier_one_goes_in_parts)
+{
+	const struct dofi_queue *sq = &((struct dofi_ep *)ep)->sq;
+	const uint32_t slots = sq->mask + 1;
+	uint32_t number;
+	unsigned i;
+
+	for (i = 0; i <= slots; i++) {
+		post_send(0, BIG / 2, i);
+		number = peer_take(&peer, RDM_FRAME_RTS)->frame.number;
+		clear_to_send(number);
+		parts_come(number, BIG / 2);
+		done(i);
+	}
+	cr_expect_eq(sq->mask + 1, slots);
+}
+
 Test(rdm_rndv_apart, a_second_clear_to_send_breaks_the_connection)
 {
 	struct rdm_frame clear;
