@@ -28,6 +28,7 @@ libfabric_defects = \
 	docs/libfabric-defects/shm_signals.c \
 	docs/libfabric-defects/shm_negative_error.c \
 	docs/libfabric-defects/tcp_header.c \
+	docs/libfabric-defects/tcp_bounds.c \
 	docs/libfabric-defects/tcp_stranger.c \
 	docs/libfabric-defects/tcp_accept_data.c \
 	docs/libfabric-defects/tcp_send_error.c \

@@ -148,6 +148,7 @@ noinst_HEADERS += \
 	prov/ofi/base/log.h \
 	prov/ofi/base/mutex.h \
 	prov/ofi/base/pool.h \
+	prov/ofi/base/range.h \
 	prov/ofi/base/ring.h \
 	prov/ofi/base/runner.h \
 	prov/ofi/base/shm.h \

@@ -481,11 +481,11 @@ CLAUSE("dat_ep_post_recv/INSUFFICIENT_RESOURCES/the queue is full")
 /* Remote errors: the operation fails and ends the connection */
 
 enum remote_fault { BAD_CONTEXT, CONTEXT_0, REMOTE_BEYOND, REMOTE_BEFORE, REMOTE_PRIVILEGE,
-		    REMOTE_PZ, REMOTE_FREED, N_REMOTE_FAULTS };
+		    REMOTE_PZ, REMOTE_FREED, REMOTE_WRAPS, N_REMOTE_FAULTS };
 
 static const char *const remote_fault_names[N_REMOTE_FAULTS] = {
 	"unknown context", "context 0",	 "beyond the memory", "before the memory",
-	"no privilege",	   "another PZ", "a freed LMR",
+	"no privilege",	   "another PZ", "a freed LMR", "around 2^64",
 };
 
 static void name_remote_fault(unsigned i, char *name, size_t size)
@@ -517,6 +517,8 @@ static DAT_RMR_TRIPLET remote_fault_segment(const struct mem *m, enum remote_fau
 		g.rmr_context = 0;
 	if (fault == REMOTE_BEFORE)
 		g.address -= 8;
+	if (fault == REMOTE_WRAPS)
+		g.address = (DAT_VADDR)0 - 8;
 	return remote_segment(&g, fault == REMOTE_BEYOND ? m->size - 8 : 0, 16);
 }
 
@@ -533,13 +535,14 @@ static void post_rdma(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIP
 
 /*
  * The completion status of an operation that the target refuses: some fabrics only end the
- * connection.
+ * connection. Addresses that no peer has are refused where they are posted.
  */
-static DAT_DTO_COMPLETION_STATUS status_of_refusal(const struct node *n)
+static DAT_DTO_COMPLETION_STATUS status_of_refusal(const struct node *n, enum remote_fault fault)
 {
 	const char *refused = named_attr(n, "OFI_RDMA_REFUSED");
 
-	if (!refused || named_attr(n, "OFI_LOCAL"))	/* both ends are on this host */
+	/* or both ends are on this host */
+	if (fault == REMOTE_WRAPS || !refused || named_attr(n, "OFI_LOCAL"))
 		return DAT_DTO_ERR_REMOTE_ACCESS;
 	return strcmp(refused, "DAT_DTO_ERR_FLUSHED") ? DAT_DTO_ERR_REMOTE_ACCESS :
 							DAT_DTO_ERR_FLUSHED;
@@ -568,7 +571,7 @@ FAMILY(2 * N_REMOTE_FAULTS, name_remote_fault)
 	post_rdma(c.a.ep, &iov, &remote, read);
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
-	SAME(event.event_data.dto_completion_event_data.status, status_of_refusal(n));
+	SAME(event.event_data.dto_completion_event_data.status, status_of_refusal(n, fault));
 	SAME(expect_end(c.a.conn, c.a.ep), DAT_CONNECTION_EVENT_BROKEN);
 	end = expect_end(c.b.conn, c.b.ep);
 	if (node_reports_broken(n))

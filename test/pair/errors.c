@@ -404,11 +404,12 @@ static void states(struct pair *p)
 
 /* Completed with an error */
 
-enum fault { BAD_KEY, KEY_ZERO, PAST_END, BEFORE_START, NO_PRIVILEGE, OTHER_PZ, FREED, N_FAULTS };
+enum fault { BAD_KEY, KEY_ZERO, PAST_END, BEFORE_START, NO_PRIVILEGE, OTHER_PZ, FREED, WRAPS,
+	     N_FAULTS };
 
 static const char *const fault_names[N_FAULTS] = {
 	"bad rmr_context", "rmr_context 0", "past the end", "before the start", "no privilege",
-	"other PZ's key", "freed LMR's key",
+	"other PZ's key", "freed LMR's key", "around 2^64",
 };
 
 #define TARGET (64 * KIB)
@@ -524,6 +525,8 @@ static DAT_RMR_TRIPLET bad_segment(const struct grant *g, enum fault fault)
 		offset = TARGET - 32;
 	if (fault == BEFORE_START)
 		bad.address -= 32;
+	if (fault == WRAPS)
+		bad.address = (DAT_VADDR)0 - 32;
 	return remote_segment(&bad, offset, 64);
 }
 
@@ -539,8 +542,8 @@ static void post_bad(DAT_EP_HANDLE ep, bool read, const struct mem *m, DAT_RMR_T
 					  DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* Expects the bad request to fail, with the reason where the fabric has one. */
-static DAT_DTO_COMPLETION_STATUS expect_failure(struct node *n)
+/* Expects the bad request to fail, with the reason where the fabric has one or is not needed. */
+static DAT_DTO_COMPLETION_STATUS expect_failure(struct node *n, enum fault fault)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
 	DAT_EVENT event;
@@ -548,7 +551,8 @@ static DAT_DTO_COMPLETION_STATUS expect_failure(struct node *n)
 	expect_event(n->req, DAT_DTO_COMPLETION_EVENT, &event);
 	d = &event.event_data.dto_completion_event_data;
 	SAME(d->user_cookie.as_64, 1);
-	SAME(d->status, names_no_operation(n) ? DAT_DTO_ERR_FLUSHED : DAT_DTO_ERR_REMOTE_ACCESS);
+	SAME(d->status, fault != WRAPS && names_no_operation(n) ? DAT_DTO_ERR_FLUSHED :
+								  DAT_DTO_ERR_REMOTE_ACCESS);
 	return d->status;
 }
 
@@ -597,7 +601,7 @@ static void remote_client(struct pair *p)
 		post_write(ep, &m, 128, 64, 2, &good, 0);
 		if (!pair_fabric_is("sockets"))
 			post_send(ep, &m, 192, 64, 3);	/* the peer must not receive it */
-		status = expect_failure(&n);
+		status = expect_failure(&n, (enum fault)fault);
 		expect_flushed_after_failure(&n);
 		if (!pair_fabric_is("sockets"))	/* the send completes, with any status */
 			expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);

@@ -58,6 +58,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/pool_test.c \
 	test/unit/base/ring_test.c \
 	test/unit/base/prompt_test.c \
+	test/unit/base/range_test.c \
 	test/unit/base/runner_test.c \
 	test/unit/base/shm_test.c \
 	test/unit/base/fds_test.c \

@@ -4,6 +4,7 @@
 #define DOFI_FAB_GRANT_H
 
 #include "base/mutex.h"
+#include "base/range.h"
 #include "base/table.h"
 
 #include <stdbool.h>
@@ -83,11 +84,10 @@ struct dofi_terms {
 /* Returns whether @terms permit @use. The address must be inside the grant even without bytes. */
 static inline bool dofi_terms_allow(const struct dofi_terms *terms, const struct dofi_use *use)
 {
-	const uint64_t offset = use->addr - terms->first;	/* huge if it begins before */
-
 	return terms->fabric_key == dofi_mr_fabric_key(use->key, use->secret) &&
-	       offset < terms->len && use->len <= terms->len - offset && use->access &&
-	       !(use->access & ~terms->access);
+	       dofi_range_has(terms->first + terms->len, terms->len, use->addr,
+			      use->len ? use->len : 1) &&
+	       use->access && !(use->access & ~terms->access);
 }
 
 /*

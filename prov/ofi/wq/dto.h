@@ -152,6 +152,11 @@ struct dofi_dto {
 #define DOFI_DTO_REVOKED 0x02
 /* In marks: a receive that was cancelled at the fabric; see ep_revoke.c. */
 #define DOFI_DTO_RECALLED 0x04
+/*
+ * In marks: RDMA to addresses that no peer has. Fabrics whose check of bounds wraps would kill the
+ * peer, so it fails here, after all requests before it have ended.
+ */
+#define DOFI_DTO_NOWHERE 0x08
 
 /* The LMR contexts of the segments: as many as the slot holds. Undefined for a plain operation. */
 static inline uint32_t *dofi_dto_contexts(const struct dofi_dto *dto)

@@ -388,6 +388,18 @@ Test(ep_data, a_read_goes_where_the_rmr_says)
 	take(1, DAT_DTO_SUCCESS);
 }
 
+Test(ep_data, a_read_into_an_rmr_needs_addresses_that_a_peer_has)
+{
+	const DAT_RMR_TRIPLET local = target(0, 8);
+	DAT_RMR_TRIPLET r = remote_segment(8);
+
+	r.virtual_address = UINT64_MAX - 3;
+	succeed(dofi_ep_post_rdma_read_to_rmr(ep, &local, cookie_of(1), &r,
+					      DAT_COMPLETION_DEFAULT_FLAG));
+	take(1, DAT_DTO_ERR_REMOTE_ACCESS);
+	cr_expect_eq(transport.n, 0);
+}
+
 Test(ep_data, a_read_into_an_rmr_has_the_length_limit_of_rdma)
 {
 	ia->limits.max_rdma_size = 7;

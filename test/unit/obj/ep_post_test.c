@@ -195,6 +195,90 @@ Test(ep_post, a_read_moves_what_the_remote_segment_holds)
 	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 12);
 }
 
+/* RDMA to addresses that no peer has */
+
+static DAT_RMR_TRIPLET remote_at(uint64_t addr, size_t length)
+{
+	DAT_RMR_TRIPLET r = remote_segment(length);
+
+#if DAT_VERSION_MAJOR >= 2
+	r.virtual_address = addr;
+#else
+	r.target_address = addr;
+#endif
+	return r;
+}
+
+static DAT_RETURN post_at(uint64_t n, uint64_t addr, bool read, int flags)
+{
+	DAT_RMR_TRIPLET r = remote_at(addr, 8);
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	return (read ? dofi_ep_post_rdma_read : dofi_ep_post_rdma_write)(
+		ep, 1, &s, cookie_of(n), &r, CONSUMER_FLAGS(flags));
+}
+
+/* With and without a flag: by the slow path and the fast path. */
+static const struct {
+	uint64_t addr;
+	bool read;
+	int flags;
+} nowhere[] = {
+	{ UINT64_MAX - 3, false, 0 },
+	{ UINT64_MAX - 7, false, 0 },
+	{ UINT64_MAX - 3, true, 0 },
+	{ UINT64_MAX - 3, false, DAT_COMPLETION_SOLICITED_WAIT_FLAG },
+	{ UINT64_MAX - 3, true, DAT_COMPLETION_BARRIER_FENCE_FLAG },
+	{ UINT64_C(0xfffeffffffffff) << 8 | 0xf9, true, 0 },
+};
+
+#define N_NOWHERE (sizeof(nowhere) / sizeof(nowhere[0]))
+
+Test(ep_post, the_fabric_gets_no_address_that_no_peer_has)
+{
+	unsigned i;
+
+	for (i = 0; i < N_NOWHERE; i++) {
+		succeed(dofi_ep_create(ia, pz, evd, evd, evd, NULL, &ep));
+		make_connected(ep);
+		succeed(post_at(i, nowhere[i].addr, nowhere[i].read, nowhere[i].flags));
+		take(i, DAT_DTO_ERR_REMOTE_ACCESS);
+		settle();
+		event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	}
+	cr_expect_eq(transport.n, 0);
+}
+
+Test(ep_post, the_highest_address_of_a_peer_is_one)
+{
+	succeed(post_at(1, UINT64_C(0xffff000000000000) - 8, false, 0));
+	succeed(post_at(2, UINT64_C(0xffff000000000000) - 8, true, 0));
+	cr_expect_eq(transport.n, 2);
+}
+
+/* As where the peer refuses it. */
+Test(ep_post, what_is_refused_here_ends_in_its_order)
+{
+	succeed(post_send(1));
+	succeed(post_write(2, 8, 8));
+	succeed(post_read(3, 8, 8, 0));
+	succeed(post_at(4, UINT64_MAX - 3, false, 0));
+	succeed(post_send(5));
+	cr_expect_eq(transport.n, 3);
+	cr_expect(event_none(evd));
+	complete(1);
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect(event_none(evd));
+	complete(2);
+	take(3, DAT_DTO_SUCCESS);
+	take(4, DAT_DTO_ERR_REMOTE_ACCESS);
+	settle();
+	take(5, DAT_DTO_ERR_FLUSHED);
+	cr_expect_eq(transport.n, 3);
+}
+
 /* Requests of the extension */
 
 static void init(void)
@@ -291,6 +375,36 @@ Test(ep_ext, atomics_are_of_eight_aligned_bytes)
 	there.segment_length = 4096;
 	succeed(dofi_ep_post_cmp_swap(ep, &p));
 	cr_expect_eq(transport.dto[0]->length, 8);
+}
+
+/* The event is the extension's. */
+static void expect_refused(uint64_t cookie)
+{
+#if DAT_VERSION_MAJOR >= 2
+	DAT_EVENT event = event_take(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+#else
+	DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+#endif
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
+
+	cr_expect_eq(d->user_cookie.as_64, cookie);
+	cr_expect_eq(d->status, DAT_DTO_ERR_REMOTE_ACCESS);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(ep_ext, atomics_and_writes_go_to_no_address_that_no_peer_has)
+{
+	struct dofi_post p = sound(1);
+
+	there = remote_at(UINT64_MAX - 7, 8);
+	succeed(dofi_ep_post_fetch_add(ep, &p));
+	expect_refused(1);
+	make_connected(ep = ep_make());
+	((struct dofi_ep *)ep)->mailbox.key = 1;
+	succeed(dofi_ep_post_write_immed(ep, &p));
+	expect_refused(1);
+	cr_expect_eq(transport.n, 0);
 }
 
 Test(ep_ext, a_write_is_not_longer_than_its_length_field)

@@ -51,6 +51,8 @@ static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	if (read)
 		dofi_dto_trim(dto, length);
+	if (!dofi_range_exists(dto->remote_addr, dto->length))
+		dto->marks |= DOFI_DTO_NOWHERE;
 	return DAT_SUCCESS;
 }
 

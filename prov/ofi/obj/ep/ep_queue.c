@@ -50,7 +50,8 @@ static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 
 /*
  * Carries out the next request, a bind, so operations behind it find it done. A read to an RMR
- * becomes a read if its context is bound. A request that may not use its memory fails here.
+ * becomes a read if its context is bound. A request that may not use its memory, or that no peer
+ * has the memory for, fails here.
  */
 static __attribute__((noinline)) void execute_here(struct dofi_ep *ep, struct dofi_dto *dto)
 	DOFI_NEEDS(ep->lock)
@@ -65,6 +66,8 @@ static __attribute__((noinline)) void execute_here(struct dofi_ep *ep, struct do
 	dofi_queue_advance(&ep->sq);
 	if (dto->kind == DOFI_DTO_BIND)
 		err = -dofi_bind_execute(dto->bind);
+	else if (!(dto->marks & DOFI_DTO_REVOKED) && dto->marks & DOFI_DTO_NOWHERE)
+		err = EACCES;
 	dofi_dto_finish(ep, dto, err);
 	dofi_dto_retire(ep, NULL);
 }
@@ -123,7 +126,9 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 	while ((dto = dofi_queue_ready(q))) {
 		if (__builtin_expect(ep->reads, 0) && must_wait(ep, dto))
 			break;
-		if (__builtin_expect(dto->marks & DOFI_DTO_REVOKED ||
+		if (__builtin_expect(dto->marks & DOFI_DTO_NOWHERE, 0) && dofi_queue_has_flight(q))
+			break;
+		if (__builtin_expect(dto->marks & (DOFI_DTO_REVOKED | DOFI_DTO_NOWHERE) ||
 				     dofi_dto_is(dto->kind, OURS), 0))
 			execute_here(ep, dto);
 		else if (!submit(ep, q, dto, dto->kind))
@@ -147,7 +152,7 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 	dofi_cq_posted(ep->cq);
 	/* no operation is before it, and it need not wait for any */
 	if (__builtin_expect(kind >= DOFI_DTO_BIND && !dofi_dto_is(kind, DOFI_DTO_DATAGRAMS), 0) ||
-	    __builtin_expect(!first || ep->reads || q->held, 0))
+	    __builtin_expect(!first || ep->reads || q->held || dto->marks, 0))
 		dofi_dto_submit_queue(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
 		dofi_fast_renew(ep);

@@ -41,13 +41,14 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
 					   const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
 					   const DAT_RMR_TRIPLET *remote)
 {
-	if (ep->atomics)
+	const uint64_t length = kind == DOFI_DTO_WRITE ? s->segment_length : remote->segment_length;
+
+	if (ep->atomics || !dofi_range_exists(dofi_remote_address(remote), length))
 		return false;
 	if (kind == DOFI_DTO_WRITE)
-		return ep->xport->write && s->segment_length <= remote->segment_length;
+		return ep->xport->write && length <= remote->segment_length;
 	return ep->xport->read && ep->reads < ep->attr.max_rdma_read_out &&
-	       lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG && remote->segment_length &&
-	       remote->segment_length <= s->segment_length;
+	       lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG && length && length <= s->segment_length;
 }
 
 /*

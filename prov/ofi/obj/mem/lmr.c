@@ -112,14 +112,13 @@ struct lmr_request {
 
 static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia *ia)
 {
-	const uint64_t base = (uintptr_t)r->base;
 	const uint64_t most = dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE);
 	const unsigned long long length = r->length;
 
 	if (!length)
 		return DOFI_REFUSED(DOFI_RET(DAT_LENGTH_ERROR, 0), DOFI_MEM,
 				    "length is 0; permitted: 1 to %llu", (unsigned long long)most);
-	if (!base || base + length < base)
+	if (!r->base || !dofi_range_is_local(r->base, length))
 		return DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_MEM, "no memory lies at %p with the "
 				    "length %llu", r->base, length);
 	if (length > most)

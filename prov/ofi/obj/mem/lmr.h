@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_MEM_LMR_H
 #define DOFI_OBJ_MEM_LMR_H
 
+#include "base/range.h"
 #include "base/shm.h"
 #include "obj/mem/pz.h"
 
@@ -81,9 +82,7 @@ static inline struct dofi_lmr *dofi_lmr_at(DAT_LMR_CONTEXT context)
 
 static inline bool dofi_lmr_covers(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len)
 {
-	const uint64_t rest = lmr->end - addr;	/* greater than len if @addr is not in the LMR */
-
-	return rest <= lmr->len && len <= rest;
+	return dofi_range_has(lmr->end, lmr->len, addr, len);
 }
 
 /* The address in this process for @addr of a segment. */

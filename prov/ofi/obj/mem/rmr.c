@@ -212,7 +212,7 @@ DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_C
 	part = bind ? &bind->part : NULL;
 	if (part && !part->zero_based)
 		first = (uintptr_t)dofi_lmr_memory(part->lmr, part->addr);
-	if (!part || addr < first || len > part->len || addr - first > part->len - len) {
+	if (!part || !dofi_range_has(first + part->len, part->len, addr, len)) {
 		ret = DOFI_RET(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
 	} else if (!(part->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)) {
 		ret = DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);

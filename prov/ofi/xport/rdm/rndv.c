@@ -276,6 +276,9 @@ void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, boo
 	dto->rndv.sent = 0;
 	conn->n_cts++;
 	rdm_rndv_go_on(conn);
+	/* the next request may have waited for the end of this one */
+	if (dofi_queue_waits(&conn->ep->sq))
+		dofi_dto_submit_queue(conn->ep, &conn->ep->sq);
 }
 
 /* Rendezvous: the receiver */

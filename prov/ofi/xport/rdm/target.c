@@ -18,11 +18,9 @@ static struct dofi_grants *grants_of(const struct rdm_conn *conn)
 static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_frame *f,
 			      uint64_t access)
 {
-	const uint64_t left = UINT64_MAX - f->length;
-
 	return (struct dofi_use){
 		.key = f->key, .secret = conn->ep->secret, .addr = f->addr, .access = access,
-		.len = f->length + (f->value[1] < left ? f->value[1] : left),
+		.len = dofi_length_sum(f->length, f->value[1]),
 	};
 }
 

@@ -421,6 +421,30 @@ Test(rdm_rndv_apart, a_message_in_the_slot_of_an_earlier_one_goes_in_parts)
 	cr_expect_eq(sq->mask + 1, slots);
 }
 
+/* It ends when the message has ended, and the peer gets nothing. */
+Test(rdm_rndv_apart, a_write_to_nowhere_waits_for_the_message_before_it)
+{
+	DAT_RMR_TRIPLET nowhere = { .segment_length = 8 };
+	DAT_LMR_TRIPLET s = big_segment(0, 8);
+	uint32_t number;
+
+#if DAT_VERSION_MAJOR >= 2
+	nowhere.virtual_address = UINT64_MAX - 3;
+#else
+	nowhere.target_address = UINT64_MAX - 3;
+#endif
+	post_send(0, BIG / 2, 1);
+	number = peer_take(&peer, RDM_FRAME_RTS)->frame.number;
+	succeed(dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(2), &nowhere,
+					DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect(peer_has_none(&peer) && event_none(evd));
+	clear_to_send(number);
+	parts_come(number, BIG / 2);
+	done(1);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_REMOTE_ACCESS), 2);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
 Test(rdm_rndv_apart, a_second_clear_to_send_breaks_the_connection)
 {
 	struct rdm_frame clear;
