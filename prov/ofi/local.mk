@@ -7,6 +7,7 @@ dofi_core_sources = \
 	prov/ofi/base/fds.c \
 	prov/ofi/base/iov.c \
 	prov/ofi/base/log.c \
+	prov/ofi/base/mapped.c \
 	prov/ofi/base/mutex.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/runner.c \
@@ -146,6 +147,7 @@ noinst_HEADERS += \
 	prov/ofi/base/env.h \
 	prov/ofi/base/iov.h \
 	prov/ofi/base/log.h \
+	prov/ofi/base/mapped.h \
 	prov/ofi/base/mutex.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/range.h \

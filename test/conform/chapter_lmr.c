@@ -212,6 +212,26 @@ static bool supported(struct node *n, DAT_MEM_TYPE type)
 	return n->prov.lmr_mem_types_supported & type;
 }
 
+/* Memory that the program may only read. */
+static char *read_only(int flags)
+{
+	char *base = mmap(NULL, SIZE, PROT_READ, flags | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(base != MAP_FAILED, "no memory");
+	return base;
+}
+
+CLAUSE("dat_lmr_create/INVALID_PARAMETER/local write to memory that is mapped to read")
+{
+	char *base = read_only(MAP_PRIVATE);
+	DAT_LMR_HANDLE lmr;
+
+	FAILS(register_it(n, base, SIZE, DAT_MEM_PRIV_ALL_FLAG, &lmr), DAT_INVALID_PARAMETER);
+	FAILS(register_it(n, base, SIZE, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &lmr),
+	      DAT_INVALID_PARAMETER);
+	munmap(base, SIZE);
+}
+
 static DAT_RETURN derive(struct node *n, DAT_LMR_HANDLE of, DAT_PZ_HANDLE pz, unsigned priv,
 			 DAT_LMR_HANDLE *lmr)
 {
@@ -244,6 +264,21 @@ CLAUSE("dat_lmr_create/SUCCESS/of an LMR, in another PZ, with other privileges, 
 	FAILS(dat_pz_free(pz), DAT_INVALID_STATE);
 	OK(dat_lmr_free(lmr));
 	OK(dat_pz_free(pz));
+}
+
+CLAUSE("dat_lmr_create/INVALID_PARAMETER/of an LMR to read, with local write")
+{
+	char *base = read_only(MAP_PRIVATE);
+	DAT_LMR_HANDLE of, lmr;
+
+	if (!supported(n, DAT_MEM_TYPE_LMR))
+		skip("lmr_mem_types_supported is %#x", n->prov.lmr_mem_types_supported);
+	/* a device may refuse the read-only mapping for reading, too */
+	if (register_it(n, base, SIZE, DAT_MEM_PRIV_READ_FLAG, &of))
+		skip("memory that is mapped to read cannot be registered");
+	FAILS(derive(n, of, n->pz, DAT_MEM_PRIV_ALL_FLAG, &lmr), DAT_INVALID_PARAMETER);
+	OK(dat_lmr_free(of));
+	munmap(base, SIZE);
 }
 
 /* Shared */
@@ -286,6 +321,22 @@ CLAUSE("dat_lmr_create/INVALID_STATE/memory that is not shared")
 		skip("lmr_mem_types_supported is %#x", n->prov.lmr_mem_types_supported);
 	FAILS(lmr_create_as(n->ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, SIZE, n->pz,
 			    DAT_MEM_PRIV_ALL_FLAG, &lmr), DAT_INVALID_STATE);
+}
+
+CLAUSE("dat_lmr_create/INVALID_PARAMETER/shared memory that is mapped to read, with local write")
+{
+	static char cookie[DAT_LMR_COOKIE_SIZE] = "conform-read";
+	char *base = read_only(MAP_SHARED);
+	DAT_REGION_DESCRIPTION region = {
+		.for_shared_memory = { .virtual_address = base, .shared_memory_id = &cookie },
+	};
+	DAT_LMR_HANDLE lmr;
+
+	if (!supported(n, DAT_MEM_TYPE_SHARED_VIRTUAL))
+		skip("lmr_mem_types_supported is %#x", n->prov.lmr_mem_types_supported);
+	FAILS(lmr_create_as(n->ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, SIZE, n->pz,
+			    DAT_MEM_PRIV_ALL_FLAG, &lmr), DAT_INVALID_PARAMETER);
+	munmap(base, SIZE);
 }
 
 #if DAT_VERSION_MAJOR >= 2

@@ -52,6 +52,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/env_test.c \
 	test/unit/base/iov_test.c \
 	test/unit/base/log_test.c \
+	test/unit/base/mapped_test.c \
 	test/unit/base/mutex_test.c \
 	test/unit/base/nap_test.c \
 	test/unit/base/ofed_test.c \

@@ -415,9 +415,9 @@ Test(ep_ext, a_write_is_not_longer_than_its_length_field)
 	struct dofi_post p = sound(1);
 	DAT_VLEN size = (DAT_VLEN)DOFI_WRITE_IMMED_MAX + 1;
 
-	/* the fake registers any range */
+	/* the fake registers any range for reading */
 	ia->limits.max_message_size = ia->limits.max_rdma_size = UINT32_MAX;
-	succeed(lmr_make(pz, memory, size, DAT_MEM_PRIV_ALL_FLAG, &big, &context, &remote));
+	succeed(lmr_make(pz, memory, size, DAT_MEM_PRIV_READ_FLAG, &big, &context, &remote));
 	here.lmr_context = context;
 	here.segment_length = there.segment_length = (dofi_seg_length)size;
 	expect_type(dofi_ep_post_write_immed(ep, &p), DAT_LENGTH_ERROR);

@@ -76,13 +76,15 @@ Test(segments, empty_segments_are_passed_over)
 	cr_expect_eq(transport.dto[0]->iov[0].iov_len, 8);
 }
 
-/* Registers more memory than there is, which the fake fabric does not check. */
+/* Registers more memory than there is. That is only checked of memory to write to. */
 static DAT_LMR_CONTEXT vast(DAT_VLEN len)
 {
 	DAT_LMR_CONTEXT context;
 	DAT_LMR_HANDLE handle;
 
-	succeed(lmr_make(pz, (void *)0x10000, len, DAT_MEM_PRIV_ALL_FLAG, &handle, &context, NULL));
+	succeed(lmr_make(pz, (void *)0x10000, len, DAT_MEM_PRIV_READ_FLAG, &handle, &context,
+			 NULL));
+	((struct dofi_lmr *)handle)->priv = DAT_MEM_PRIV_ALL_FLAG;
 	return context;
 }
 

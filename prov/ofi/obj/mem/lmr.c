@@ -4,6 +4,7 @@
 #include "obj/mem/lmr.h"
 
 #include "base/log.h"
+#include "base/mapped.h"
 #include "obj/caps.h"
 #include "obj/obj.h"
 
@@ -316,6 +317,11 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	if (!lmr_handle)
 		return DOFI_REFUSED(DOFI_RET(DAT_INVALID_PARAMETER, 0), DOFI_MEM,
 				    "dat_lmr_create: no lmr_handle");
+	/* as a device refuses it: a message or a peer's write would kill the process */
+	if ((priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG) && !dofi_mapped_to_write(r.base, r.length))
+		return DOFI_REFUSED(DOFI_BAD_ARG(3), DOFI_MEM, "LOCAL_WRITE, but the memory at %p "
+				    "of length %llu is not mapped for writing", r.base,
+				    (unsigned long long)r.length);
 	ret = lmr_new(ia, pz, &r, &lmr);
 	if (ret)
 		return ret;
