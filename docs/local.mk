@@ -32,6 +32,7 @@ libfabric_defects = \
 	docs/libfabric-defects/tcp_stranger.c \
 	docs/libfabric-defects/tcp_accept_data.c \
 	docs/libfabric-defects/tcp_send_error.c \
+	docs/libfabric-defects/tcp_read_fault.c \
 	docs/libfabric-defects/tcp_eq_wakeups.c \
 	docs/libfabric-defects/tcp_empty_receive.c \
 	docs/libfabric-defects/tcp_short_request.c \

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -413,6 +414,71 @@ static void zero_client(struct pair *p)
 }
 #endif
 
+/*
+ * Memory that its owner has unmapped, although peers may read it: the read ends at the latest when
+ * a later write has been answered
+ */
+
+/* tcp sends long answers from the memory itself, by the kernel. Valgrind reports that. */
+static void unmapped_begin(void)
+{
+	const char *runner = getenv("TEST_RUNNER");
+
+	if (!pair_fabric_is("tcp") || (runner && *runner))
+		pair_skip("a process of its own reads the memory");
+}
+
+static void unmapped_server(struct pair *p)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	void *at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
+	DAT_EP_HANDLE ep;
+	struct mem m, good;
+	struct node n;
+
+	unmapped_begin();
+	CHECK(at != MAP_FAILED, "no memory");
+	node_open(&n);
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = at }, SIZE, n.pz,
+				    DAT_MEM_PRIV_READ_FLAG, false }, &m));
+	mem_get(&n, &good, SIZE);
+	ep = link_in(p, &n, n.pz);
+	CHECK(mmap(at, SIZE, PROT_NONE, flags | MAP_FIXED, -1, 0) == at, "not unmapped");
+	pair_grant(p, &m);
+	pair_grant(p, &good);
+	SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
+	OK(dat_ep_free(ep));
+	OK(dat_lmr_free(m.lmr));
+	munmap(at, SIZE);
+	mem_put(&good);
+	node_close(&n);
+}
+
+static void unmapped_client(struct pair *p)
+{
+	struct grant bad, good;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+
+	unmapped_begin();
+	node_open(&n);
+	mem_get(&n, &m, SIZE);
+	memset(m.base, 0xaa, SIZE);
+	ep = link_in(p, &n, n.pz);
+	pair_granted(p, &bad);
+	pair_granted(p, &good);
+	post_read(ep, &m, 0, SIZE, 1, &bad, 0);
+	post_write(ep, &m, 0, PART, 2, &good, 0);
+	expect_dto(n.req, 1, DAT_DTO_ERR_REMOTE_RESPONDER, 0);
+	expect_dto(n.req, 2, DAT_DTO_ERR_FLUSHED, 0);
+	SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
+	CHECK(m.base[0] == 0xaa && m.base[SIZE - 1] == 0xaa, "bytes were read");
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
 /* The attribute is a limit; a refused call registers nothing. */
 static void limits(struct pair *p)
 {
@@ -442,6 +508,7 @@ static const struct pair_case cases[] = {
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("zero-based addresses", zero_server, zero_client),
 #endif
+	PAIR_CASE("memory that its owner has unmapped", unmapped_server, unmapped_client),
 	PAIR_CASE("limits and other types", NULL, limits),
 };
 

@@ -15,7 +15,7 @@
 	      .eq_fails_for_one = true, .reason_in_prov_errno = true, .trywait_reads = true
 
 #define TCP .blind_when_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
-	    .delivers = true,                                                                \
+	    .delivers = true, .loses_answers = true,                                         \
 	    .joins_families = true, .ends_silently = true, .rdma_of_64_bits = true,            \
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 

@@ -48,6 +48,8 @@ struct dofi_quirk {
 	/* a CQ loses completions beyond its size, and endpoints' queues have a fixed size */
 	bool fixed_queues;
 	bool reads_each;	/* a read of a CQ checks each of its endpoints */
+	/* the peer answers reads and writes in their order, or loses an answer without an error */
+	bool loses_answers;
 	bool offloaded;		/* serves peers' operations while no thread here reads a CQ */
 	bool takes_fence;	/* supports FI_FENCE without having the capability */
 	bool operand_is_address; /* takes the pointer to an atomic's operand for the operand */

@@ -41,9 +41,9 @@ Test(ep_done, events_report_what_ended)
 
 Test(ep_done, requests_end_in_the_order_of_their_posting)
 {
-	succeed(post_read(1, 8, 8, 0));
+	succeed(post_write(1, 8, 8));
 	succeed(post_send(2));
-	succeed(post_write(3, 8, 8));
+	succeed(post_read(3, 8, 8, 0));
 	complete(2);
 	complete(1);
 	cr_expect(event_none(evd));

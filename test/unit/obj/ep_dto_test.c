@@ -3,6 +3,7 @@
 
 #include "obj/ops.h"
 
+#include "fab/quirks.h"
 #include "obj/cq_data.h"
 
 #include <rdma/fi_errno.h>
@@ -19,6 +20,61 @@ Test(ep_dto, a_completion_counts_once)
 	settle();
 	cr_expect(event_none(evd));
 	cr_expect_eq(inside()->state, DAT_EP_STATE_CONNECTED);
+}
+
+/* The events of a read and the write behind it, whose completion came first. */
+static void overtake(bool loses, DAT_DTO_COMPLETION_STATUS read, DAT_DTO_COMPLETION_STATUS write)
+{
+	struct dofi_quirk quirk = *ia->fabric.quirk;
+	const struct dofi_quirk *former = ia->fabric.quirk;
+
+	quirk.loses_answers = loses;
+	ia->fabric.quirk = &quirk;
+	succeed(post_send(1));
+	succeed(post_read(2, 8, 8, 0));
+	succeed(post_write(3, 8, 8));
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	complete(2);
+	if (!loses)
+		complete(1);
+	take(2, read);
+	take(3, write);
+	ia->fabric.quirk = former;
+}
+
+Test(ep_dto, a_read_that_an_answered_write_overtakes_is_lost_on_some_fabrics)
+{
+	overtake(false, DAT_DTO_SUCCESS, DAT_DTO_SUCCESS);
+	cr_expect(event_none(evd));
+}
+
+Test(ep_dto, a_lost_answer_breaks_the_connection)
+{
+	overtake(true, DAT_DTO_ERR_REMOTE_RESPONDER, DAT_DTO_ERR_FLUSHED);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* Each read that is answered is before the write. */
+Test(ep_dto, no_read_is_lost_that_is_posted_behind_the_write)
+{
+	struct dofi_quirk quirk = *ia->fabric.quirk;
+	const struct dofi_quirk *former = ia->fabric.quirk;
+
+	quirk.loses_answers = true;
+	ia->fabric.quirk = &quirk;
+	succeed(post_read(1, 8, 8, 0));
+	succeed(post_write(2, 8, 8));
+	succeed(post_read(3, 8, 8, 0));
+	complete(0);
+	complete(1);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+	complete(2);
+	take(3, DAT_DTO_SUCCESS);
+	cr_expect(event_none(evd));
+	ia->fabric.quirk = former;
 }
 
 Test(ep_dto, a_completion_of_a_slots_former_user_is_dropped)

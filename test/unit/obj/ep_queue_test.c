@@ -468,11 +468,11 @@ Test(ep_queue, a_held_read_holds_what_is_behind_it)
 Test(ep_queue, a_fence_waits_for_earlier_reads)
 {
 	succeed(post_read(1, 8, 8, 0));
-	succeed(post_write(2, 8, 8));
+	succeed(post_send(2));
 	succeed(send_flags(3, DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	cr_assert_eq(transport.n, 2);
 	complete(1);
-	cr_assert_eq(transport.n, 2);	/* the fence is for reads, and a write is not one */
+	cr_assert_eq(transport.n, 2);	/* the fence is for reads, and a send is not one */
 	complete(0);
 	cr_assert_eq(transport.n, 3);
 	cr_expect_eq(transport.dto[2]->cookie, 3);

@@ -4,10 +4,12 @@
 #include "obj/ep/ep_dto.h"
 
 #include "base/layout.h"
+#include "fab/quirks.h"
 #include "obj/cq_data.h"
 #include "obj/ep/ep_attr.h"
 #include "obj/mem/rmr.h"
 
+#include <errno.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
@@ -137,6 +139,25 @@ static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi
 	ep->failed_early = true;
 }
 
+/*
+ * The peer has answered the write @dto, so it answered the reads before it or lost the answer: its
+ * program has unmapped the memory, say. A lost answer would be replaced by that of the next read.
+ */
+static __attribute__((noinline)) void lost_fail(struct dofi_ep *ep, const struct dofi_dto *dto,
+						struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
+{
+	uint32_t i;
+
+	for (i = ep->sq.head; i != dto->number; i++) {
+		struct dofi_dto *read = dofi_queue_at(&ep->sq, i);
+
+		if (read->kind != DOFI_DTO_READ || read->done)
+			continue;
+		end(ep, read, EREMOTEIO, sink);
+		break;
+	}
+}
+
 static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			    const struct dofi_arrived *arrived, struct dofi_sink *sink)
 {
@@ -170,6 +191,9 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			dto->parts--;
 			dofi_dto_submit_pending(ep);
 		} else {
+			if (__builtin_expect(ep->reads && dto->kind == DOFI_DTO_WRITE && !err &&
+					     ep->obj.ia->fabric.quirk->loses_answers, 0))
+				lost_fail(ep, dto, sink);
 			end(ep, dto, err, sink);
 		}
 	}
