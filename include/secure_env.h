@@ -46,11 +46,10 @@ static inline bool secure_env_is_foreign(const char *entry)
 }
 
 /*
- * In a privileged process, drops these variables, except those for which @keep returns true; @keep
- * may be null. Variables that the program itself set are dropped too, as they cannot be
- * distinguished.
+ * In a privileged process, drops these variables. Those that the program itself set are dropped
+ * too, as they cannot be distinguished.
  */
-static inline void secure_env_drop(bool (*keep)(const char *name, const char *value))
+static inline void secure_env_drop(void)
 {
 	char name[128];		/* longer than any name that a library reads */
 	char **e = environ;
@@ -67,7 +66,7 @@ static inline void secure_env_drop(bool (*keep)(const char *name, const char *va
 		memcpy(name, *e, len);
 		name[len] = '\0';
 		/* unsetenv() moves the next variable to this entry. */
-		if ((keep && keep(name, *e + len + 1)) || unsetenv(name))
+		if (unsetenv(name))
 			e++;
 	}
 }

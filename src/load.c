@@ -44,7 +44,7 @@ static void export_registry(void)
  */
 static void __attribute__((constructor)) drop_unsafe_env(void)
 {
-	secure_env_drop(NULL);
+	secure_env_drop();
 }
 
 /* The dynamic linker reports a system error only as text. */

@@ -4,6 +4,7 @@
 dofi_core_sources = \
 	prov/ofi/base/cond.c \
 	prov/ofi/base/env.c \
+	prov/ofi/base/environ.c \
 	prov/ofi/base/fds.c \
 	prov/ofi/base/iov.c \
 	prov/ofi/base/log.c \
@@ -145,6 +146,7 @@ noinst_HEADERS += \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/layout.h \
 	prov/ofi/base/env.h \
+	prov/ofi/base/environ.h \
 	prov/ofi/base/iov.h \
 	prov/ofi/base/log.h \
 	prov/ofi/base/mapped.h \

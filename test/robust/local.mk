@@ -11,6 +11,8 @@ ROBUST_TESTS += \
 	test/robust/handles2 \
 	test/robust/std_fds1 \
 	test/robust/std_fds2 \
+	test/robust/environ1 \
+	test/robust/environ2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/waits1 \
@@ -40,6 +42,8 @@ check_PROGRAMS += \
 	test/robust/handles2 \
 	test/robust/std_fds1 \
 	test/robust/std_fds2 \
+	test/robust/environ1 \
+	test/robust/environ2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/waits1 \
@@ -92,6 +96,13 @@ test_robust_std_fds1_LDADD = $(pair_ldadd1)
 test_robust_std_fds2_SOURCES = test/robust/std_fds.c
 test_robust_std_fds2_CPPFLAGS = $(pair_cppflags2)
 test_robust_std_fds2_LDADD = $(pair_ldadd2)
+
+test_robust_environ1_SOURCES = test/robust/environ.c
+test_robust_environ1_CPPFLAGS = $(pair_cppflags1)
+test_robust_environ1_LDADD = $(pair_ldadd1)
+test_robust_environ2_SOURCES = test/robust/environ.c
+test_robust_environ2_CPPFLAGS = $(pair_cppflags2)
+test_robust_environ2_LDADD = $(pair_ldadd2)
 
 test_robust_threads1_SOURCES = test/robust/threads.c
 test_robust_threads1_CPPFLAGS = $(pair_cppflags1)

@@ -50,6 +50,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/cond_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
+	test/unit/base/environ_test.c \
 	test/unit/base/iov_test.c \
 	test/unit/base/log_test.c \
 	test/unit/base/mapped_test.c \

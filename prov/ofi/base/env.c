@@ -116,7 +116,7 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	 */
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: receive buffer; with 0 each byte of an RDMA write is stored once",
-	  "0", 0, NULL, false },
+	  .given = "0" },
 	/*
 	 * libfabric's tcp (1.18 and newer) allocates and clears 1,024 entries per domain, each with
 	 * room for a tagged message without a receive: 17 MiB and 10 ms by default. This provider
@@ -124,7 +124,7 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	 */
 	{ "FI_TCP_MAX_RX_SIZE", "bytes",
 	  "of libfabric: room for a tagged message without a receive, of which each PZ has 1,024",
-	  "128", 0, NULL, false },
+	  .given = "128" },
 	/*
 	 * An endpoint of the rxm layer writes to all of its 2,048 buffers. A message that is longer
 	 * than a buffer, or than the eager limit over tcp, is overtaken: fab/quirks.c. libfabric
@@ -134,46 +134,43 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
 	  "of libfabric: size of a buffer of the rxm layer, "
 	  "which needs most of its memory for buffers",
-	  "4096", LIBFABRIC_1_17, "16384", false },
+	  .given = "4096", .up_to = LIBFABRIC_1_17, .later = "16384" },
 	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue",
-	  "256", 0, NULL, false },
+	  .given = "256", .how = DOFI_GIVE_ATTRIBUTE },
 	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: the layer's receive queue",
-	  "256", 0, NULL, false },
+	  .given = "256", .how = DOFI_GIVE_ATTRIBUTE },
 	{ "FI_OFI_RXM_MSG_TX_SIZE", "operations", "of libfabric: the send queue below the layer",
-	  "64", 0, NULL, false },
+	  .given = "64" },
 	{ "FI_OFI_RXM_MSG_RX_SIZE", "operations", "of libfabric: the receive queue below the layer",
-	  "64", 0, NULL, false },
+	  .given = "64" },
 	{ "FI_OFI_RXM_EAGER_LIMIT", "bytes",
 	  "of libfabric: the longest message that the layer sends over tcp without a buffer",
-	  "65600", 0, NULL, false },
+	  .given = "65600", .up_to = LIBFABRIC_1_17, .how = DOFI_GIVE_AT_ENDPOINT },
 	/*
 	 * The cache keeps a closed registration, with the rights of peers, and saves little: a
 	 * registration of 4 KiB took 35 us over verbs, of which verbs took 32.
 	 */
 	{ "FI_MR_CACHE_MAX_COUNT", "registrations",
 	  "of libfabric: registrations that outlive dat_lmr_free(), with the rights of peers",
-	  "0", 0, NULL, false },
+	  .given = "0" },
 	{ "FI_TCP_IO_URING", "0/1",
 	  "of libfabric: always 0 here, as connections stall with it",
-	  "0", 0, NULL, true },
+	  .given = "0", .fixed = true },
 	{ "FI_TCP_ZEROCOPY_SIZE", "bytes",
 	  "of libfabric: always -1 (never) here, as connections over IPv6 break with it",
-	  "-1", 0, NULL, true },
+	  .given = "-1", .fixed = true },
 	{ "FI_VERBS_DGRAM_USE_NAME_SERVER", "0/1",
 	  "of libfabric: a thread of verbs listens at a TCP port for names of datagram endpoints",
-	  "0", 0, NULL, false },
+	  .given = "0" },
 	{ "FI_VERBS_INLINE_SIZE", "bytes", "of libfabric: the longest message that verbs copies",
-	  NULL, 0, NULL, false },
+	  .given = NULL },
 	{ "FI_VERBS_MIN_RNR_TIMER", "code",
-	  "of libfabric: pause before a peer without a receive is tried again",
-	  NULL, 0, NULL, false },
-	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers",
-	  NULL, 0, NULL, false },
-	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf",
-	  NULL, 0, NULL, false },
-	{ "DAT_DBG_TYPE", "bits", "of the registry: what it logs", NULL, 0, NULL, false },
-	{ "DAT_DBG_DEST", "bits", "of the registry: where it logs to", NULL, 0, NULL, false },
-	{ NULL, NULL, NULL, NULL, 0, NULL, false },
+	  "of libfabric: pause before a peer without a receive is tried again", .given = NULL },
+	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers", .given = NULL },
+	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", .given = NULL },
+	{ "DAT_DBG_TYPE", "bits", "of the registry: what it logs", .given = NULL },
+	{ "DAT_DBG_DEST", "bits", "of the registry: where it logs to", .given = NULL },
+	{ .name = NULL },
 };
 
 #define DATAGRAMS "connections are not made by datagrams"
@@ -236,6 +233,8 @@ const struct dofi_ofed dofi_ofed_table[] = {
 	{ NULL, NULL, NULL, NULL, 0, 0 },
 };
 
+_Static_assert(sizeof(dofi_foreign_table) / sizeof(dofi_foreign_table[0]) - 1 <= DOFI_LOANS,
+	       "each may be lent");
 _Static_assert(sizeof(dofi_ofed_table) / sizeof(dofi_ofed_table[0]) <= DOFI_OFED_MOST,
 	       "given has 64 bits");
 
@@ -416,24 +415,32 @@ static void line_write(struct dofi_setting_line *line, const char *name, const c
 	snprintf(line->text, sizeof(line->text), "%s\t%s\t%s\t%s", unit, origin, help, value);
 }
 
-/* The version of libfabric that the variables were set for; 0 before. */
-static _Atomic uint32_t given_to;
+/* The version of libfabric that the values were chosen for; 0 before. */
+static _Atomic uint32_t chosen_for;
 
 static const char *given(const struct dofi_foreign *f)
 {
-	return f->later && given_to > f->up_to ? f->later : f->given;
+	return f->up_to && chosen_for > f->up_to ? f->later : f->given;
+}
+
+/* Returns the value of @f, or NULL, and its origin. */
+static const char *in_force(const struct dofi_foreign *f, const char **origin)
+{
+	const char *value = f->fixed ? NULL : secure_getenv(f->name), *source;
+
+	*origin = by_environment;
+	if (value)
+		return value;
+	source = ofed_source(f->name);
+	*origin = source ? source : given(f) ? "provider" : by_default;
+	return source ? secure_getenv(source) : given(f);
 }
 
 static void foreign_line_write(struct dofi_setting_line *line, const struct dofi_foreign *f)
 {
-	const char *value = secure_getenv(f->name), *source = ofed_source(f->name);
-	const char *origin = source ? source : by_environment;
+	const char *origin, *value = in_force(f, &origin);
 
-	if (!value || f->fixed) {
-		origin = f->given ? "provider" : by_default;
-		value = f->given ? given(f) : "-";
-	}
-	line_write(line, f->name, f->unit, origin, f->help, value);
+	line_write(line, f->name, f->unit, origin, f->help, value ? value : "-");
 }
 
 static void lines_write(void)
@@ -461,17 +468,6 @@ static void lines_write(void)
 	}
 }
 
-/* Keeps a value that the provider of the other API version may have set. */
-static bool is_given(const char *name, const char *value)
-{
-	const struct dofi_foreign *f = dofi_foreign_table;
-
-	while (f->name && strcmp(f->name, name))
-		f++;
-	return f->given &&
-	       (!strcmp(f->given, value) || (f->later && !strcmp(f->later, value)));
-}
-
 static void settings_read_once(void)
 {
 	const struct dofi_ofed *o;
@@ -480,7 +476,7 @@ static void settings_read_once(void)
 	size_t i;
 
 	/* our registry has done so, but another may not have */
-	secure_env_drop(is_given);
+	secure_env_drop();
 	for (i = 0; i < N_SETTINGS; i++)
 		setting_read(i);
 	/* before the first message, which must go to the destination that the user chose */
@@ -497,8 +493,7 @@ static void settings_read_once(void)
 	/* libfabric's variables from OFED's, unless the user set them or has privileges */
 	for (o = dofi_ofed_table; o->name; o++) {
 		text = o->max ? secure_getenv(o->name) : NULL;
-		if (text && !secure_getenv(o->sets) && is_valid(o, text) &&
-		    !setenv(o->sets, text, 0))
+		if (text && !secure_getenv(o->sets) && is_valid(o, text))
 			ofed_given |= UINT64_C(1) << (o - dofi_ofed_table);
 	}
 	lines_write();
@@ -525,34 +520,70 @@ static bool is_on(const char *value)
 	return false;
 }
 
-static void give_once(void)
+/* Returns whether the value of the user is another one than that of the fixed row @f. */
+static bool differs(const struct dofi_foreign *f, const char *value)
+{
+	/* a switch may be spelt in several ways */
+	return value && (strcmp(f->unit, "0/1") ? strcmp(f->given, value) != 0 : is_on(value));
+}
+
+/* The entry of each row for the environment, NULL if it needs none. Never freed. */
+static char *entries[N_FOREIGN];
+
+static void choose_once(void)
 {
 	const struct dofi_foreign *f;
 	struct dofi_setting_line *line = &lines[N_SETTINGS];
-	const char *value;
+	const char *value, *origin;
 
 	for (f = dofi_foreign_table; f->name; f++, line++) {
 		value = secure_getenv(f->name);
-		/* a switch may be spelt in several ways */
-		if (f->fixed && value &&
-		    (strcmp(f->unit, "0/1") ? strcmp(f->given, value) != 0 : is_on(value)))
+		if (f->fixed && differs(f, value))
 			dofi_log(DOFI_WARN, DOFI_CORE,
 				 "%s=%s is not used: it does not work with this provider", f->name,
 				 value);
 		/* the line had the value for an older libfabric */
-		if (f->later && line->name[0])
+		if (f->up_to && line->name[0])
 			foreign_line_write(line, f);
-		if (f->given)
-			setenv(f->name, given(f), f->fixed);
+		value = in_force(f, &origin);
+		if (value && origin != by_environment &&
+		    (!f->fixed || differs(f, secure_getenv(f->name))) &&
+		    asprintf(&entries[f - dofi_foreign_table], "%s=%s", f->name, value) < 0)
+			entries[f - dofi_foreign_table] = NULL;
 	}
 }
 
-void dofi_settings_give(uint32_t libfabric)
+void dofi_settings_choose(uint32_t libfabric)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	given_to = libfabric;
-	pthread_once(&once, give_once);
+	chosen_for = libfabric;
+	pthread_once(&once, choose_once);
+}
+
+void dofi_settings_lend(enum dofi_give how)
+{
+	const struct dofi_foreign *f;
+	char *some[N_FOREIGN];
+	unsigned n = 0, i;
+
+	for (i = 0; i < N_FOREIGN; i++) {
+		f = &dofi_foreign_table[i];
+		/* the program may have set it meanwhile */
+		if (entries[i] && f->how == how && (f->fixed || !secure_getenv(f->name)))
+			some[n++] = entries[i];
+	}
+	dofi_environ_lend(some, n);
+}
+
+const char *dofi_foreign_value(const char *name)
+{
+	const struct dofi_foreign *f = dofi_foreign_table;
+	const char *origin;
+
+	while (f->name && strcmp(f->name, name))
+		f++;
+	return f->name ? in_force(f, &origin) : NULL;
 }
 
 const struct dofi_setting_line *dofi_settings_line(unsigned i)

@@ -3,6 +3,8 @@
 #ifndef DOFI_BASE_ENV_H
 #define DOFI_BASE_ENV_H
 
+#include "base/environ.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,16 +47,25 @@ struct dofi_setting {
 /* Ends with a row without a name. */
 extern const struct dofi_setting dofi_setting_table[];
 
+/* How libfabric gets the value of a variable that the user has not set. */
+enum dofi_give {
+	DOFI_GIVE_AT_START,	/* libfabric reads the variable once, in its first call */
+	DOFI_GIVE_AT_ENDPOINT,	/* whenever a connectionless endpoint is opened */
+	DOFI_GIVE_ATTRIBUTE,	/* never: the value is an attribute of fi_info */
+};
+
 /* A variable that libfabric or the registry reads, and that matters here. */
 struct dofi_foreign {
 	const char *name;
 	const char *unit;
 	const char *help;
-	const char *given;	/* the value that we set if the user did not; NULL: none */
-	/* the last version of libfabric (FI_VERSION()) that gets given rather than later */
+	const char *given;	/* the value if the user set none; NULL: libfabric's default */
+	/* the last version of libfabric (FI_VERSION()) that gets given; 0: all do */
 	uint32_t up_to;
-	const char *later;	/* the value with later versions; NULL: given */
-	bool fixed;	/* given is set in any case; a value of the user that differs is logged */
+	const char *later;	/* the value with later versions; NULL: libfabric's default */
+	/* given is libfabric's default, and replaces other values of the user, which are logged */
+	bool fixed;
+	enum dofi_give how;
 };
 
 /* Ends with a row without a name. */
@@ -69,8 +80,14 @@ bool dofi_number(const char *text, int64_t *v);
  */
 void dofi_settings_read(void);
 
-/* Sets the foreign variables for version @libfabric, once. Call before the first fi_getinfo(). */
-void dofi_settings_give(uint32_t libfabric);
+/* Chooses the values for version @libfabric, once, and logs those of the user that are not used. */
+void dofi_settings_choose(uint32_t libfabric);
+
+/* Lends the variables of this row to the environment, until dofi_environ_return(). */
+void dofi_settings_lend(enum dofi_give how) DOFI_TAKES(dofi_environ_lock);
+
+/* Returns the value of the foreign variable @name: the user's, OFED's or ours; NULL: none. */
+const char *dofi_foreign_value(const char *name);
 
 /* A row of either table with its value in force, to be listed. */
 struct dofi_setting_line {

@@ -3,6 +3,7 @@
 
 #include "fab/endpoint.h"
 
+#include "base/env.h"
 #include "base/layout.h"
 #include "base/log.h"
 #include "fab/quirks.h"
@@ -131,10 +132,18 @@ static int endpoint_open(struct dofi_rdm *rdm, struct fid_domain *domain, struct
 {
 	struct dofi_signals signals;
 	int i, ret = -FI_EBUSY;
+	bool kept;
 
 	for (i = 0; i < NAME_TRIES && ret == -FI_EBUSY; i++) {
 		dofi_signals_save(&signals);
+		dofi_settings_lend(DOFI_GIVE_AT_ENDPOINT);
 		ret = fi_endpoint(domain, info, &rdm->fid, NULL);
+		kept = dofi_environ_return();
+		if (!ret && !kept) {	/* frames may be longer than rxm keeps in order */
+			fi_close(&rdm->fid->fid);
+			rdm->fid = NULL;
+			ret = -FI_EBUSY;
+		}
 		if (!ret)
 			ret = endpoint_enable(rdm);
 		dofi_signals_restore(&signals);

@@ -3,6 +3,7 @@
 
 #include "fab/info.h"
 
+#include "base/env.h"
 #include "base/log.h"
 #include "fab/offers.h"
 #include "fab/reach.h"
@@ -57,24 +58,28 @@ static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 		choice->write_flags = FI_DELIVERY_COMPLETE;
 }
 
+/* Returns @size, or the value of the foreign @variable if that is less; @variable may be null. */
+static size_t limited(size_t size, const char *variable)
+{
+	const char *limit = variable ? dofi_foreign_value(variable) : NULL;
+
+	return limit ? least(size, strtoul(limit, NULL, 0)) : size;
+}
+
 #define FRAME_BYTES 16384	/* the default */
 #define LEAST_FRAME 512		/* the header of a frame has to fit */
 
 /* Sets the members of connectionless fabrics. */
 static int choose_rdm(struct dofi_fabric_choice *choice)
 {
-	const struct fi_info *info = choice->info;
+	struct fi_info *info = choice->info;
 	const struct dofi_quirk *quirk = choice->quirk;
 	const char *variable = quirk->frame_variable;
-	/* not secure_getenv(): dofi_settings_give() also sets it in a privileged process */
-	const char *limit = variable ? getenv(variable) : NULL;
 	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
 
 	if (quirk->frame_injected)
 		size = least(size, info->tx_attr->inject_size);
-	if (limit)
-		size = least(size, strtoul(limit, NULL, 0));
-	choice->frame_size = least(size, info->ep_attr->max_msg_size);
+	choice->frame_size = least(limited(size, variable), info->ep_attr->max_msg_size);
 	if (choice->frame_size < LEAST_FRAME) {
 		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s takes messages of %zu bytes in order, "
 			 "which is less than %d%s%s", info->fabric_attr->prov_name,
@@ -84,6 +89,13 @@ static int choose_rdm(struct dofi_fabric_choice *choice)
 	}
 	choice->cq_data = true;		/* in the header of a frame */
 	choice->shared_memory = quirk->shared_memory;
+	/* libfabric ignores a length of 0 */
+	size = limited(info->tx_attr->size, quirk->tx_variable);
+	if (size)
+		info->tx_attr->size = size;
+	size = limited(info->rx_attr->size, quirk->rx_variable);
+	if (size)
+		info->rx_attr->size = size;
 	return 0;
 }
 

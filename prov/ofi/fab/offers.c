@@ -4,10 +4,12 @@
 #include "fab/offers.h"
 
 #include "base/env.h"
+#include "base/log.h"
 #include "fab/info.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -76,9 +78,23 @@ bool dofi_offer_usable(const struct fi_info *info)
 	       dofi_offer_keeps_order(info) && dofi_offer_has_source(info);
 }
 
+/* Makes libfabric's first call, in which it reads most of its variables. */
+static void libfabric_start(void)
+{
+	struct fi_info *list;
+
+	dofi_settings_choose(fi_version());
+	dofi_settings_lend(DOFI_GIVE_AT_START);
+	if (!fi_getinfo(DOFI_FI_VERSION, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))
+		fi_freeinfo(list);
+	if (!dofi_environ_return())
+		dofi_log(DOFI_WARN, DOFI_FAB, "libfabric may not have got all its settings");
+}
+
 int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *q,
 		     struct fi_info **list)
 {
+	static pthread_once_t started = PTHREAD_ONCE_INIT;
 	const char *node = params->address[0] ? params->address : NULL;
 	struct fi_info *h = fi_allocinfo();
 	int ret = -FI_ENOMEM;
@@ -98,7 +114,7 @@ int dofi_offers_list(const struct dofi_params *params, const struct dofi_query *
 		if (!h->fabric_attr->prov_name)
 			goto free_hints;
 	}
-	dofi_settings_give(fi_version());
+	pthread_once(&started, libfabric_start);
 	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, h, list);
 	/* verbs (1.17) lists its IPv6 addresses, but does not find a requested one */
 	if (ret == -FI_ENODATA && node)

@@ -19,6 +19,9 @@
 	    .joins_families = true, .ends_silently = true, .rdma_of_64_bits = true,            \
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
+#define RXM .rank = 5, .refusal_ends_all = true,                                            \
+	    .tx_variable = "FI_OFI_RXM_TX_SIZE", .rx_variable = "FI_OFI_RXM_RX_SIZE"
+
 /*
  * The ranks are our policy: hardware first, then the faster software. libfabric's order is that of
  * linking.
@@ -71,13 +74,12 @@ static const struct dofi_quirk quirks[] = {
 	{ .provider = "tcp;ofi_rxm", .up_to = FI_VERSION(1, 17),
 	  .unless = { "FI_OFI_RXM_ENABLE_DYN_RBUF", "FI_OFI_RXM_ENABLE_DIRECT_SEND",
 		      "FI_OFI_RXM_ENABLE_PASSTHRU" },
-	  .rank = 5, .refusal_ends_all = true,
-	  .frame_size = LONG_FRAME, .frame_variable = "FI_OFI_RXM_EAGER_LIMIT",
+	  RXM, .frame_size = LONG_FRAME, .frame_variable = "FI_OFI_RXM_EAGER_LIMIT",
 	  .reason = "the layer with the quirks of the next row; but over tcp of 1.17 (not of 2.1) "
 		    "messages up to its eager limit are sent and received without a buffer, and "
 		    "not overtaken" },
-	{ .provider = ";ofi_rxm", .rank = 5, .refusal_ends_all = true,
-	  .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
+	{ .provider = ";ofi_rxm",
+	  RXM, .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
 	  .reason = "a layer over connected endpoints; replaces one that ends without reporting "
 		    "what was lost; a message longer than its buffer is overtaken; lets peers read "
 		    "all that may be sent; leaves a closed endpoint in the wait set of its CQ, and "

@@ -73,6 +73,8 @@ struct dofi_quirk {
 	/* a longer message is overtaken, or costs more than it saves; 0: unknown */
 	size_t frame_size;
 	const char *frame_variable; /* the environment variable that limits frame_size */
+	/* the variables with the lengths of an endpoint's queues, which take memory */
+	const char *tx_variable, *rx_variable;
 	unsigned max_peers;	/* peers of an endpoint; 0: no limit is known */
 };
 

@@ -360,73 +360,130 @@ Test(env, a_long_value_is_cut)
 
 /* libfabric's settings */
 
-Test(env, what_libfabric_needs_is_given_where_the_user_gave_nothing)
+static void expect_lent(const char *name, const char *value)
 {
-	setenv("FI_OFI_RXM_TX_SIZE", "7", 1);
-	dofi_settings_give(LIBFABRIC_1_17);
-	cr_assert(getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
-	cr_expect_str_eq(getenv("FI_TCP_PREFETCH_RBUF_SIZE"), "0");
-	cr_assert(getenv("FI_TCP_MAX_RX_SIZE"));
-	cr_expect_str_eq(getenv("FI_TCP_MAX_RX_SIZE"), "128");
-	cr_assert(getenv("FI_MR_CACHE_MAX_COUNT"));
-	cr_expect_str_eq(getenv("FI_MR_CACHE_MAX_COUNT"), "0");
-	cr_assert(getenv("FI_VERBS_DGRAM_USE_NAME_SERVER"));
-	cr_expect_str_eq(getenv("FI_VERBS_DGRAM_USE_NAME_SERVER"), "0");
-	cr_expect_str_eq(getenv("FI_OFI_RXM_TX_SIZE"), "7");
-	cr_expect(!getenv("FI_PROVIDER"));
+	const char *found = getenv(name);
+
+	if (!value)
+		cr_expect(!found, "%s=%s", name, found);
+	else
+		cr_expect(found && !strcmp(found, value), "%s=%s", name, found ? found : "nothing");
 }
 
-Test(env, what_does_not_work_with_us_is_switched_off)
+/* Chooses the values for @libfabric and lends those that it reads in its first call. */
+static void lend(uint32_t libfabric)
 {
-	setenv("FI_TCP_IO_URING", "1", 1);
-	read_settings();
-	expect_line("FI_TCP_IO_URING", "provider", "0");
-	dofi_settings_give(LIBFABRIC_1_17);
-	cr_expect_str_eq(getenv("FI_TCP_IO_URING"), "0");
+	dofi_settings_choose(libfabric);
+	dofi_settings_lend(DOFI_GIVE_AT_START);
 }
 
-Test(env, libfabric_sends_nothing_without_a_copy)
+/* Returns what is lent; then the environment has no value but those of the test. */
+static void give_back(void)
 {
-	setenv("FI_TCP_ZEROCOPY_SIZE", "0", 1);
-	read_settings();
-	expect_line("FI_TCP_ZEROCOPY_SIZE", "provider", "-1");
-	dofi_settings_give(LIBFABRIC_1_17);
-	cr_expect_str_eq(getenv("FI_TCP_ZEROCOPY_SIZE"), "-1");
+	cr_expect(dofi_environ_return());
 }
+
+Test(env, what_libfabric_needs_is_lent_where_the_user_gave_nothing)
+{
+	setenv("FI_OFI_RXM_MSG_TX_SIZE", "7", 1);
+	lend(LIBFABRIC_1_17);
+	expect_lent("FI_TCP_PREFETCH_RBUF_SIZE", "0");
+	expect_lent("FI_TCP_MAX_RX_SIZE", "128");
+	expect_lent("FI_MR_CACHE_MAX_COUNT", "0");
+	expect_lent("FI_VERBS_DGRAM_USE_NAME_SERVER", "0");
+	expect_lent("FI_OFI_RXM_MSG_RX_SIZE", "64");
+	expect_lent("FI_OFI_RXM_MSG_TX_SIZE", "7");
+	expect_lent("FI_PROVIDER", NULL);
+	/* libfabric's default, an attribute, of another call */
+	expect_lent("FI_TCP_IO_URING", NULL);
+	expect_lent("FI_OFI_RXM_TX_SIZE", NULL);
+	expect_lent("FI_OFI_RXM_EAGER_LIMIT", NULL);
+	give_back();
+	expect_lent("FI_TCP_MAX_RX_SIZE", NULL);
+	expect_lent("FI_OFI_RXM_MSG_RX_SIZE", NULL);
+	expect_lent("FI_OFI_RXM_MSG_TX_SIZE", "7");
+}
+
+/* Switched off for libfabric; the program still sees its own value. */
+static void switched_off(const char *name, const char *user, const char *value)
+{
+	setenv(name, user, 1);
+	read_settings();
+	expect_line(name, "provider", value);
+	capture_begin(&capture);
+	dofi_log_max = DOFI_WARN;
+	lend(LIBFABRIC_1_17);
+	cr_expect(strstr(capture_end(&capture), "is not used"), "%s", capture.text);
+	expect_lent(name, value);
+	give_back();
+	expect_lent(name, user);
+}
+
+Test(env, io_uring_is_switched_off) { switched_off("FI_TCP_IO_URING", "1", "0"); }
+Test(env, zero_copy_is_switched_off) { switched_off("FI_TCP_ZEROCOPY_SIZE", "0", "-1"); }
 
 Test(env, small_buffers_of_a_layer_are_for_the_libfabric_that_does_without)
 {
 	read_settings();
 	expect_line("FI_OFI_RXM_BUFFER_SIZE", "provider", "4096");
-	dofi_settings_give(LIBFABRIC_1_17);
-	cr_expect_str_eq(getenv("FI_OFI_RXM_BUFFER_SIZE"), "4096");
+	lend(LIBFABRIC_1_17);
+	expect_lent("FI_OFI_RXM_BUFFER_SIZE", "4096");
+	give_back();
 	expect_line("FI_OFI_RXM_BUFFER_SIZE", "provider", "4096");
+	expect_line("FI_OFI_RXM_EAGER_LIMIT", "provider", "65600");
+	dofi_settings_lend(DOFI_GIVE_AT_ENDPOINT);
+	expect_lent("FI_OFI_RXM_EAGER_LIMIT", "65600");
+	expect_lent("FI_OFI_RXM_BUFFER_SIZE", NULL);
+	give_back();
+	expect_lent("FI_OFI_RXM_EAGER_LIMIT", NULL);
 }
 
-Test(env, a_later_libfabric_is_given_longer_buffers_of_a_layer)
+Test(env, a_later_libfabric_gets_longer_buffers_of_a_layer)
 {
 	read_settings();
-	dofi_settings_give(LIBFABRIC_1_17 + 1);
-	cr_expect_str_eq(getenv("FI_OFI_RXM_BUFFER_SIZE"), "16384");
+	lend(LIBFABRIC_1_17 + 1);
+	expect_lent("FI_OFI_RXM_BUFFER_SIZE", "16384");
+	give_back();
 	expect_line("FI_OFI_RXM_BUFFER_SIZE", "provider", "16384");
+	expect_line("FI_OFI_RXM_EAGER_LIMIT", "default", "-");
 	expect_line("FI_OFI_RXM_TX_SIZE", "provider", "256");
+	dofi_settings_lend(DOFI_GIVE_AT_ENDPOINT);
+	expect_lent("FI_OFI_RXM_EAGER_LIMIT", NULL);
+	give_back();
 }
 
 Test(env, a_later_libfabric_keeps_the_buffers_of_the_user)
 {
 	setenv("FI_OFI_RXM_BUFFER_SIZE", "8192", 1);
 	read_settings();
-	dofi_settings_give(LIBFABRIC_1_17 + 1);
-	cr_expect_str_eq(getenv("FI_OFI_RXM_BUFFER_SIZE"), "8192");
+	lend(LIBFABRIC_1_17 + 1);
+	expect_lent("FI_OFI_RXM_BUFFER_SIZE", "8192");
+	give_back();
+	expect_lent("FI_OFI_RXM_BUFFER_SIZE", "8192");
 	expect_line("FI_OFI_RXM_BUFFER_SIZE", "environment", "8192");
 }
 
-Test(env, is_given_once)
+Test(env, a_variable_that_the_program_sets_later_is_kept)
 {
-	dofi_settings_give(LIBFABRIC_1_17);
-	unsetenv("FI_TCP_PREFETCH_RBUF_SIZE");
-	dofi_settings_give(LIBFABRIC_1_17);
-	cr_expect(!getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
+	lend(LIBFABRIC_1_17);
+	give_back();
+	setenv("FI_OFI_RXM_EAGER_LIMIT", "20000", 1);
+	dofi_settings_lend(DOFI_GIVE_AT_ENDPOINT);
+	expect_lent("FI_OFI_RXM_EAGER_LIMIT", "20000");
+	give_back();
+	expect_lent("FI_OFI_RXM_EAGER_LIMIT", "20000");
+}
+
+Test(env, values_are_the_users_or_ours)
+{
+	setenv("FI_OFI_RXM_TX_SIZE", "7", 1);
+	setenv("FI_TCP_IO_URING", "1", 1);
+	dofi_settings_choose(LIBFABRIC_1_17);
+	cr_expect_str_eq(dofi_foreign_value("FI_OFI_RXM_TX_SIZE"), "7");
+	cr_expect_str_eq(dofi_foreign_value("FI_OFI_RXM_RX_SIZE"), "256");
+	cr_expect_str_eq(dofi_foreign_value("FI_TCP_IO_URING"), "0");
+	cr_expect(!dofi_foreign_value("FI_PROVIDER"));
+	cr_expect(!dofi_foreign_value("FI_OFI_RXM_NO_SUCH"));
 }
 
 /* The manual page and the table list the same settings. */
@@ -627,19 +684,16 @@ Test(env, privileged_process_drops_a_variable_that_is_there_twice)
 	cr_expect(!environ[2]);
 }
 
-/* The provider of the other API version may have set it, and libfabric may read it again. */
-Test(env, privileged_process_keeps_what_a_provider_has_given)
+Test(env, privileged_process_gets_our_values)
 {
 	privileged = true;
-	setenv("FI_MR_CACHE_MAX_COUNT", "0", 1);
-	setenv("FI_OFI_RXM_BUFFER_SIZE", "16384", 1);
-	setenv("FI_OFI_RXM_TX_SIZE", "1", 1);
+	setenv("FI_OFI_RXM_MSG_TX_SIZE", "1", 1);
 	read_settings();
-	cr_expect_str_eq(getenv("FI_MR_CACHE_MAX_COUNT"), "0");
-	cr_expect_str_eq(getenv("FI_OFI_RXM_BUFFER_SIZE"), "16384");
-	cr_expect(!getenv("FI_OFI_RXM_TX_SIZE"));
-	dofi_settings_give(LIBFABRIC_1_17);
-	cr_expect_str_eq(getenv("FI_OFI_RXM_TX_SIZE"), "256");
+	cr_expect(!getenv("FI_OFI_RXM_MSG_TX_SIZE"));
+	lend(LIBFABRIC_1_17);
+	expect_lent("FI_OFI_RXM_MSG_TX_SIZE", "64");
+	give_back();
+	expect_lent("FI_OFI_RXM_MSG_TX_SIZE", NULL);
 }
 
 Test(env, other_processes_keep_all)

@@ -140,8 +140,12 @@ static const char *line_of(const char *name)
 static void given(const char *name, const char *value, const char *to)
 {
 	cr_expect_str_eq(with(name, value), "");
+	dofi_settings_choose(1u << 16 | 17);
+	dofi_settings_lend(DOFI_GIVE_AT_START);
 	cr_assert(getenv(to), "%s", to);
 	cr_expect_str_eq(getenv(to), value);
+	cr_expect(dofi_environ_return());
+	cr_expect(!getenv(to));
 	cr_expect(strstr(line_of(to), name), "%s", line_of(to));
 	cr_expect(strstr(line_of(name), to), "%s", line_of(name));
 }
@@ -170,7 +174,10 @@ static void refused(const char *name, const char *value, const char *range)
 
 	cr_expect(strstr(log, range), "%s=%s: %s", name, value, log);
 	cr_expect(strstr(log, ": error: "), "%s", log);
+	dofi_settings_choose(1u << 16 | 17);
+	dofi_settings_lend(DOFI_GIVE_AT_START);
 	cr_expect(!getenv("FI_VERBS_INLINE_SIZE") && !getenv("FI_VERBS_MIN_RNR_TIMER"));
+	dofi_environ_return();
 }
 
 Test(ofed, short_inline_size)
