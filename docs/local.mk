@@ -54,7 +54,8 @@ libfabric_defects = \
 	docs/libfabric-defects/tcp_zerocopy.c \
 	docs/libfabric-defects/rxm_missing_interface.c \
 	docs/libfabric-defects/getinfo_nomem.c \
-	docs/libfabric-defects/tcp_second_store.c
+	docs/libfabric-defects/tcp_second_store.c \
+	docs/libfabric-defects/tcp_readable.c
 
 EXTRA_DIST += $(libfabric_defects) docs/libfabric-defects/defect.h docs/libfabric-defects/version.c
 CLEANFILES += $(libfabric_defects:.c=) docs/libfabric-defects/version
