@@ -505,8 +505,8 @@ static void unreceived(struct pair *p, size_t size)
 	FAILS(dat_evd_wait(x.n.recv, us, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	FAILS(dat_evd_wait(x.n.conn, us, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	after = consumption();
-	pair_note("%lld us of processor time in %lld us of waiting", (long long)(after.us - before.us),
-		  (long long)(pair_now() - begun));
+	pair_note("%lld us of processor time in %lld us of waiting",
+		  (long long)(after.us - before.us), (long long)(pair_now() - begun));
 	if (memory_is_measurable() && !pair_fabric_is("sockets"))
 		CHECK((after.us - before.us) * UNRECEIVED_PROCESSOR < pair_now() - begun,
 		      "more than 1/%d of a processor", UNRECEIVED_PROCESSOR);

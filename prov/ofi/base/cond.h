@@ -62,8 +62,9 @@ int dofi_nap_open(void);
 
 /*
  * Returns 0 if @fd is readable, after dofi_nap_end(), or spuriously; -ETIMEDOUT once @deadline has
- * passed, even if @fd is readable; -EINTR after a handler without SA_RESTART; -EBUSY if a blocked signal is pending, which hides others, or a
- * descriptor is not open: sleep in another way. @wakeup_fd has EFD_NONBLOCK and is empty on return.
+ * passed, even if @fd is readable; -EINTR after a handler without SA_RESTART; -EBUSY if a blocked
+ * signal is pending, which hides others, or a descriptor is not open: sleep in another way.
+ * @wakeup_fd has EFD_NONBLOCK and is empty on return.
  */
 int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline);
 

@@ -305,10 +305,10 @@ static int lead_for(uint32_t us)
 	return err;
 }
 
-/* The most sleeps on a descriptor that are in vain. */
-#define MOST_IN_VAIN 8
+/* The most sleeps on a descriptor that find nothing. */
+#define MOST_EMPTY 8
 
-static int leads_in_vain(void)
+static int empty_leads(void)
 {
 	int n = 0, err;
 
@@ -322,13 +322,13 @@ static int leads_in_vain(void)
 Test(lead, a_descriptor_that_stays_readable_is_left_to_the_progress_thread)
 {
 	fake_set_fd(FAKE_FD_ALWAYS);
-	cr_expect(leads_in_vain() < MOST_IN_VAIN);
-	cr_expect_eq(leads_in_vain(), 0);
+	cr_expect(empty_leads() < MOST_EMPTY);
+	cr_expect_eq(empty_leads(), 0);
 	complete(1);
 	dofi_cq_poll(&cq, NULL);
 	cr_expect_eq(lead_for(LONG), 0, "it had something");
 	fake_set_fd(FAKE_FD_LIES);
-	cr_expect(leads_in_vain() < MOST_IN_VAIN);
+	cr_expect(empty_leads() < MOST_EMPTY);
 	fake_set_fd(FAKE_FD_TRUE);
 	cr_expect_eq(lead_for(BRIEF), -ETIMEDOUT);
 }
@@ -336,32 +336,32 @@ Test(lead, a_descriptor_that_stays_readable_is_left_to_the_progress_thread)
 Test(lead, a_fabric_that_never_lets_it_sleep_is_left_to_the_progress_thread)
 {
 	fake.fault.trywait = 1000;
-	cr_expect(leads_in_vain() < MOST_IN_VAIN);
+	cr_expect(empty_leads() < MOST_EMPTY);
 	complete(1);
 	cr_expect_eq(lead_for(LONG), -EAGAIN);
 	cr_expect_eq(delivered, 1);
 }
 
-Test(lead, sleeps_that_end_by_time_are_not_in_vain)
+Test(lead, sleeps_that_end_by_time_do_not_count)
 {
 	int i;
 
-	for (i = 0; i < 3 * MOST_IN_VAIN; i++)
+	for (i = 0; i < 3 * MOST_EMPTY; i++)
 		cr_expect_eq(lead_for(1), -ETIMEDOUT);
 }
 
-Test(lead, completions_for_other_evds_are_not_in_vain)
+Test(lead, completions_for_other_evds_end_the_count)
 {
 	int i;
 
-	for (i = 0; i < 3 * MOST_IN_VAIN; i++) {
+	for (i = 0; i < 3 * MOST_EMPTY; i++) {
 		cr_assert_eq(dofi_lead_begin(&cq), 0);
 		complete(1);
 		cr_expect_eq(sleep_for(LONG), 0);
 		dofi_lead_end(&cq);
 		dofi_cq_poll_next(&cq);
 	}
-	cr_expect_eq(delivered, 3 * MOST_IN_VAIN);
+	cr_expect_eq(delivered, 3 * MOST_EMPTY);
 }
 
 Test(lead, a_descriptor_that_reports_nothing_does_not_prolong_a_wait)
