@@ -226,9 +226,8 @@ static void expect_end_of(struct both *b, bool *busy_ended, bool *idle_ended)
 	CHECK(dat_evd_wait(b->x.l.n.conn, past < limit ? (limit - past) * 1000 : 0, 1, &event,
 			   &more) == DAT_SUCCESS, "%s is still connected after %u ms",
 	      *busy_ended ? "the idle EP" : *idle_ended ? "the busy EP" : "each EP", limit);
-	CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-		      event.event_number == DAT_CONNECTION_EVENT_BROKEN,
-	      "%s", event_name(event.event_number));
+	CHECK(event.event_number == DAT_CONNECTION_EVENT_BROKEN, "%s",
+	      event_name(event.event_number));
 	ended = event.event_data.connect_event_data.ep_handle == b->idle ? idle_ended : busy_ended;
 	CHECK(!*ended, "the connection ended twice");
 	*ended = true;
@@ -378,13 +377,15 @@ static void expect_no_answer(struct node *n, DAT_EP_HANDLE ep, DAT_EVENT_NUMBER 
 }
 
 /*
- * No route leads to one address, and no host answers at two others: one attempt has a shorter
- * time-out than the kernel, one a longer one.
+ * No route leads to one address, then one that forbids it, and no host answers at two others: one
+ * attempt has a shorter time-out than the kernel, one a longer one.
  */
 static void unreachable(struct pair *p)
 {
+	static const char *const routes[] = { "prohibit", "unreachable", "blackhole" };
 	const struct sockaddr_in elsewhere = { AF_INET, 0, { htonl(0xcb007101) }, { 0 } };
 	DAT_EP_HANDLE no_route, short_attempt, long_attempt;
+	unsigned i;
 	struct node n;
 
 	(void)p;
@@ -392,11 +393,74 @@ static void unreachable(struct pair *p)
 	node_open(&n);
 	no_route = start_connect(&n, elsewhere, PAIR_LIMIT);
 	expect_no_answer(&n, no_route, DAT_CONNECTION_EVENT_UNREACHABLE);
+	for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+		command("ip route replace %s 203.0.113.1", routes[i]);
+		no_route = start_connect(&n, elsewhere, PAIR_LIMIT);
+		expect_no_answer(&n, no_route, DAT_CONNECTION_EVENT_UNREACHABLE);
+		command("ip route del %s 203.0.113.1", routes[i]);
+	}
 	long_attempt = start_connect(&n, cable_address(77), PAIR_LIMIT);
 	short_attempt = start_connect(&n, cable_address(78), 500);
 	expect_no_answer(&n, short_attempt, DAT_CONNECTION_EVENT_TIMED_OUT);
 	expect_no_answer(&n, long_attempt, DAT_CONNECTION_EVENT_UNREACHABLE);
 	expect_quiet(n.conn);
+	node_close(&n);
+}
+
+/* The hosts lose each other between a request, which has no time-out, and its answer. */
+static void accepts_late(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct node n;
+
+	setenv("DAT_OFI_KEEPALIVE_S", KEEPALIVE, 1);
+	cable_lay(p);
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_send_listener(p, &n, qual);
+	cr = node_request(&n);
+	cable_pull();
+	pair_sync(p);
+	ep = node_ep(&n, NULL);
+	OK(dat_cr_accept(cr, ep, 0, NULL));
+	OK(dat_evd_wait(n.conn, pair_scaled(END_LIMIT) * 1000, 1, &event, &more));
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		expect_event_in(n.conn, DAT_CONNECTION_EVENT_BROKEN, END_LIMIT, &event);
+	else
+		SAME(event.event_number, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	pair_sync(p);
+	OK(dat_ep_free(ep));
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void connects_without_time_out(struct pair *p)
+{
+	struct listener listener;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	struct node n;
+
+	setenv("DAT_OFI_KEEPALIVE_S", KEEPALIVE, 1);
+	cable_lay(p);
+	node_open(&n);
+	pair_recv_listener(p, &listener);
+	ep = node_ep(&n, NULL);
+	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener.address, listener.qual,
+			  DAT_TIMEOUT_INFINITE, 0, NULL, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
+	pair_sync(p);
+	expect_event_in(n.conn, DAT_CONNECTION_EVENT_UNREACHABLE, END_LIMIT, &event);
+	expect_quiet(n.conn);
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	pair_sync(p);
+	OK(dat_ep_free(ep));
 	node_close(&n);
 }
 
@@ -524,6 +588,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("the peer's host disappears", survivor, victim, .client_killed = true),
 	PAIR_CASE("both disconnect while the cable is pulled", disconnects, disconnects),
 	PAIR_CASE("unreachable addresses", NULL, unreachable),
+	PAIR_CASE("the hosts lose each other before the answer", accepts_late,
+		  connects_without_time_out),
 	PAIR_CASE("no route leads to the fabric of the peer", out_of_reach, connects_out_of_reach,
 		  .arg = no_route),
 	PAIR_CASE("the fabric of the peer does not answer", out_of_reach, connects_out_of_reach,

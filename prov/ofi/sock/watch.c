@@ -44,13 +44,14 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
-/* Returns whether socket @fd joins the two addresses. */
+/* Returns whether socket @fd joins the two addresses; without @peer, whether it is at @local. */
 static bool joins(int fd, const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
 {
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
 
-	if (getpeername(fd, (struct sockaddr *)&address, &len) || !same_address(&address, peer))
+	if (peer && (getpeername(fd, (struct sockaddr *)&address, &len) ||
+		     !same_address(&address, peer)))
 		return false;
 	len = sizeof(address);
 	return !getsockname(fd, (struct sockaddr *)&address, &len) && same_address(&address, local);
@@ -62,7 +63,7 @@ static bool joins(int fd, const struct sockaddr_storage *local, const struct soc
 /* tcp of libfabric 2.2 and newer reports the socket; others are searched by their addresses. */
 static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 {
-	struct sockaddr_storage local, peer;
+	struct sockaddr_storage local, address, *peer = &address;
 	size_t len = sizeof(local);
 	struct dirent *d;
 	int fd = -1, i;
@@ -71,18 +72,18 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 	if (FI_VERSION_GE(fi_version(), FI_VERSION(2, 2)) && !fi_control(&ep->fid, GET_FD, &fd) &&
 	    fd >= 0)
 		return fd;
-	if (fi_getname(&ep->fid, &local, &len))
+	if (fi_getname(&ep->fid, &local, &len) || !((struct sockaddr_in *)&local)->sin_port)
 		return -1;
-	len = sizeof(peer);
-	if (fi_getpeer(ep, &peer, &len))
-		return -1;
+	len = sizeof(address);
+	if (fi_getpeer(ep, &address, &len))
+		peer = NULL;	/* it connects, from a port that no other socket has */
 	fd = -1;
 	for (i = p->socket_hint; fd < 0 && i < p->socket_hint + NEARBY; i++)
-		if (joins(i, &local, &peer))
+		if (joins(i, &local, peer))
 			fd = i;
 	dir = fd < 0 ? opendir("/proc/self/fd") : NULL;
 	while (dir && fd < 0 && (d = readdir(dir)))
-		if (d->d_name[0] != '.' && joins(atoi(d->d_name), &local, &peer))
+		if (d->d_name[0] != '.' && joins(atoi(d->d_name), &local, peer))
 			fd = atoi(d->d_name);
 	if (dir)
 		closedir(dir);
@@ -112,6 +113,9 @@ void dofi_watch_keep_alive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
+/* TCP_SYN_SENT of <netinet/tcp.h>, which conflicts with <linux/tcp.h>. */
+#define SYN_SENT 2
+
 bool dofi_watch_unacked(int fd, uint32_t *silent_ms)
 {
 	struct tcp_info info = { .tcpi_unacked = 0 };
@@ -119,7 +123,8 @@ bool dofi_watch_unacked(int fd, uint32_t *silent_ms)
 
 	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
 	*silent_ms = info.tcpi_last_ack_recv;
-	return info.tcpi_unacked || info.tcpi_probes > 1;
+	/* the kernel's time-out ends attempts to reach the host */
+	return info.tcpi_state != SYN_SENT && (info.tcpi_unacked || info.tcpi_probes > 1);
 }
 
 static void check_later(struct dofi_watch *w)
@@ -140,10 +145,27 @@ static void check(struct dofi_timer *timer)
 	w->unacked = dofi_watch_unacked(w->fd, &silent_ms);
 	if (owed && w->unacked && silent_ms >= period_ms) {
 		dofi_log(DOFI_INFO, DOFI_CM, "a peer does not respond");
+		w->cut = true;
 		dofi_linger_cut(w->fd);
+		if (!w->open)
+			w->source.ready(&w->source);
 	} else {
 		check_later(w);
 	}
+}
+
+/* Sets the keep-alive of a socket that it has found before again: see dofi_watch_keep_alive(). */
+void dofi_watch_attempt(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep *ep,
+			void (*ended)(struct dofi_source *source))
+{
+	if (w->fd < 0) {
+		*w = (struct dofi_watch){ .source.ready = ended, .fd = find_socket(p, ep),
+					  .progress = p, .timer.fire = check };
+		if (w->fd >= 0)
+			check_later(w);
+	}
+	if (w->fd >= 0)
+		dofi_watch_keep_alive(w->fd);
 }
 
 int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep *ep,
@@ -151,21 +173,26 @@ int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep
 {
 	int ret;
 
-	w->source.ready = ended;
-	w->fd = find_socket(p, ep);
+	dofi_watch_attempt(w, p, ep, ended);
 	if (w->fd < 0)
 		return -ENOENT;
 	ret = dofi_source_add(p, &w->source, w->fd, EPOLLRDHUP | EPOLLONESHOT);
 	if (ret) {
-		w->fd = -1;
+		dofi_watch_close(w, p);
 		return ret;
 	}
-	dofi_watch_keep_alive(w->fd);
-	w->progress = p;
-	w->unacked = false;
-	w->timer = (struct dofi_timer){ .fire = check };
-	check_later(w);
+	w->open = true;
 	return 0;
+}
+
+bool dofi_watch_is_lost(const struct dofi_watch *w)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (!w->cut && getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		return false;
+	return w->cut || err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH;
 }
 
 bool dofi_watch_has_room(struct dofi_watch *w, void (*ready)(struct dofi_source *source))
@@ -190,8 +217,10 @@ void dofi_watch_close(struct dofi_watch *w, struct dofi_progress *p)
 {
 	if (w->fd < 0)
 		return;
-	dofi_source_remove(p, w->fd);
+	if (w->open)
+		dofi_source_remove(p, w->fd);
 	dofi_timer_stop(p, &w->timer);
+	w->open = false;
 	w->fd = -1;
 }
 

@@ -17,7 +17,8 @@
  * reports the peer's end. The watch also makes the kernel probe a peer that is silent for
  * DAT_OFI_KEEPALIVE_S: a host that lost its power or its cable, or has no state of the connection,
  * does not end it. While data is in flight to the peer the kernel does not probe, but sends again
- * for a quarter of an hour; so the watch checks whether data is acknowledged.
+ * for a quarter of an hour; so the watch checks whether data is acknowledged. Both begin with the
+ * attempt to connect: the request and its answer are data, too.
  */
 struct dofi_watch {
 	/* its ready() is called once, when the peer has ended the connection */
@@ -26,11 +27,22 @@ struct dofi_watch {
 	struct dofi_progress *progress;
 	struct dofi_timer timer;	/* for the next check */
 	bool unacked;			/* the last check found unacknowledged data */
+	bool open;			/* epoll reports the peer's end */
+	bool cut;			/* the peer's host did not respond */
 };
+
+/*
+ * Starts to probe the peer of @ep, which connects or was accepted. If its host does not respond,
+ * the fabric fails the attempt, or @ended is called. Without a socket nothing happens.
+ */
+void dofi_watch_attempt(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
+			void (*ended)(struct dofi_source *source));
 
 /* Starts to watch the connected @ep. Returns 0, -ENOENT without a socket, or an error. */
 int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source));
+/* Whether the connection has ended because the peer's host does not respond. Call once. */
+bool dofi_watch_is_lost(const struct dofi_watch *watch);
 /*
  * Returns true if the socket takes data, so that the fabric has written everything, or if its
  * connection has ended. Else @ready is called once when it does, in place of @ended.

@@ -106,9 +106,22 @@ static bool fired_it_runs_anew(void)
 	return anew;
 }
 
+/* As the watch of a connection does when the peer has ended it. */
+static void peer_gone(void *event)
+{
+	dofi_ep_last_receives(inside(), *(const DAT_EVENT_NUMBER *)event);
+	dofi_timer_stop(&ia->progress, &inside()->timer);
+}
+
+static void peer_goes(DAT_EVENT_NUMBER event)
+{
+	dofi_progress_call(&ia->progress, peer_gone, &event);
+}
+
 Test(ep_cm, a_peer_that_is_gone_is_waited_for_while_its_messages_come)
 {
 	make_connected(ep);
+	peer_goes(DAT_CONNECTION_EVENT_DISCONNECTED);
 	post_recv(1);
 	complete_with(0, 0, 8);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
@@ -118,14 +131,27 @@ Test(ep_cm, a_peer_that_is_gone_is_waited_for_while_its_messages_come)
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-Test(ep_cm, a_peer_that_is_gone_and_silent_has_disconnected)
+Test(ep_cm, a_peer_that_is_gone_and_silent_has_ended_as_it_was_reported)
 {
 	make_connected(ep);
 	post_recv(1);
+	peer_goes(DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect(!fired_it_runs_anew());
 	expect_flushed(1);
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect(event_none(evd));
+}
+
+Test(ep_cm, a_lost_peer_is_waited_for_too_and_has_not_disconnected)
+{
+	make_connected(ep);
+	post_recv(1);
+	peer_goes(DAT_CONNECTION_EVENT_BROKEN);
+	complete_with(0, 0, 8);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(fired_it_runs_anew());
+	cr_expect(!fired_it_runs_anew());
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 /* Ending */

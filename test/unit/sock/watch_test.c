@@ -315,7 +315,73 @@ Test(watch, a_host_that_acknowledges_nothing_is_gone)
 	cr_assert_eq(write(mine, "data", 4), 4);
 	looks(2);
 	cr_expect_eq(ended_times, 1);
+	cr_expect(dofi_watch_is_lost(&watch));
 	cr_expect_eq(recv(mine, &byte, 1, MSG_DONTWAIT), -1);
+}
+
+static void attempt_watch(void)
+{
+	dofi_settings.keepalive_s = 1;
+	dofi_watch_attempt(&watch, &progress, &ep, ended);
+	cr_assert_eq(watch.fd, mine);
+}
+
+Test(watch, an_attempt_asks_for_a_sign_of_life_and_reports_no_end)
+{
+	attempt_watch();
+	cr_expect_eq(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+	close(its);
+	look(20);
+	cr_expect_eq(ended_times, 0, "the fabric fails the attempt");
+}
+
+Test(watch, the_connection_goes_on_with_the_attempts_watch)
+{
+	const int no = 0;
+
+	attempt_watch();
+	/* as tcp of libfabric 2.4 does on the active end */
+	cr_assert_eq(setsockopt(mine, SOL_SOCKET, SO_KEEPALIVE, &no, sizeof(no)), 0);
+	name_error = -FI_ENOSYS;	/* another search would fail */
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+	close(its);
+	look(5000);
+	cr_expect_eq(ended_times, 1);
+}
+
+Test(watch, a_host_that_does_not_acknowledge_the_request_ends_the_attempt)
+{
+	attempt_watch();
+	if (!host_die(its))
+		return;
+	cr_assert_eq(write(mine, "request", 7), 7);
+	looks(2);
+	cr_expect_eq(ended_times, 1);
+	cr_expect(dofi_watch_is_lost(&watch));
+}
+
+Test(watch, an_end_of_the_peer_is_no_lost_path)
+{
+	const struct linger reset = { .l_onoff = 1 };
+
+	cr_assert_eq(watch_open(), 0);
+	cr_expect(!dofi_watch_is_lost(&watch));
+	shutdown(its, SHUT_WR);
+	look(5000);
+	cr_expect(!dofi_watch_is_lost(&watch));
+	setsockopt(its, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(its);
+	cr_expect(!dofi_watch_is_lost(&watch));
+}
+
+Test(watch, an_attempt_without_a_socket_is_not_watched)
+{
+	name_error = -FI_ENOSYS;
+	dofi_watch_attempt(&watch, &progress, &ep, ended);
+	cr_expect_eq(watch.fd, -1);
+	cr_expect_eq(watch.timer.at, 0);
+	dofi_watch_close(&watch, &progress);
 }
 
 /* A peer that reads nothing still acknowledges, although much is never taken. */
@@ -379,9 +445,14 @@ Test(watch, an_endpoint_without_name_has_no_socket)
 	cr_expect_eq(watch_open(), -ENOENT);
 }
 
-Test(watch, an_endpoint_without_peer_has_no_socket)
+/* An attempt to connect has no peer before the connection. Its port is its own. */
+Test(watch, an_endpoint_without_peer_is_found_by_its_own_port)
 {
 	peer_error = -FI_ENOTCONN;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(watch.fd, mine);
+	dofi_watch_close(&watch, &progress);
+	((struct sockaddr_in *)&name)->sin_port = 0;
 	cr_expect_eq(watch_open(), -ENOENT);
 }
 

@@ -277,6 +277,7 @@ Test(ports, no_port_of_a_host_out_of_reach_is)
 {
 	static const int errors[] = {
 		ENETUNREACH, EHOSTUNREACH, EHOSTDOWN, ENETDOWN, ETIMEDOUT, EADDRNOTAVAIL, EINVAL,
+		EACCES,
 	};
 	size_t i;
 
@@ -298,6 +299,7 @@ static const struct {
 	{ ENOPROTOOPT, NULL, DOFI_FOREIGN_ANSWER },
 	{ ECONNRESET, NULL, DOFI_NO_ANSWER },
 	{ ENETUNREACH, NULL, "no route leads to the address" },
+	{ EACCES, NULL, "the route to the address is prohibited" },
 	{ EMFILE, NULL, "Too many open files" },
 };
 

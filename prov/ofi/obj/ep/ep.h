@@ -125,6 +125,7 @@ struct dofi_ep {
 	struct dofi_timer retry;	/* of DOFI_EP_RETRY */
 	struct dofi_linger *lingering;	/* the transport's, while it waits in finish() */
 	uint32_t received;		/* rq.head when dofi_ep_last_receives() started the timer */
+	DAT_EVENT_NUMBER last_event;	/* its event */
 	struct sockaddr_storage local;
 	DAT_PORT_QUAL local_port, remote_port;
 	DAT_COUNT peer_data_size;	/* private data in the last connection event */

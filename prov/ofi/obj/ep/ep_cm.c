@@ -44,10 +44,11 @@ static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size) DO
 /* How long a consumer may take to post receives after its peer has left. */
 #define LAST_RECEIVE_NS (500 * 1000000LL)
 
-void dofi_ep_last_receives(struct dofi_ep *ep)
+void dofi_ep_last_receives(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 {
 	dofi_ep_lock(ep);
 	ep->received = ep->rq.head;
+	ep->last_event = event;
 	dofi_ep_unlock(ep);
 	dofi_timer_start(&ep->obj.ia->progress, &ep->timer, dofi_now() + LAST_RECEIVE_NS);
 }
@@ -67,9 +68,9 @@ static void ep_timeout(struct dofi_timer *timer)
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_TIMED_OUT,
 				      "no answer within the time-out");
 	else if (receiving)
-		dofi_ep_last_receives(ep);
+		dofi_ep_last_receives(ep, ep->last_event);
 	else
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+		dofi_ep_end_with(ep, ep->last_event, NULL, 0);
 }
 
 static void ep_retry(struct dofi_timer *timer)

@@ -31,9 +31,9 @@ void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const cha
 
 /*
  * Progress thread: the peer of connected @ep has left. The connection ends when its last messages
- * are received, or no receives are posted for a time.
+ * are received, or with @event when no receives are posted for a time.
  */
-void dofi_ep_last_receives(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
+void dofi_ep_last_receives(struct dofi_ep *ep, DAT_EVENT_NUMBER event) DOFI_NEEDS_NOT(ep->lock);
 
 /*
  * Progress thread: ends the connection at once, as the work of dofi_ep_end() does. On return the

@@ -13,6 +13,14 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+/* A host that vanishes before the connection's event must not delay that event without an end. */
+static void watch_attempt(struct dofi_ep *ep, struct fid_ep *fid)
+{
+	if (ep->obj.ia->fabric.quirk->blind_when_blocked)
+		dofi_watch_attempt(&msg_part(ep)->watch, &ep->obj.ia->progress, fid,
+				   msg_peer_ended);
+}
+
 /* The active side */
 
 /* Fills the message of @ep to its peer, with a secret for this connection, but no mailbox. */
@@ -60,8 +68,10 @@ static void connect_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_
 		dofi_cq_lock_access(ep->cq);
 		ret = fi_connect(fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
 		dofi_cq_unlock_access(ep->cq);
-		if (!ret)
+		if (!ret) {
 			msg_show_port(ep);
+			watch_attempt(ep, fid);
+		}
 		dofi_progress_await(&ep->obj.ia->progress);
 	}
 	if (ret)
@@ -125,6 +135,8 @@ void msg_accept(struct dofi_ep *ep)
 		dofi_cq_lock_access(ep->cq);
 		ret = fi_accept(fid, buf, dofi_wire_pack(buf, &msg));
 		dofi_cq_unlock_access(ep->cq);
+		if (!ret)
+			watch_attempt(ep, fid);
 		dofi_progress_await(&ep->obj.ia->progress);
 	}
 	if (ret)

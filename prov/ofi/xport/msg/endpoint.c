@@ -237,12 +237,14 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 	struct dofi_linger *linger;
 	struct msg_mail *mail;
 	struct fid_ep *fid;
-	bool bye;
+	bool bye, attempt;
 
 	msg_open_cancel(ep);
 	await_bye(ep);
 	dofi_ep_lock(ep);
 	bye = bye_pending(ep);
+	attempt = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
+		  ep->state == DAT_EP_STATE_COMPLETION_PENDING;
 	fid = ep->fid;
 	mail = msg_part(ep)->mail;
 	ep->fid = NULL;
@@ -256,7 +258,8 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 		return;
 	if (bye && !conn->said_bye)
 		msg_bye_send(ep, fid);
-	linger = dofi_linger_begin(p, msg_part(ep)->watch.fd, ended, ep, conn->acked);
+	linger = dofi_linger_begin(p, attempt ? -1 : msg_part(ep)->watch.fd, ended, ep,
+				   conn->acked);
 	dofi_watch_close(&msg_part(ep)->watch, p);
 	endpoint_end(fid, ep->cq, !linger && !ep->obj.ia->fabric.quirk->shutdown_closes);
 	ep->lingering = ended ? linger : NULL;

@@ -31,14 +31,21 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 	dofi_ep_established(ep, msg.data, msg.data_size);
 }
 
-static void peer_ended(struct dofi_source *source)
+void msg_peer_ended(struct dofi_source *source)
 {
 	struct dofi_watch *watch = (struct dofi_watch *)source;
 	struct dofi_ep *ep = msg_watch_owner(watch);
+	bool lost;
 
+	if (watch->fd < 0)
+		return;
+	lost = dofi_watch_is_lost(watch);
+	if (lost && dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_UNREACHABLE,
+					   "the host does not respond"))
+		return;
 	/* if the fabric also detects the end, it reports that before the timer fires */
-	if (watch->fd >= 0)
-		dofi_ep_last_receives(ep);
+	dofi_ep_last_receives(ep, lost ? DAT_CONNECTION_EVENT_BROKEN :
+					 DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 /* An EP of an SRQ posts one receive at a time, so it may still receive the peer's last messages. */
@@ -55,7 +62,7 @@ static void peer_left(struct dofi_ep *ep)
 		dofi_ep_unlock(ep);
 	}
 	if (more) {
-		dofi_ep_last_receives(ep);
+		dofi_ep_last_receives(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 	} else if (!dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
 					 DOFI_NO_ANSWER)) {
 		dofi_ep_lock(ep);
@@ -82,7 +89,7 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
 	if (event != FI_CONNECTED)
 		return;
 	if (ia->fabric.quirk->blind_when_blocked &&
-	    dofi_watch_open(&msg_part(ep)->watch, &ia->progress, ep->fid, peer_ended))
+	    dofi_watch_open(&msg_part(ep)->watch, &ia->progress, ep->fid, msg_peer_ended))
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
 	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		accepted(ep, entry->data, data_size);

@@ -146,6 +146,8 @@ void msg_request_free(struct msg_request *request);
 
 void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len);
 void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e);
+/* The watch has noticed that the peer ended the connection, or that its host does not respond. */
+void msg_peer_ended(struct dofi_source *source);
 
 /* op.c: operations and completions. */
 

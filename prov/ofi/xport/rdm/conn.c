@@ -353,7 +353,7 @@ static void conn_work(struct dofi_work *work)
 		dofi_timer_stop(&ep->obj.ia->progress, &conn->lost);
 		dofi_ep_established(ep, conn->peer->data, conn->peer->msg.data_size);
 		if (conn->left)
-			dofi_ep_last_receives(ep);
+			dofi_ep_last_receives(ep, conn->left_event);
 	} else if (state == DAT_EP_STATE_COMPLETION_PENDING && !conn->lost.at) {
 		/* if HELLO_BACK was lost, the acceptor is not connected */
 		dofi_ep_established(ep, NULL, 0);
@@ -394,5 +394,5 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 	else if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		lost_after(conn, LAST_FRAMES_NS);
 	else
-		dofi_ep_last_receives(ep);
+		dofi_ep_last_receives(ep, event);
 }

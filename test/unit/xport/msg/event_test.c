@@ -212,6 +212,34 @@ Test(msg_event, a_time_out_ends_the_attempt)
 	cr_expect_eq(fake_eps.connects, 1, "the ports share one time-out");
 }
 
+/* As the watch reports a host that does not respond. */
+static void host_lost(void *arg)
+{
+	struct dofi_watch *watch = &msg_part(inside())->watch;
+
+	(void)arg;
+	watch->fd = fake.eq_fd;
+	watch->cut = true;
+	msg_peer_ended(&watch->source);
+}
+
+Test(msg_event, a_host_that_does_not_respond_ends_the_attempt)
+{
+	connect_to(ep, MAPPED);
+	dofi_progress_call(&ia->progress, host_lost, NULL);
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(fake_eps.connects, 1);
+}
+
+Test(msg_event_accept, a_host_that_does_not_respond_before_the_connection)
+{
+	accept_request();
+	dofi_progress_call(&ia->progress, host_lost, NULL);
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+}
+
 Test(msg_event, what_comes_after_the_end_is_ignored)
 {
 	struct fid_ep *gone;
