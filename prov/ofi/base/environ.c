@@ -82,8 +82,8 @@ static void wait_for_changes(void)
  * Repeats in @array, which is the environment now, what another thread's setenv() stored in @old
  * after its @n entries were copied to @seen: other values, and entries behind the others. An
  * unsetenv() in these microseconds may be undone. A setenv() may free @old, but replaces @array
- * before, and what was read is not used then. @now has room for @n entries and DOFI_LOANS more, and
- * is zero.
+ * before, and the entries read from it are not used then. @now has room for @n entries and
+ * DOFI_LOANS more, and is zero.
  */
 static void catch_up(char **array, char **old, char **seen, char **now, unsigned n)
 {
@@ -102,7 +102,7 @@ static void catch_up(char **array, char **old, char **seen, char **now, unsigned
 			putenv(now[i]);
 }
 
-/* Stores what is added behind @n entries of @array, the first last: then all are seen. */
+/* Stores the added entries behind @n entries of @array, the first last: then all are seen. */
 static void append(char **array, unsigned n) DOFI_NEEDS(dofi_environ_lock)
 {
 	unsigned i = lent.n_added;

@@ -70,7 +70,7 @@ Test(environ, may_be_empty)
 	cr_expect_eq(length(), 0);
 }
 
-/* Readers of the array before, such as main()'s third argument, find what they found. */
+/* Readers of the array before, such as main()'s third argument, still find its entries. */
 Test(environ, leaves_the_old_array_alone)
 {
 	char **old;
