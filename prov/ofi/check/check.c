@@ -131,7 +131,8 @@ static void queues_check(struct dofi_ia *ia, FILE *set) DOFI_UNCHECKED_LOCKS
 		const struct dofi_ep *ep = (const struct dofi_ep *)obj;
 		const int fd = msg_watched(ep);
 
-		CHECK("ep", ep, fd < 0 || is_registered(set, fd, &msg_part(ep)->watch.source),
+		CHECK("ep", ep, fd < 0 || !msg_part(ep)->watch.open ||
+		      is_registered(set, fd, &msg_part(ep)->watch.source),
 		      "descriptor %d", fd);
 	}
 }
