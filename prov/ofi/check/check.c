@@ -88,6 +88,8 @@ static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 	CHECK("cq", cq, poller, "the progress thread %p does not serve it", (void *)p);
 	CHECK("cq", cq, !cq->watched || is_registered(set, cq->fd, &cq->source), "descriptor %d",
 	      cq->fd);
+	CHECK("cq", cq, !cq->stuck || (cq->armed && cq->watched), "armed %d, watched %d",
+	      cq->armed, cq->watched);
 	dofi_mutex_lock(&cq->lock);
 	CHECK("cq", cq, cq->programs_fid == (direct ? cq->fid : NULL), "%p, %p, armed %d",
 	      (void *)cq->programs_fid, (void *)cq->fid, cq->armed);
