@@ -15,7 +15,7 @@ export DAT_TEST_ROUNDS DAT_TEST_CYCLES DAT_TEST_MANY IPATH_NO_BACKTRACE=1 DAT_TE
 if [ "$fabric" = sockets ]; then
 	tests='cycles peers fork threads waits quiet foreign_client crowd datagrams' DAT_TEST_TURNS=100
 else
-	tests='death cycles peers fork handles std_fds environ threads waits quiet foreign_client crowd datagrams' DAT_TEST_TURNS=1000
+	tests='death cycles peers fork handles std_fds environ inherit threads waits quiet foreign_client crowd datagrams' DAT_TEST_TURNS=1000
 fi
 export DAT_TEST_TURNS
 

@@ -13,6 +13,8 @@ ROBUST_TESTS += \
 	test/robust/std_fds2 \
 	test/robust/environ1 \
 	test/robust/environ2 \
+	test/robust/inherit1 \
+	test/robust/inherit2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/waits1 \
@@ -44,6 +46,8 @@ check_PROGRAMS += \
 	test/robust/std_fds2 \
 	test/robust/environ1 \
 	test/robust/environ2 \
+	test/robust/inherit1 \
+	test/robust/inherit2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/waits1 \
@@ -103,6 +107,13 @@ test_robust_environ1_LDADD = $(pair_ldadd1)
 test_robust_environ2_SOURCES = test/robust/environ.c
 test_robust_environ2_CPPFLAGS = $(pair_cppflags2)
 test_robust_environ2_LDADD = $(pair_ldadd2)
+
+test_robust_inherit1_SOURCES = test/robust/inherit.c
+test_robust_inherit1_CPPFLAGS = $(pair_cppflags1)
+test_robust_inherit1_LDADD = $(pair_ldadd1)
+test_robust_inherit2_SOURCES = test/robust/inherit.c
+test_robust_inherit2_CPPFLAGS = $(pair_cppflags2)
+test_robust_inherit2_LDADD = $(pair_ldadd2)
 
 test_robust_threads1_SOURCES = test/robust/threads.c
 test_robust_threads1_CPPFLAGS = $(pair_cppflags1)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* This process's descriptors: 0, 1 and 2 where the program closed them, and the kernel's table. */
+/* This process's descriptors: 0 to 2 where the program closed them, the table, libfabric's. */
 
 #include "base/fds.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,5 +49,102 @@ void dofi_fd_table_grow(void)
 			close(last);
 		close(fd);
 	}
+	errno = err;
+}
+
+void dofi_fds_add(struct dofi_fds *fds, int fd)
+{
+	int *more;
+
+	/* full at each power of two */
+	if (!(fds->n & (fds->n - 1))) {
+		more = realloc(fds->fd, (fds->n ? 2 * fds->n : 1) * sizeof(*more));
+		if (!more)
+			return;
+		fds->fd = more;
+	}
+	fds->fd[fds->n++] = fd;
+}
+
+/* Sets in sets. The descriptor of an event queue of tcp has two levels. */
+#define DEPTH 3
+
+static void epoll_each(int set, int depth, int *spare,
+		       void (*each)(void *arg, int fd, bool is_socket), void *arg)
+{
+	struct dofi_fds sets = { .fd = NULL };
+	char path[64], line[256];
+	bool is_socket;
+	socklen_t len;
+	size_t i;
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
+	f = fopen(path, "re");
+	if (!f && errno == EMFILE && spare && *spare >= 0) {
+		close(*spare);
+		*spare = -1;
+		f = fopen(path, "re");
+	}
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "tfd: %d", &fd) != 1)
+			continue;
+		len = 0;
+		is_socket = !getsockname(fd, NULL, &len) || errno != ENOTSOCK;
+		if (!is_socket)
+			dofi_fds_add(&sets, fd);
+		each(arg, fd, is_socket);
+	}
+	fclose(f);
+	for (i = 0; i < sets.n && depth > 1; i++)
+		epoll_each(sets.fd[i], depth - 1, spare, each, arg);
+	free(sets.fd);
+}
+
+void dofi_epoll_each(int set, int *spare, void (*each)(void *arg, int fd, bool is_socket),
+		     void *arg)
+{
+	epoll_each(set, DEPTH, spare, each, arg);
+}
+
+static bool is_unix(int fd)
+{
+	struct sockaddr address = { .sa_family = AF_UNSPEC };
+	socklen_t len = sizeof(address);
+
+	return !getsockname(fd, &address, &len) && address.sa_family == AF_UNIX;
+}
+
+/* How far apart the two descriptors of a pair are searched: each was the lowest free one. */
+#define APART 32
+
+/*
+ * libfabric wakes its epoll sets through socket pairs, of which a set contains the end that is read.
+ * One call made both ends, so their inodes have successive numbers.
+ */
+static void close_on_exec(void *arg, int fd, bool is_socket)
+{
+	struct stat st, other;
+	int i;
+
+	(void)arg;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (!is_socket || !is_unix(fd) || fstat(fd, &st))
+		return;
+	for (i = fd + 1; i < fd + APART; i++)
+		if (!fstat(i, &other) && other.st_dev == st.st_dev &&
+		    other.st_ino == st.st_ino + 1 && is_unix(i))
+			fcntl(i, F_SETFD, FD_CLOEXEC);
+}
+
+void dofi_epoll_close_on_exec(int set)
+{
+	const int err = errno;
+
+	fcntl(set, F_SETFD, FD_CLOEXEC);
+	dofi_epoll_each(set, NULL, close_on_exec, NULL);
 	errno = err;
 }

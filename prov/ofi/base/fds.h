@@ -3,6 +3,9 @@
 #ifndef DOFI_BASE_FDS_H
 #define DOFI_BASE_FDS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /*
  * Call before anything is opened: a socket with number 1 would receive the program's output. A
  * closed descriptor is replaced for good by one that gives EBADF as well. Preserves errno.
@@ -20,5 +23,29 @@ void dofi_std_fds_hold(void);
  * longer. Call before a thread starts. Preserves errno.
  */
 void dofi_fd_table_grow(void);
+
+/* Descriptors that libfabric opens */
+
+struct dofi_fds {
+	int *fd;
+	size_t n;
+};
+
+/* Adds @fd, unless memory is short. Release with free(fds->fd). */
+void dofi_fds_add(struct dofi_fds *fds, int fd);
+
+/*
+ * Calls @each for each descriptor in the epoll set @set and in the sets within. If the process has
+ * no descriptor left to read the set, closes *@spare, which is -1 afterwards; @spare may be null.
+ */
+void dofi_epoll_each(int set, int *spare, void (*each)(void *arg, int fd, bool is_socket),
+		     void *arg);
+
+/*
+ * Makes exec close @set, an epoll set of libfabric, and all that it contains. libfabric opens
+ * descriptors without the flag; a program that this process starts would keep its connections and
+ * ports open after its death.
+ */
+void dofi_epoll_close_on_exec(int set);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/fds.h"
 #include "base/layout.h"
 #include "base/log.h"
 
@@ -413,6 +414,8 @@ static int fid_open(const struct dofi_cq *cq, struct fid_domain *domain, size_t 
 	ret = fi_control(&(*fid)->fid, FI_GETWAIT, fd);
 	if (ret)
 		fi_close(&(*fid)->fid);
+	else
+		dofi_epoll_close_on_exec(*fd);
 	return ret;
 }
 

@@ -4,6 +4,7 @@
 #include "fab/endpoint.h"
 
 #include "base/env.h"
+#include "base/fds.h"
 #include "base/layout.h"
 #include "base/log.h"
 #include "fab/quirks.h"
@@ -148,6 +149,8 @@ static int endpoint_open(struct dofi_rdm *rdm, struct fid_domain *domain, struct
 			ret = endpoint_enable(rdm);
 		dofi_signals_restore(&signals);
 	}
+	if (!ret && rdm->cq->fd >= 0)
+		dofi_epoll_close_on_exec(rdm->cq->fd);
 	return ret;
 }
 

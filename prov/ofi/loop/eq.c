@@ -4,6 +4,7 @@
 #include "loop/progress.h"
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/layout.h"
 #include "base/log.h"
 
@@ -224,6 +225,8 @@ static int eq_open(struct dofi_progress *p, struct dofi_eq *eq)
 	if (ret) {
 		fi_close(&eq->fid->fid);
 		eq->fid = NULL;
+	} else {
+		dofi_epoll_close_on_exec(eq->fd);
 	}
 	return ret;
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/fds.h"
 #include "base/layout.h"
 #include "base/log.h"
 #include "sock/linger.h"
@@ -44,7 +45,20 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
-/* Returns whether socket @fd joins the two addresses; without @peer, whether it is at @local. */
+/* Returns whether @a is the port of any address of its family. */
+static bool is_wildcard(const struct sockaddr_storage *a)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a;
+
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr == INADDR_ANY;
+	return IN6_IS_ADDR_UNSPECIFIED(&a6->sin6_addr);
+}
+
+/*
+ * Returns whether socket @fd joins the two addresses; without @peer, whether it is at @local, which
+ * may be the address of a listening socket.
+ */
 static bool joins(int fd, const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
 {
 	struct sockaddr_storage address;
@@ -54,42 +68,73 @@ static bool joins(int fd, const struct sockaddr_storage *local, const struct soc
 		     !same_address(&address, peer)))
 		return false;
 	len = sizeof(address);
-	return !getsockname(fd, (struct sockaddr *)&address, &len) && same_address(&address, local);
+	if (getsockname(fd, (struct sockaddr *)&address, &len))
+		return false;
+	return same_address(&address, local) ||
+	       (is_wildcard(local) && address.ss_family == local->ss_family &&
+		((struct sockaddr_in *)&address)->sin_port ==
+			((const struct sockaddr_in *)local)->sin_port);
 }
 
 /* Headers before libfabric 2.2 do not have the command. */
 #define GET_FD (FI_EXPORT_FID + 1)
+
+/*
+ * Returns the socket that joins the addresses, or -1; without @everywhere only among those that are
+ * likely. libfabric opens it without the flag that makes exec close it.
+ */
+static int find_joining(struct dofi_progress *p, const struct sockaddr_storage *local,
+			const struct sockaddr_storage *peer, bool everywhere)
+{
+	struct dirent *d;
+	int fd = -1, i;
+	DIR *dir;
+
+	for (i = p->socket_hint; fd < 0 && i < p->socket_hint + NEARBY; i++)
+		if (joins(i, local, peer))
+			fd = i;
+	dir = fd < 0 && everywhere ? opendir("/proc/self/fd") : NULL;
+	while (dir && fd < 0 && (d = readdir(dir)))
+		if (d->d_name[0] != '.' && joins(atoi(d->d_name), local, peer))
+			fd = atoi(d->d_name);
+	if (dir)
+		closedir(dir);
+	if (fd < 0)
+		return -1;
+	p->socket_hint = fd > 4 ? fd - 4 : 0;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
 
 /* tcp of libfabric 2.2 and newer reports the socket; others are searched by their addresses. */
 static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 {
 	struct sockaddr_storage local, address, *peer = &address;
 	size_t len = sizeof(local);
-	struct dirent *d;
-	int fd = -1, i;
-	DIR *dir;
+	int fd = -1;
 
 	if (FI_VERSION_GE(fi_version(), FI_VERSION(2, 2)) && !fi_control(&ep->fid, GET_FD, &fd) &&
-	    fd >= 0)
+	    fd >= 0) {
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		return fd;
+	}
 	if (fi_getname(&ep->fid, &local, &len) || !((struct sockaddr_in *)&local)->sin_port)
 		return -1;
 	len = sizeof(address);
 	if (fi_getpeer(ep, &address, &len))
 		peer = NULL;	/* it connects, from a port that no other socket has */
-	fd = -1;
-	for (i = p->socket_hint; fd < 0 && i < p->socket_hint + NEARBY; i++)
-		if (joins(i, &local, peer))
-			fd = i;
-	dir = fd < 0 ? opendir("/proc/self/fd") : NULL;
-	while (dir && fd < 0 && (d = readdir(dir)))
-		if (d->d_name[0] != '.' && joins(atoi(d->d_name), &local, peer))
-			fd = atoi(d->d_name);
-	if (dir)
-		closedir(dir);
-	if (fd >= 0)
-		p->socket_hint = fd > 4 ? fd - 4 : 0;
-	return fd;
+	return find_joining(p, &local, peer, true);
+}
+
+void dofi_watch_request(struct dofi_progress *p, struct fid *pep, const struct fi_info *info)
+{
+	struct sockaddr_storage local, peer;
+	size_t len = sizeof(local);
+
+	if (!info->dest_addr || info->dest_addrlen > sizeof(peer) || fi_getname(pep, &local, &len))
+		return;
+	memcpy(&peer, info->dest_addr, info->dest_addrlen);
+	find_joining(p, &local, &peer, false);
 }
 
 #define KEEPALIVE_PROBES 6
@@ -228,9 +273,6 @@ void dofi_watch_close(struct dofi_watch *w, struct dofi_progress *p)
 
 #define MS 1000000LL
 
-/* The descriptor of an event queue is an epoll set, which may contain further sets. */
-#define DEPTH 3
-
 /* How long the kernel keeps a silent connection before the fabric can accept it. */
 #define DEFER_S 3
 /* How long a silent connection stays then; and how long if there are more than CROWD of them. */
@@ -289,55 +331,17 @@ static bool is_silent(int fd, unsigned ms)
 
 /* The sockets of an event queue */
 
-struct sockets {
-	int *fd;
-	size_t n;
-};
-
-/* Collects the sockets in the epoll set @set. May close the spare descriptor to read the set. */
-static void collect(struct dofi_listeners *listeners, struct sockets *sockets, int set, int depth)
+static void collect(void *sockets, int fd, bool is_socket)
 {
-	struct sockets sets = { .fd = NULL }, *to;
-	char path[64], line[256];
-	socklen_t len;
-	size_t i;
-	int fd, *more;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
-	f = fopen(path, "re");
-	if (!f && errno == EMFILE && listeners->spare >= 0) {
-		close(listeners->spare);
-		listeners->spare = -1;
-		f = fopen(path, "re");
-	}
-	if (!f)
-		return;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "tfd: %d", &fd) != 1)
-			continue;
-		len = 0;
-		to = getsockname(fd, NULL, &len) && errno == ENOTSOCK ? &sets : sockets;
-		/* full at each power of two */
-		if (!(to->n & (to->n - 1))) {
-			more = realloc(to->fd, (to->n ? 2 * to->n : 1) * sizeof(*more));
-			if (!more)
-				continue;
-			to->fd = more;
-		}
-		to->fd[to->n++] = fd;
-	}
-	fclose(f);
-	for (i = 0; i < sets.n && depth > 1; i++)
-		collect(listeners, sockets, sets.fd[i], depth - 1);
-	free(sets.fd);
+	if (is_socket)
+		dofi_fds_add(sockets, fd);
 }
 
-static struct sockets sockets_of(struct dofi_progress *p)
+static struct dofi_fds sockets_of(struct dofi_progress *p)
 {
-	struct sockets sockets = { .fd = NULL };
+	struct dofi_fds sockets = { .fd = NULL };
 
-	collect(&p->listeners, &sockets, dofi_progress_listen_eq(p)->fd, DEPTH);
+	dofi_epoll_each(dofi_progress_listen_eq(p)->fd, &p->listeners.spare, collect, &sockets);
 	if (p->listeners.spare < 0)
 		p->listeners.spare = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
 	return sockets;
@@ -351,7 +355,7 @@ static struct sockets sockets_of(struct dofi_progress *p)
 static void search(struct dofi_timer *timer)
 {
 	struct dofi_progress *p = DOFI_CONTAINER_OF(timer, struct dofi_progress, listeners.timer);
-	struct sockets s = sockets_of(p);
+	struct dofi_fds s = sockets_of(p);
 	unsigned char ports[PORTS / 8] = { 0 };
 	size_t silent = 0, ended = 0, i;
 	uint16_t port;
@@ -405,7 +409,7 @@ void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
 	/* accepted connections inherit the receive time-out of the listening socket */
 	const struct timeval patience = { .tv_usec = READ_MS * 1000 };
 	const int seconds = DEFER_S;
-	struct sockets s;
+	struct dofi_fds s;
 	size_t i;
 
 	if (!p->listeners.n++) {
@@ -416,6 +420,7 @@ void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
 	s = sockets_of(p);
 	for (i = 0; i < s.n; i++)
 		if (port_of(s.fd[i]) == port && listens(s.fd[i])) {
+			fcntl(s.fd[i], F_SETFD, FD_CLOEXEC);
 			setsockopt(s.fd[i], IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds,
 				   sizeof(seconds));
 			setsockopt(s.fd[i], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -441,7 +446,7 @@ void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
 {
 	unsigned n = UINT_MAX, last;
 	int listener = -1;
-	struct sockets s;
+	struct dofi_fds s;
 	size_t i;
 
 	/* stop to listen; then the fabric accepts a limited number of connections at a time */

@@ -32,8 +32,9 @@ struct dofi_watch {
 };
 
 /*
- * Starts to probe the peer of @ep, which connects or was accepted. If its host does not respond,
- * the fabric fails the attempt, or @ended is called. Without a socket nothing happens.
+ * Makes exec close the socket of @ep, which connects or was accepted, and starts to probe the peer.
+ * If its host does not respond, the fabric fails the attempt, or @ended is called. Without a socket
+ * nothing happens.
  */
 void dofi_watch_attempt(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
 			void (*ended)(struct dofi_source *source));
@@ -43,6 +44,12 @@ int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, st
 		    void (*ended)(struct dofi_source *source));
 /* Whether the connection has ended because the peer's host does not respond. Call once. */
 bool dofi_watch_is_lost(const struct dofi_watch *watch);
+/*
+ * Makes exec close the socket of a request that @pep reported with @info, if its descriptor is one
+ * of the likely ones. dofi_watch_attempt() searches all.
+ */
+void dofi_watch_request(struct dofi_progress *progress, struct fid *pep,
+			const struct fi_info *info);
 /*
  * Returns true if the socket takes data, so that the fabric has written everything, or if its
  * connection has ended. Else @ready is called once when it does, in place of @ended.

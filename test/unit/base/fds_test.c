@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Descriptors 0, 1 and 2 that the program has closed. */
+/* Descriptors 0, 1 and 2 that the program has closed, and those of libfabric. */
 
 #include "base/fds.h"
 
@@ -10,7 +10,10 @@
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -166,4 +169,75 @@ Test(fd_table, several_threads)
 	cr_expect_eq(room(), before);
 	sem_post(&end);
 	pthread_join(thread, NULL);
+}
+
+/* Epoll sets of libfabric */
+
+static bool closes(int fd)
+{
+	return fcntl(fd, F_GETFD) & FD_CLOEXEC;
+}
+
+static void contain(int set, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	cr_assert_eq(epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev), 0);
+}
+
+/* Another end that the program opened next to one of libfabric keeps its flag. */
+Test(close_on_exec, covers_a_set_and_all_in_it_and_nothing_else)
+{
+	int outer = epoll_create1(0), inner = epoll_create1(0), signal[2], program[2];
+	int tcp = socket(AF_INET, SOCK_STREAM, 0), other = socket(AF_INET, SOCK_STREAM, 0);
+	int gap = dup(0);
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, signal), 0);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, program), 0);
+	contain(outer, inner);
+	contain(outer, signal[0]);
+	contain(inner, tcp);
+	dofi_epoll_close_on_exec(outer);
+	cr_expect(closes(outer) && closes(inner) && closes(tcp));
+	cr_expect(closes(signal[0]) && closes(signal[1]), "both ends");
+	cr_expect(!closes(other) && !closes(gap) && !closes(program[0]) && !closes(program[1]));
+}
+
+/* The lowest free descriptors need not be neighbours. */
+Test(close_on_exec, finds_an_end_that_is_apart)
+{
+	int set = epoll_create1(0), low = dup(0), between = dup(0), pair[2];
+
+	close(low);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	cr_assert(pair[0] == low && pair[1] > between);
+	contain(set, pair[0]);
+	dofi_epoll_close_on_exec(set);
+	cr_expect(closes(pair[0]) && closes(pair[1]));
+	cr_expect(!closes(between));
+}
+
+static void count(void *arg, int fd, bool is_socket)
+{
+	(void)fd;
+	*(int *)arg += is_socket ? 100 : 1;
+}
+
+Test(close_on_exec, a_set_is_read_with_the_spare_descriptor)
+{
+	int set = epoll_create1(0), n = 0, none = -1, spare;
+	struct rlimit limit;
+
+	contain(set, socket(AF_INET, SOCK_STREAM, 0));
+	/* the lowest free one, and the highest that is allowed */
+	spare = dup(0);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = (rlim_t)spare + 1;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	dofi_epoll_each(set, NULL, count, &n);
+	dofi_epoll_each(set, &none, count, &n);
+	cr_expect_eq(n, 0, "no descriptor is free");
+	dofi_epoll_each(set, &spare, count, &n);
+	cr_expect_eq(spare, -1);
+	cr_expect_eq(n, 100);
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/fds.h"
 #include "base/layout.h"
 #include "base/log.h"
 #include "base/pool.h"
@@ -333,6 +334,32 @@ void rdm_conn_expect_hello_back(struct rdm_conn *conn)
 	lost_after(conn, (keepalive_s ? 2 * keepalive_s : HELLO_S) * SECOND_NS);
 }
 
+/* The sockets of a fabric are searched at most once in this time. */
+#define SOCKETS_NS 20000000LL
+
+static void sockets_close_on_exec(struct dofi_timer *timer)
+{
+	struct rdm_pz *rpz = DOFI_CONTAINER_OF(timer, struct rdm_pz, new_sockets);
+
+	dofi_epoll_close_on_exec(rpz->domain->cq.fd);
+	rpz->sockets_at = dofi_now();
+}
+
+/* The fabric may have opened a socket for @conn. Call before the program learns of it. */
+static void expect_sockets(const struct rdm_conn *conn)
+{
+	struct rdm_pz *rpz = conn->rpz;
+	const int64_t next = rpz->sockets_at + SOCKETS_NS;
+
+	if (rpz->rings || rpz->domain->cq.fd < 0 || rpz->new_sockets.at)
+		return;
+	rpz->new_sockets.fire = sockets_close_on_exec;
+	if (dofi_now() >= next)
+		sockets_close_on_exec(&rpz->new_sockets);
+	else
+		dofi_timer_start(&conn->ep->obj.ia->progress, &rpz->new_sockets, next);
+}
+
 static void conn_work(struct dofi_work *work)
 {
 	struct rdm_conn *conn = DOFI_CONTAINER_OF(work, struct rdm_conn, work);
@@ -348,6 +375,8 @@ static void conn_work(struct dofi_work *work)
 		rdm_direct_open(conn);
 	if (todo & RDM_LOST)
 		lost_after(conn, LOST_NS);
+	if (todo & RDM_ESTABLISHED)
+		expect_sockets(conn);
 	state = todo & RDM_ESTABLISHED ? dofi_ep_state_now(ep) : DAT_EP_STATE_UNCONNECTED;
 	if (state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
 		dofi_timer_stop(&ep->obj.ia->progress, &conn->lost);

@@ -79,6 +79,7 @@ void rdm_pz_close(struct dofi_pz *pz)
 	if (!rpz)
 		return;
 	LIST_REMOVE(rpz, link);
+	dofi_timer_stop(&pz->obj.ia->progress, &rpz->new_sockets);
 	rdm_endpoints_close(rpz);
 	owner_set(&rpz->domain->cq, NULL);
 	pz->xport_pz = NULL;

@@ -129,6 +129,9 @@ struct rdm_pz {
 
 	/* direct endpoints of the connections; used by the progress thread alone */
 	unsigned n_directs;
+	/* after a new connection, until exec closes the fabric's sockets; and when it last did */
+	struct dofi_timer new_sockets;
+	int64_t sockets_at;
 
 	/* protects the fields below; no other lock is taken under it */
 	struct dofi_mutex lock;
