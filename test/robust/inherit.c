@@ -27,7 +27,7 @@ static bool stays_open(int fd)
 	return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-/* Returns the numbers of the descriptors that a child finds after exec, but those of before. */
+/* Returns the numbers of the descriptors that a child finds after exec, except the earlier ones. */
 static const char *inherited(void)
 {
 	static char text[8192];
@@ -40,8 +40,8 @@ static const char *inherited(void)
 	pid = fork();
 	if (!pid) {
 		dup2(fd[1], STDOUT_FILENO);
-		execl("/bin/sh", "sh", "-c", "for f in /proc/$$/fd/*; do [ -e $f ] && echo ${f##*/} $(readlink $f); done; :",
-		      (char *)NULL);
+		execl("/bin/sh", "sh", "-c", "for f in /proc/$$/fd/*; do "
+		      "[ -e $f ] && echo ${f##*/} $(readlink $f); done; :", (char *)NULL);
 		_exit(127);
 	}
 	close(fd[1]);

@@ -370,7 +370,7 @@ static void expect_lent(const char *name, const char *value)
 		cr_expect(found && !strcmp(found, value), "%s=%s", name, found ? found : "nothing");
 }
 
-/* Chooses the values for @libfabric and lends those that it reads in its first call. */
+/* Chooses the values for @libfabric and lends the variables of its first call. */
 static void lend(uint32_t libfabric)
 {
 	dofi_settings_choose(libfabric);

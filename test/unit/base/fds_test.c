@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Descriptors 0, 1 and 2 that the program has closed, and those of libfabric. */
+/* Descriptors 0, 1 and 2 that the program has closed, and the epoll sets of libfabric. */
 
 #include "base/fds.h"
 
