@@ -415,8 +415,8 @@ static void zero_client(struct pair *p)
 #endif
 
 /*
- * Memory that its owner has unmapped, although peers may read it: the read ends at the latest when
- * a later write has been answered
+ * Memory that its owner has unmapped, although peers may read it: the read ends when a later write
+ * has been answered, or a probe of the provider's
  */
 
 /* tcp sends long answers from the memory itself, by the kernel. Valgrind reports that. */
@@ -454,7 +454,8 @@ static void unmapped_server(struct pair *p)
 	node_close(&n);
 }
 
-static void unmapped_client(struct pair *p)
+/* Reads the memory, and if @writes, other memory is written after that. */
+static void unmapped_read(struct pair *p, bool writes)
 {
 	struct grant bad, good;
 	DAT_EP_HANDLE ep;
@@ -469,14 +470,26 @@ static void unmapped_client(struct pair *p)
 	pair_granted(p, &bad);
 	pair_granted(p, &good);
 	post_read(ep, &m, 0, SIZE, 1, &bad, 0);
-	post_write(ep, &m, 0, PART, 2, &good, 0);
+	if (writes)
+		post_write(ep, &m, 0, PART, 2, &good, 0);
 	expect_dto(n.req, 1, DAT_DTO_ERR_REMOTE_RESPONDER, 0);
-	expect_dto(n.req, 2, DAT_DTO_ERR_FLUSHED, 0);
+	if (writes)
+		expect_dto(n.req, 2, DAT_DTO_ERR_FLUSHED, 0);
 	SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
 	CHECK(m.base[0] == 0xaa && m.base[SIZE - 1] == 0xaa, "bytes were read");
 	OK(dat_ep_free(ep));
 	mem_put(&m);
 	node_close(&n);
+}
+
+static void unmapped_client(struct pair *p)
+{
+	unmapped_read(p, true);
+}
+
+static void unmapped_alone_client(struct pair *p)
+{
+	unmapped_read(p, false);
 }
 
 /* The attribute is a limit; a refused call registers nothing. */
@@ -509,6 +522,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("zero-based addresses", zero_server, zero_client),
 #endif
 	PAIR_CASE("memory that its owner has unmapped", unmapped_server, unmapped_client),
+	PAIR_CASE("the same without a write", unmapped_server, unmapped_alone_client),
 	PAIR_CASE("limits and other types", NULL, limits),
 };
 

@@ -177,6 +177,12 @@ struct dofi_xport {
 	void (*fast)(struct dofi_ep *ep, struct dofi_fast *fast);
 	/* RDMA with one local segment; NULL if that is not simpler than submit(). */
 	dofi_rdma *write, *read;
+	/*
+	 * Posts a write of no bytes to no memory, with the context of @dto: it completes when the
+	 * peer has acknowledged it. As submit(). NULL: the transport loses no answers
+	 * (dofi_quirk.loses_answers).
+	 */
+	int (*probe)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
 	 * Whether the fabric, or the peer, may still use the memory of @dto, which is not done. If

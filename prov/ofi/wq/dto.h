@@ -23,6 +23,7 @@ enum dofi_dto_kind {
 	/* becomes a read when it is next in the queue and local_key is in force */
 	DOFI_DTO_READ_TO_RMR,
 	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport_srq.arrived() */
+	DOFI_DTO_PROBE,			/* dofi_ep.probe, in no queue */
 	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver will invalidate */
 	/* of the extension, see ep_post.h */
 	DOFI_DTO_SEND_IMMED,

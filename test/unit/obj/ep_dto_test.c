@@ -22,6 +22,36 @@ Test(ep_dto, a_completion_counts_once)
 	cr_expect_eq(inside()->state, DAT_EP_STATE_CONNECTED);
 }
 
+/* Lost answers */
+
+static struct {
+	unsigned n;
+	void *context;			/* of the last one */
+	bool refuses;
+} probe;
+
+static int probe_record(struct dofi_ep *of, struct dofi_dto *dto)
+{
+	(void)of;
+	if (probe.refuses)
+		return -FI_EAGAIN;
+	probe.n++;
+	probe.context = dofi_dto_context(dto);
+	return 0;
+}
+
+/* Replaces ep by one whose transport has probes. */
+static void make_watched(void)
+{
+	static struct dofi_xport xport;
+	DAT_EP_ATTR attr = attr_of_depth(8);
+
+	xport = transport_ops;
+	xport.probe = probe_record;
+	ia->xport = &xport;
+	make_with(evd, evd, &attr);
+}
+
 /* The events of a read and the write behind it, whose completion came first. */
 static void overtake(bool loses, DAT_DTO_COMPLETION_STATUS read, DAT_DTO_COMPLETION_STATUS write)
 {
@@ -29,6 +59,7 @@ static void overtake(bool loses, DAT_DTO_COMPLETION_STATUS read, DAT_DTO_COMPLET
 	const struct dofi_quirk *former = ia->fabric.quirk;
 
 	quirk.loses_answers = loses;
+	make_watched();
 	ia->fabric.quirk = &quirk;
 	succeed(post_send(1));
 	succeed(post_read(2, 8, 8, 0));
@@ -63,6 +94,7 @@ Test(ep_dto, no_read_is_lost_that_is_posted_behind_the_write)
 	const struct dofi_quirk *former = ia->fabric.quirk;
 
 	quirk.loses_answers = true;
+	make_watched();
 	ia->fabric.quirk = &quirk;
 	succeed(post_read(1, 8, 8, 0));
 	succeed(post_write(2, 8, 8));
@@ -75,6 +107,127 @@ Test(ep_dto, no_read_is_lost_that_is_posted_behind_the_write)
 	take(3, DAT_DTO_SUCCESS);
 	cr_expect(event_none(evd));
 	ia->fabric.quirk = former;
+}
+
+/* The probe: a write of the provider's for reads that do not end */
+
+static void watch_fire(void *arg)
+{
+	(void)arg;
+	inside()->watch.fire(&inside()->watch);
+}
+
+/* The timer fires, as it does each second while reads are outstanding. */
+static void tick(void)
+{
+	settle();
+	dofi_progress_call(&ia->progress, watch_fire, NULL);
+}
+
+static void probe_complete(int err)
+{
+	const struct fi_cq_data_entry entry = { .op_context = probe.context };
+
+	dofi_dto_complete(&entry, err, NULL);
+}
+
+Test(ep_dto, an_answered_probe_breaks_the_connection_of_a_read_that_is_not)
+{
+	make_watched();
+	succeed(post_send(1));
+	succeed(post_read(2, 8, 8, 0));
+	succeed(post_read(3, 8, 8, 0));
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	tick();
+	tick();
+	tick();
+	cr_assert_eq(probe.n, 1, "one at a time, and only without progress");
+	cr_expect(event_none(evd), "the peer may be slow");
+	probe_complete(0);
+	take(2, DAT_DTO_ERR_REMOTE_RESPONDER);
+	take(3, DAT_DTO_ERR_FLUSHED);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	probe_complete(0);
+	cr_expect(event_none(evd));
+}
+
+/* A transport without probes, such as rings: its peers may answer a write first. */
+Test(ep_dto, other_connections_of_the_ia_lose_no_answers)
+{
+	succeed(post_read(1, 8, 8, 0));
+	succeed(post_write(2, 8, 8));
+	complete(1);
+	cr_expect(event_none(evd));
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect(inside()->watched);
+}
+
+Test(ep_dto, a_probe_concerns_the_reads_before_it)
+{
+	make_watched();
+	succeed(post_read(1, 8, 8, 0));
+	tick();
+	cr_assert_eq(probe.n, 1);
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	succeed(post_read(2, 8, 8, 0));
+	probe_complete(0);
+	cr_expect(event_none(evd));
+	complete(1);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(inside()->reads, 0);
+}
+
+Test(ep_dto, a_refused_probe_is_posted_at_the_next_tick)
+{
+	make_watched();
+	probe.refuses = true;
+	succeed(post_read(1, 8, 8, 0));
+	tick();
+	probe.refuses = false;
+	tick();
+	cr_expect_eq(probe.n, 1);
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+}
+
+Test(ep_dto, reads_are_watched_while_there_are_some)
+{
+	make_watched();
+	cr_expect(!inside()->watched);
+	succeed(post_read(1, 8, 8, 0));
+	settle();
+	cr_expect(inside()->watched && inside()->watch.at);
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	tick();
+	cr_expect_eq(probe.n, 0);
+	cr_expect(!inside()->watched);
+	succeed(post_read(2, 8, 8, 0));
+	settle();
+	cr_expect(inside()->watched && inside()->watch.at);
+}
+
+/* A disconnect does not wait for a probe, and its completion may come with the flush. */
+Test(ep_dto, a_probe_is_no_request)
+{
+	make_watched();
+	succeed(post_read(1, 8, 8, 0));
+	tick();
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	probe_complete(FI_ECANCELED);
+	cr_expect(event_none(evd));
+	cr_expect(!inside()->probe.at_fabric);
+	cr_expect_eq(inside()->watch.at, 0);
+	succeed(dofi_ep_reset(ep));
 }
 
 Test(ep_dto, a_completion_of_a_slots_former_user_is_dropped)

@@ -37,6 +37,7 @@ enum {
 	DOFI_EP_CLOSE = 1 << 2,
 	DOFI_EP_EXCHANGE = 1 << 3,	/* of a datagram EP */
 	DOFI_EP_RETRY = 1 << 4,		/* after a tick: dofi_dto_submit_pending() */
+	DOFI_EP_WATCH = 1 << 5,		/* reads: see dofi_ep.probe */
 };
 
 #define DOFI_EP_COUNTERS 24
@@ -97,6 +98,8 @@ struct dofi_ep {
 	struct dofi_unread sq_unread, rq_unread;	/* their events not dequeued; no lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* atomics at the fabric; also counted in reads */
+	bool watched;	/* the timer watch runs, or will; or the fabric loses no answers */
+	uint32_t watched_head;		/* sq.head when it last fired */
 	struct dofi_mailbox mailbox;	/* the peer's */
 	bool resume_pending;			/* dofi_xport.resume() has something to do */
 	uint32_t secret, peer_secret;	/* sent and received: dofi_mr_fabric_key() */
@@ -123,6 +126,7 @@ struct dofi_ep {
 	/* of the attempt; later of a peer if the fabric does not report its end */
 	struct dofi_timer timer;
 	struct dofi_timer retry;	/* of DOFI_EP_RETRY */
+	struct dofi_timer watch;	/* of DOFI_EP_WATCH */
 	struct dofi_linger *lingering;	/* the transport's, while it waits in finish() */
 	uint32_t received;		/* rq.head when dofi_ep_last_receives() started the timer */
 	DAT_EVENT_NUMBER last_event;	/* its event */
@@ -130,6 +134,13 @@ struct dofi_ep {
 	DAT_PORT_QUAL local_port, remote_port;
 	DAT_COUNT peer_data_size;	/* private data in the last connection event */
 	unsigned char peer_data[DOFI_PRIVATE_DATA];
+
+	/*
+	 * Under the lock: a write of our own, for reads that do not end: where the fabric loses
+	 * answers, a write that is acknowledged shows the loss. Its number is sq.next as it was
+	 * when it was posted.
+	 */
+	_Alignas(DOFI_DTO_GENERATIONS) struct dofi_dto probe;
 };
 
 DOFI_OBJ_HANDLES(ep, EP, struct dofi_ep);

@@ -83,6 +83,36 @@ static void ep_retry(struct dofi_timer *timer)
 	dofi_cq_kick(ep->cq, ep->shard);	/* for arrivals before a receive */
 }
 
+/* Posts the probe, unless it is at the fabric. If the fabric refuses it, the next tick tries. */
+static void probe(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	struct dofi_dto *dto = &ep->probe;
+
+	if (dto->at_fabric)
+		return;
+	dofi_dto_renew(dto);
+	dofi_dto_begin(dto, ep->sq.next);
+	dto->at_fabric = !ep->xport->probe(ep, dto);
+}
+
+/* How long reads may be outstanding, and no request end, before a probe. */
+#define WATCH_NS (1000 * 1000000LL)
+
+static void ep_watch(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = DOFI_CONTAINER_OF(timer, struct dofi_ep, watch);
+	bool watched;
+
+	dofi_ep_lock(ep);
+	watched = ep->watched = ep->reads && ep->sq.open;
+	if (watched && ep->watched_head == ep->sq.head)
+		probe(ep);
+	ep->watched_head = ep->sq.head;
+	dofi_ep_unlock(ep);
+	if (watched)
+		dofi_timer_start(&ep->obj.ia->progress, timer, dofi_now() + WATCH_NS);
+}
+
 void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -93,6 +123,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_count_exactly(ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ?
 				   &ia->count.active : &ia->count.passive);
 		keep_peer_data(ep, data, size);
+		ep->watched = !dofi_ep_loses_answers(ep);
 		dofi_ep_state_set(ep, DAT_EP_STATE_CONNECTED);
 		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 		dofi_dto_retire(ep, NULL);
@@ -174,6 +205,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 
 	dofi_timer_stop(&ia->progress, &ep->timer);
 	dofi_timer_stop(&ia->progress, &ep->retry);
+	dofi_timer_stop(&ia->progress, &ep->watch);
 	if (ep->datagrams)
 		dofi_exchanges_start(ep);
 	ep->xport->close(ep);
@@ -239,6 +271,8 @@ static void ep_work(struct dofi_work *work)
 	if (todo & DOFI_EP_RETRY)
 		dofi_timer_start(&ep->obj.ia->progress, &ep->retry,
 				 dofi_now() + dofi_settings.tick_us * 1000);
+	if (todo & DOFI_EP_WATCH)
+		dofi_timer_start(&ep->obj.ia->progress, &ep->watch, dofi_now() + WATCH_NS);
 	if (todo & DOFI_EP_CLOSE) {
 		if (!finish || !ep->xport->finish(ep))
 			dofi_ep_close_now(ep);
@@ -262,6 +296,7 @@ void dofi_ep_cm_init(struct dofi_ep *ep)
 	ep->accepting = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
 	ep->retry = (struct dofi_timer){ .fire = ep_retry };
+	ep->watch = (struct dofi_timer){ .fire = ep_watch };
 	memset(ep->part, 0, sizeof(ep->part));
 	if (ep->obj.ia->xport->ep_init)
 		ep->obj.ia->xport->ep_init(ep);

@@ -89,6 +89,8 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->moved = ep->scoped = ep->framed = false;
 	ep->lost = ep->cut_off = false;
 	ep->reads = ep->atomics = 0;
+	ep->watched = true;
+	ep->probe = (struct dofi_dto){ .ep = ep, .kind = DOFI_DTO_PROBE, .tag = ep->probe.tag };
 	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
 	memset(ep->posted, 0, sizeof(ep->posted));

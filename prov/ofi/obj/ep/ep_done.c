@@ -308,4 +308,5 @@ void dofi_dto_flush(struct dofi_ep *ep)
 			ep->obj.ia->xport->srq->clear(ep);
 	}
 	ep->reads = ep->atomics = 0;
+	ep->probe.at_fabric = false;
 }

@@ -139,16 +139,24 @@ static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi
 	ep->failed_early = true;
 }
 
+bool dofi_ep_loses_answers(const struct dofi_ep *ep)
+{
+	dofi_ep_assert_locked(ep);
+	/* an IA of the fabric also has connections over rings */
+	return ep->xport->probe && ep->obj.ia->fabric.quirk->loses_answers;
+}
+
 /*
- * The peer has answered the write @dto, so it answered the reads before it or lost the answer: its
- * program has unmapped the memory, say. A lost answer would be replaced by that of the next read.
+ * The peer has answered @dto, a write or the probe, so it answered the reads before it or lost the
+ * answer: its program has unmapped the memory, say. A lost answer would be replaced by that of the
+ * next read. The requests before a probe may have left the queue.
  */
 static __attribute__((noinline)) void lost_fail(struct dofi_ep *ep, const struct dofi_dto *dto,
 						struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
 	uint32_t i;
 
-	for (i = ep->sq.head; i != dto->number; i++) {
+	for (i = ep->sq.head; (int32_t)(dto->number - i) > 0; i++) {
 		struct dofi_dto *read = dofi_queue_at(&ep->sq, i);
 
 		if (read->kind != DOFI_DTO_READ || read->done)
@@ -184,6 +192,12 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			ep->xport->srq->arrived(ep, dto, entry->len, err, sink);
 			goto unlock;
 		}
+		if (__builtin_expect(dto->kind == DOFI_DTO_PROBE, 0)) {
+			dto->at_fabric = false;
+			if (!err)
+				lost_fail(ep, dto, sink);
+			goto unlock;
+		}
 		if (dto->kind == DOFI_DTO_RECV && !err)
 			err = receive(ep, dto, entry, arrived);
 		if (__builtin_expect(dto->parts && !err, 0)) {
@@ -192,7 +206,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			dofi_dto_submit_pending(ep);
 		} else {
 			if (__builtin_expect(ep->reads && dto->kind == DOFI_DTO_WRITE && !err &&
-					     ep->obj.ia->fabric.quirk->loses_answers, 0))
+					     dofi_ep_loses_answers(ep), 0))
 				lost_fail(ep, dto, sink);
 			end(ep, dto, err, sink);
 		}

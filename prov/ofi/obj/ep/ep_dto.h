@@ -52,6 +52,9 @@ static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int
 		dofi_dto_fail(ep, dto, err);
 }
 
+/* Whether the peer's answer to a read may be lost. */
+bool dofi_ep_loses_answers(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
+
 /* Whether receives may complete: the event of the connection comes first. */
 static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {

@@ -93,6 +93,14 @@ static __attribute__((noinline)) void refused(struct dofi_ep *ep, const struct d
 		dofi_ep_todo(ep, DOFI_EP_RETRY);
 }
 
+/* The first read after a while without one. */
+static __attribute__((noinline)) void watch(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	ep->watched = true;
+	ep->watched_head = ep->sq.head;
+	dofi_ep_todo(ep, DOFI_EP_WATCH);
+}
+
 /*
  * Hands @dto, the next operation of @q, to the fabric. Returns false if the fabric's queue is full
  * for it now.
@@ -113,6 +121,8 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 		dofi_cq_ask(ep->cq, ep->shard);
 	dofi_queue_advance(q);
 	ep->reads += dofi_dto_is(kind, DOFI_DTO_READS);
+	if (__builtin_expect(kind == DOFI_DTO_READ && !ep->watched, 0))
+		watch(ep);
 	if (__builtin_expect(ret, 0))
 		ended(ep, dto, ret);
 	return true;

@@ -47,7 +47,7 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
 		return false;
 	if (kind == DOFI_DTO_WRITE)
 		return ep->xport->write && length <= remote->segment_length;
-	return ep->xport->read && ep->reads < ep->attr.max_rdma_read_out &&
+	return ep->xport->read && ep->watched && ep->reads < ep->attr.max_rdma_read_out &&
 	       lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG && length && length <= s->segment_length;
 }
 

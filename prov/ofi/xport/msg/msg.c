@@ -63,7 +63,7 @@ static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,
-	.fast = fast, .write = msg_write, .read = msg_read,
+	.fast = fast, .write = msg_write, .read = msg_read, .probe = msg_probe,
 };
 
 static const struct dofi_xport marked_xport = {

@@ -151,12 +151,13 @@ void msg_peer_ended(struct dofi_source *source);
 
 /* op.c: operations and completions. */
 
-/* dofi_xport.submit, .write and .read. */
+/* dofi_xport.submit, .write, .read and .probe. */
 int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
 		  uint64_t key, void *context);
 ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
 		 void *context);
+int msg_probe(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 /* dofi_xport.holds and .cancel. */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);

@@ -130,6 +130,19 @@ static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 	return fi_recv(ep->fid, NULL, 0, NULL, 0, context);
 }
 
+/* Fabrics neither check nor store anything for a write without a segment. */
+int msg_probe(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	static const struct iovec nothing;
+	static const struct fi_rma_iov nowhere;
+	const struct fi_msg_rma msg = {
+		.msg_iov = &nothing, .rma_iov = &nowhere, .context = dofi_dto_context(dto),
+	};
+
+	dofi_ep_assert_locked(ep);
+	return fi_writemsg(ep->fid, &msg, ep->obj.ia->fabric.write_flags);
+}
+
 static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	const uint64_t addr = dto->remote_addr, key = dofi_ep_remote_key(ep, dto);

@@ -105,6 +105,19 @@ Test(msg_op, a_device_keeps_a_receive_whose_lmr_is_freed)
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 }
 
+Test(msg_op, a_probe_names_no_memory_at_either_end)
+{
+	struct dofi_ep *e = ep;
+
+	dofi_ep_lock(e);
+	cr_expect_eq(msg_probe(e, &e->probe), 0);
+	dofi_ep_unlock(e);
+	reached(FAKE_WRITE, 0);
+	cr_expect_eq(fake_eps.remote_len, 0);
+	cr_expect_eq(fake_eps.flags, ia->fabric.write_flags);
+	cr_expect(fake_eps.flags & FI_DELIVERY_COMPLETE);
+}
+
 #define FLAG DAT_COMPLETION_SOLICITED_WAIT_FLAG
 
 Test(msg_op, a_solicited_message_says_so)
