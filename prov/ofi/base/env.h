@@ -80,7 +80,9 @@ bool dofi_number(const char *text, int64_t *v);
  */
 void dofi_settings_read(void);
 
-/* Chooses the values for version @libfabric, once, and logs values of the user that have no effect. */
+/*
+ * Chooses the values for version @libfabric, once, and logs values of the user that have no effect.
+ */
 void dofi_settings_choose(uint32_t libfabric);
 
 /* Lends the variables of this row to the environment, until dofi_environ_return(). */

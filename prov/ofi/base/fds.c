@@ -122,8 +122,8 @@ static bool is_unix(int fd)
 #define APART 32
 
 /*
- * libfabric wakes its epoll sets through socket pairs; a set contains the end that is read. One call
- * made both ends, so their inodes have successive numbers.
+ * libfabric wakes its epoll sets through socket pairs; a set contains the end that is read. One
+ * call made both ends, so their inodes have successive numbers.
  */
 static void close_on_exec(void *arg, int fd, bool is_socket)
 {
