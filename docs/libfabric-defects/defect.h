@@ -185,14 +185,10 @@ static inline struct fi_info *hints_for(const char *provider, enum fi_ep_type ty
 }
 
 /* Opens the info that matches @hints, on the loopback interface unless the provider is shm. */
-/* The wait object of CQs that are opened from now on. */
-static enum fi_wait_obj cq_wait_obj = FI_WAIT_NONE;
-
 static inline void node_open(struct node *n, struct fi_info *hints)
 {
 	const bool msg = hints->ep_attr->type == FI_EP_MSG;
-	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_DATA, .size = 1024,
-				 .wait_obj = cq_wait_obj };
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_DATA, .size = 1024 };
 	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_FD };
 	const bool addressed = strcmp(hints->fabric_attr->prov_name, "shm");
 	int ret;

@@ -20,7 +20,6 @@ static void spin(void)
 	struct pollfd p;
 	int i;
 
-	cq_wait_obj = FI_WAIT_FD;
 	msg_open(&a, "tcp", FI_MSG | FI_RMA);
 	msg_open(&b, "tcp", FI_MSG | FI_RMA);
 	msg_pair(&a, &b, msg_listen(&b), &active, &passive);

@@ -78,9 +78,18 @@ static void wait_for_changes(void)
 	unsetenv("dat_ofi");	/* there is none */
 }
 
+static bool is_among(char *const *entries, unsigned n, const char *entry)
+{
+	unsigned i;
+
+	for (i = 0; i < n && entries[i] != entry; i++)
+		;
+	return i < n;
+}
+
 /*
  * Repeats in @array, which is the environment now, what another thread's setenv() stored in @old
- * after its @n entries were copied to @seen: other values, and entries behind the others. An
+ * after its @n entries were copied to @seen: other values, and entries that were not seen. An
  * unsetenv() in these microseconds may be undone. A setenv() may free @old, but replaces @array
  * before, and the entries read from it are not used then. @now has room for @n entries and
  * DOFI_LOANS more, and is zero.
@@ -98,7 +107,7 @@ static void catch_up(char **array, char **old, char **seen, char **now, unsigned
 	for (i = 0; i < n + DOFI_LOANS && now[i]; i++)
 		if (i < n && now[i] != seen[i] && has_name_of(now[i], seen[i]))
 			SWAP(&array[i], &seen[i], now[i]);
-		else if (i >= n && !find(now[i]))
+		else if (!is_among(seen, n, now[i]) && !find(now[i]))
 			putenv(now[i]);
 }
 

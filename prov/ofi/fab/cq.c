@@ -275,11 +275,14 @@ static void drain_and_arm(struct dofi_cq *cq, bool found, bool woken, int64_t no
 	 */
 	set_armed(cq, true);
 	if (!found)
-		dofi_cq_drain(cq);
+		found = dofi_cq_drain(cq);
 	for (i = 0; i < ARM_TRIES; i++) {
 		can = dofi_cq_can_sleep(cq, cq->fid);
 		if (!can)
-			dofi_cq_drain(cq);
+			found |= dofi_cq_drain(cq);
+		/* arrivals that bring completions are not to be ignored */
+		if (found)
+			cq->stuck = false;
 		stuck = dofi_cq_is_stuck(cq, can);
 		if (can || stuck) {
 			if (!(stuck ? watch_stuck(cq, woken) : watch(cq, ONCE))) {
@@ -294,6 +297,7 @@ static void drain_and_arm(struct dofi_cq *cq, bool found, bool woken, int64_t no
 	}
 	/* completions arrive faster than they are read: continue after the other queues */
 	cq->due_at = now;
+	cq->stuck = false;
 	set_armed(cq, false);
 }
 

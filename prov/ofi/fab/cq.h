@@ -110,6 +110,7 @@ struct dofi_cq {
 	bool offloaded;			/* hardware moves data while no thread reads the CQ */
 	bool trywait_reads;		/* fi_trywait() moves arrived data, as a read does */
 	bool silent_errors;		/* a failed completion does not make fd readable */
+	bool many_reads;		/* see dofi_quirk */
 	bool by_clock;			/* no descriptor reports arrivals */
 	bool serial;	/* the domain is FI_THREAD_COMPLETION: dofi_cq_lock_access() */
 	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */

@@ -293,7 +293,7 @@ bool dofi_cq_is_stuck(struct dofi_cq *cq, bool can)
 	struct pollfd pfd = { .events = POLLIN };
 	bool stuck = false;
 
-	if (cq->fd < 0)
+	if (cq->fd < 0 || cq->many_reads)
 		return false;
 	dofi_mutex_lock(&cq->lock);
 	if (cq->finds != cq->finds_seen)

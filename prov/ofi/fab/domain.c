@@ -40,6 +40,7 @@ int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 	domain->cq.offloaded = quirk->offloaded;
 	domain->cq.trywait_reads = quirk->trywait_reads;
 	domain->cq.silent_errors = quirk->silent_errors;
+	domain->cq.many_reads = quirk->many_reads;
 	domain->cq.by_clock = choice->rdm && quirk->by_clock;
 	domain->cq.fixed = quirk->fixed_queues;
 	ret = dofi_cq_open(&domain->cq, progress, fabric, domain->fid, ops);

@@ -30,6 +30,8 @@ struct dofi_quirk {
 	/* the completion of a message that waited for its receive lacks FI_REMOTE_CQ_DATA */
 	bool loses_cq_data_flag;
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
+	/* one in many reads of a CQ serves connections; its descriptor is readable until then */
+	bool many_reads;
 	bool hangs_on_empty_recv; /* a message that meets a receive of no bytes never completes */
 	/* connections without a request outlive their passive endpoint: sock/watch.h */
 	bool keeps_half_open;

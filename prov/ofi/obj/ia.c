@@ -231,7 +231,6 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ia_reset(ia);
 	ia->obj.provider = provider;
 	ia->thread_safe = thread_safe;
-	/* programs of DAT 2.0 were written for OFED's provider, those of uDAPL 1.2 for several */
 	ia->strict = dofi_settings.strict >= 0 ? dofi_settings.strict : params->strict[0] == '1';
 	ret = fabrics_choose(ia, params, xports);
 	if (ret)

@@ -56,16 +56,17 @@ static bool is_wildcard(const struct sockaddr_storage *a)
 }
 
 /*
- * Returns whether socket @fd joins the two addresses; without @peer, whether it is at @local, which
- * may be the address of a listening socket.
+ * Returns whether socket @fd joins the two addresses; without @peer, whether it is at @local and
+ * not connected. @local may be the address of a listening socket.
  */
 static bool joins(int fd, const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
 {
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
 
-	if (peer && (getpeername(fd, (struct sockaddr *)&address, &len) ||
-		     !same_address(&address, peer)))
+	if (peer ? getpeername(fd, (struct sockaddr *)&address, &len) ||
+		   !same_address(&address, peer) :
+		   !getpeername(fd, (struct sockaddr *)&address, &len))
 		return false;
 	len = sizeof(address);
 	if (getsockname(fd, (struct sockaddr *)&address, &len))
@@ -109,7 +110,7 @@ static int find_joining(struct dofi_progress *p, const struct sockaddr_storage *
 /* tcp of libfabric 2.2 and newer reports the socket; others are searched by their addresses. */
 static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 {
-	struct sockaddr_storage local, address, *peer = &address;
+	struct sockaddr_storage local, peer;
 	size_t len = sizeof(local);
 	int fd = -1;
 
@@ -120,10 +121,15 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 	}
 	if (fi_getname(&ep->fid, &local, &len) || !((struct sockaddr_in *)&local)->sin_port)
 		return -1;
-	len = sizeof(address);
-	if (fi_getpeer(ep, &address, &len))
-		peer = NULL;	/* it connects, from a port that no other socket has */
-	return find_joining(p, &local, peer, true);
+	len = sizeof(peer);
+	if (fi_getpeer(ep, &peer, &len)) {
+		/* it connects, or did so meanwhile; connected sockets may share its port */
+		fd = find_joining(p, &local, NULL, true);
+		len = sizeof(peer);
+		if (fd >= 0 || fi_getpeer(ep, &peer, &len))
+			return fd;
+	}
+	return find_joining(p, &local, &peer, true);
 }
 
 void dofi_watch_request(struct dofi_progress *p, struct fid *pep, const struct fi_info *info)
@@ -142,7 +148,8 @@ void dofi_watch_request(struct dofi_progress *p, struct fid *pep, const struct f
 /*
  * Up to KEEPALIVE_PROBES probes, over DAT_OFI_KEEPALIVE_S. libfabric's tcp sets a keep-alive of its
  * own: on the passive side for good (2.2, 2.3), or on the active side until it is connected (2.4 to
- * 2.6). Both are before the connection's event, and so before this call.
+ * 2.6). Both are before the connection's event, and so before
+ * the call of dofi_watch_open().
  */
 void dofi_watch_keep_alive(int fd)
 {

@@ -641,6 +641,34 @@ Test(cq_serve, a_fabric_that_always_has_more_is_left_alone_too)
 	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
+/* Each wakes the thread, however many there are. */
+Test(cq_serve, arrivals_that_bring_completions_are_not_ignored)
+{
+	unsigned i;
+
+	fake.fault.trywait = 100000;
+	serve();
+	for (i = 1; i <= 100; i++) {
+		complete(1);
+		wakeups();
+		cr_assert_eq(delivered, i);
+	}
+}
+
+/* rxm serves its connections in one of many reads. */
+Test(cq_serve, a_queue_that_needs_many_reads_is_never_stuck)
+{
+	unsigned i;
+
+	fake_set_fd(FAKE_FD_ALWAYS);
+	for (i = 0; i < 100 && !dofi_cq_is_stuck(&cq, false); i++)
+		;
+	cr_expect(i < 100);
+	cq.many_reads = true;
+	cr_expect(!dofi_cq_is_stuck(&cq, false));
+	cq.many_reads = false;
+}
+
 Test(cq_serve, a_stuck_queue_is_swept_every_tick)
 {
 	fake_set_fd(FAKE_FD_ALWAYS);

@@ -205,6 +205,8 @@ Test(ep_dto, reads_are_watched_while_there_are_some)
 	complete(0);
 	take(1, DAT_DTO_SUCCESS);
 	tick();
+	cr_expect(inside()->watched, "a request has ended since");
+	tick();
 	cr_expect_eq(probe.n, 0);
 	cr_expect(!inside()->watched);
 	succeed(post_read(2, 8, 8, 0));

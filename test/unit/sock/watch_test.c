@@ -445,15 +445,25 @@ Test(watch, an_endpoint_without_name_has_no_socket)
 	cr_expect_eq(watch_open(), -ENOENT);
 }
 
-/* An attempt to connect has no peer before the connection. Its port is its own. */
+/* An attempt has no peer before the connection. A connected socket may share its port. */
 Test(watch, an_endpoint_without_peer_is_found_by_its_own_port)
 {
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	int attempt = socket(AF_INET, SOCK_STREAM, 0);
+
 	peer_error = -FI_ENOTCONN;
+	cr_expect_eq(watch_open(), -ENOENT, "a connected socket is no attempt");
+	cr_assert_eq(bind(attempt, (struct sockaddr *)&address, len), 0);
+	cr_assert_eq(getsockname(attempt, (struct sockaddr *)&address, &len), 0);
+	memcpy(&name, &address, sizeof(address));
 	cr_assert_eq(watch_open(), 0);
-	cr_expect_eq(watch.fd, mine);
+	cr_expect_eq(watch.fd, attempt);
 	dofi_watch_close(&watch, &progress);
 	((struct sockaddr_in *)&name)->sin_port = 0;
 	cr_expect_eq(watch_open(), -ENOENT);
+	close(attempt);
 }
 
 Test(watch, another_port_is_another_connection)

@@ -104,7 +104,9 @@ static void ep_watch(struct dofi_timer *timer)
 	bool watched;
 
 	dofi_ep_lock(ep);
-	watched = ep->watched = ep->reads && ep->sq.open;
+	/* an active connection stays watched: another start would need a system call */
+	watched = ep->sq.open && (ep->reads || ep->watched_head != ep->sq.head);
+	ep->watched = watched;
 	if (watched && ep->watched_head == ep->sq.head)
 		probe(ep);
 	ep->watched_head = ep->sq.head;
