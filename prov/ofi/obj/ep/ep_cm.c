@@ -95,8 +95,13 @@ static void probe(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	dto->at_fabric = !ep->xport->probe(ep, dto);
 }
 
-/* How long reads may be outstanding, and no request end, before a probe. */
-#define WATCH_NS (1000 * 1000000LL)
+/* How long reads may be outstanding, and no request end, before a probe: a second by default. */
+#define WATCH_TICKS 1000
+
+static int64_t watch_due(void)
+{
+	return dofi_now() + WATCH_TICKS * dofi_settings.tick_us * 1000;
+}
 
 static void ep_watch(struct dofi_timer *timer)
 {
@@ -112,7 +117,7 @@ static void ep_watch(struct dofi_timer *timer)
 	ep->watched_head = ep->sq.head;
 	dofi_ep_unlock(ep);
 	if (watched)
-		dofi_timer_start(&ep->obj.ia->progress, timer, dofi_now() + WATCH_NS);
+		dofi_timer_start(&ep->obj.ia->progress, timer, watch_due());
 }
 
 void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
@@ -274,7 +279,7 @@ static void ep_work(struct dofi_work *work)
 		dofi_timer_start(&ep->obj.ia->progress, &ep->retry,
 				 dofi_now() + dofi_settings.tick_us * 1000);
 	if (todo & DOFI_EP_WATCH)
-		dofi_timer_start(&ep->obj.ia->progress, &ep->watch, dofi_now() + WATCH_NS);
+		dofi_timer_start(&ep->obj.ia->progress, &ep->watch, watch_due());
 	if (todo & DOFI_EP_CLOSE) {
 		if (!finish || !ep->xport->finish(ep))
 			dofi_ep_close_now(ep);
