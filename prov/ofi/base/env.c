@@ -520,7 +520,7 @@ static bool is_on(const char *value)
 	return false;
 }
 
-/* Returns whether the value of the user is another one than that of the fixed row @f. */
+/* Returns whether @value, which the user set, differs from the value of the fixed row @f. */
 static bool differs(const struct dofi_foreign *f, const char *value)
 {
 	/* a switch may be spelt in several ways */

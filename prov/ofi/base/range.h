@@ -10,9 +10,8 @@
 #include <stdint.h>
 
 /*
- * Linux has the memory of processes below this address, on all 64-bit processors but sparc64. An
- * address that counts from the first byte of a region is below it, too, so that fabrics can add the
- * address of that byte.
+ * Linux has the memory of processes below this address, on all 64-bit processors but sparc64.
+ * Offsets into zero-based regions are below it, too, so that fabrics can add the region's address.
  */
 #define DOFI_RANGE_MOST 0xffff000000000000u
 

@@ -3,6 +3,7 @@
 
 #include "obj/ops.h"
 
+#include "base/env.h"
 #include "fab/quirks.h"
 #include "obj/cq_data.h"
 
@@ -46,6 +47,8 @@ static void make_watched(void)
 	static struct dofi_xport xport;
 	DAT_EP_ATTR attr = attr_of_depth(8);
 
+	/* the timer itself does not fire during a test */
+	dofi_settings.tick_us = 1000000;
 	xport = transport_ops;
 	xport.probe = probe_record;
 	ia->xport = &xport;

@@ -148,8 +148,8 @@ bool dofi_ep_loses_answers(const struct dofi_ep *ep)
 
 /*
  * The peer has answered @dto, a write or the probe, so it answered the reads before it or lost the
- * answer: its program has unmapped the memory, say. A lost answer would be replaced by that of the
- * next read. The requests before a probe may have left the queue.
+ * answer, for example because its program has unmapped the memory. The next read's answer would
+ * complete the lost read. The requests before a probe may have left the queue.
  */
 static __attribute__((noinline)) void lost_fail(struct dofi_ep *ep, const struct dofi_dto *dto,
 						struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
