@@ -21,6 +21,7 @@ dofi_core_sources = \
 	prov/ofi/loop/source.c \
 	prov/ofi/loop/counter_server.c \
 	prov/ofi/fab/cq.c \
+	prov/ofi/fab/cq_policy.c \
 	prov/ofi/fab/cq_read.c \
 	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
@@ -163,6 +164,7 @@ noinst_HEADERS += \
 	prov/ofi/loop/progress.h \
 	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \
+	prov/ofi/fab/cq_policy.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/endpoint.h \
 	prov/ofi/fab/grant.h \

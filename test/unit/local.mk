@@ -83,6 +83,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/loop/counter_server_test.c \
 	test/unit/fab/cq_one.h \
 	test/unit/fab/cq_order_test.c \
+	test/unit/fab/cq_policy_test.c \
 	test/unit/fab/cq_read_test.c \
 	test/unit/fab/cq_serve_test.c \
 	test/unit/fab/cq_test.c \

@@ -77,7 +77,7 @@ static void eq_check(const struct dofi_progress *p, const struct dofi_eq *eq, FI
 
 static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 {
-	const bool all = cq->armed || dofi_lead_is_taken(&cq->lead);
+	const bool all = cq->armed || dofi_has_leader(&cq->lead);
 	const bool direct = !all && !cq->mixed && !cq->several;
 	const struct dofi_poller *poller;
 
@@ -88,7 +88,7 @@ static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 	CHECK("cq", cq, poller, "the progress thread %p does not serve it", (void *)p);
 	CHECK("cq", cq, !cq->watched || is_registered(set, cq->fd, &cq->source), "descriptor %d",
 	      cq->fd);
-	CHECK("cq", cq, !cq->stuck || (cq->armed && cq->watched), "armed %d, watched %d",
+	CHECK("cq", cq, !cq->policy.stuck || (cq->armed && cq->watched), "armed %d, watched %d",
 	      cq->armed, cq->watched);
 	dofi_mutex_lock(&cq->lock);
 	CHECK("cq", cq, cq->programs_fid == (direct ? cq->fid : NULL), "%p, %p, armed %d",

@@ -18,17 +18,18 @@ static void cq_ready(struct dofi_source *source)
 	DOFI_CONTAINER_OF(source, struct dofi_cq, source)->poller.fired = true;
 }
 
-/* What epoll reports: once that there is something to read; each arrival; nothing. */
-#define ONCE (EPOLLIN | EPOLLONESHOT)
-#define ARRIVALS (EPOLLIN | EPOLLET)
-#define NOTHING EPOLLONESHOT
-
-static int watch(struct dofi_cq *cq, uint32_t events)
+static int watch(struct dofi_cq *cq, enum dofi_cq_watch what)
 {
-	struct epoll_event ev = { .events = events, .data.ptr = &cq->source };
+	static const uint32_t events[] = {
+		[DOFI_CQ_ONCE] = EPOLLIN | EPOLLONESHOT,
+		[DOFI_CQ_ARRIVALS] = EPOLLIN | EPOLLET,
+		[DOFI_CQ_NOTHING] = EPOLLONESHOT,
+	};
+	struct epoll_event ev = { .data.ptr = &cq->source };
 
-	if (cq->fd < 0)
+	if (cq->fd < 0 || what == DOFI_CQ_AS_BEFORE)
 		return 0;
+	ev.events = events[what];
 	if (epoll_ctl(cq->progress->epfd, cq->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, cq->fd, &ev))
 		return -errno;
 	cq->watched = true;
@@ -40,7 +41,7 @@ static void forget(struct dofi_cq *cq)
 {
 	if (cq->watched)
 		epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
-	cq->watched = cq->stuck = false;
+	cq->watched = cq->policy.stuck = false;
 }
 
 static void set_armed(struct dofi_cq *cq, bool armed)
@@ -53,81 +54,38 @@ static void set_armed(struct dofi_cq *cq, bool armed)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* The program's calls since the last check. */
-struct use {
-	unsigned polls;
-	bool reads;		/* a poll holds the lock, and is not counted in polls */
-	bool led;
-	bool taken;
-	bool posted;
-	int64_t ran;		/* processor time of the polling thread: dofi_runner_ran() */
-	int64_t passed;		/* time since the last check, in ns */
-};
-
-static struct use use_since_check(struct dofi_cq *cq, int64_t now)
+/*
+ * Observes the CQ and the program. The thread that polled last is examined only if nothing
+ * else shows that the CQ is in use: that reads /proc.
+ */
+static struct dofi_cq_seen look(struct dofi_cq *cq, int64_t now)
 {
-	struct use use = {
+	struct dofi_cq_seen seen = {
+		.offloaded = cq->offloaded,
+		.armed = atomic_load(&cq->armed),
+		.sleeper = atomic_load(&cq->sleepers),
+		.sweep = dofi_cq_wants_sweep(cq),
+		.has_leader = dofi_has_leader(&cq->lead),
 		.led = atomic_exchange(&cq->led, false),
-		.taken = atomic_exchange(&cq->taken, false),
+		.took = atomic_exchange(&cq->took, false),
 		.posted = atomic_exchange(&cq->posted, false),
 		.ran = dofi_runner_ran(&cq->runner),
-		.passed = now - cq->checked_at,
+		.passed = now - cq->looked_at,
 	};
 
-	cq->checked_at = now;
+	seen.woken = seen.armed && cq->poller.fired;
+	seen.preempted = !seen.armed && !seen.led && !seen.took && !seen.posted &&
+			 seen.ran < dofi_settings.probe_us * 1000 &&
+			 dofi_runner_is_runnable(&cq->runner);
+	cq->looked_at = now;
 	if (!dofi_mutex_try(&cq->lock)) {
-		use.reads = true;
-		return use;
+		seen.reads = true;
+		return seen;
 	}
-	use.polls = cq->polls - cq->polls_checked;
-	cq->polls_checked = cq->polls;
+	seen.polls = cq->polls - cq->polls_seen;
+	cq->polls_seen = cq->polls;
 	dofi_mutex_unlock(&cq->lock);
-	return use;
-}
-
-/*
- * Returns whether a thread polls in a loop, by the processor time for each poll: a program that
- * reads memory also polls, once per completion. A long read counts as polling, as it copies what
- * has arrived. Where hardware moves the data, no peer depends on the answer.
- */
-#define POLLS_PER_PROBE 4		/* DAT_OFI_PROBE_US */
-
-static bool polls_in_loop(const struct dofi_cq *cq, const struct use *use)
-{
-	const int64_t time = use->ran < use->passed ? use->ran : use->passed,
-		      longest = dofi_settings.probe_us * 1000 / POLLS_PER_PROBE;
-
-	return use->reads || (use->polls && (cq->offloaded || time / use->polls <= longest));
-}
-
-/*
- * The longest pauses, in ticks. A check takes ten microseconds from a busy program, so pauses grow.
- * If hardware moves the data, no peer depends on the checks, and all pauses are long.
- */
-#define RAREST_LOOK 4
-#define OFFLOADED_LOOK 64
-
-/*
- * The pause before the next check: short at first and while the program only posts, then growing
- * slowly, as the peers of a program that polls in bursts wait for answers. A check without a poll
- * only halves it: on a busy machine the thread may have had no processor. Below a leader it is at
- * least a tick: both threads would wake otherwise.
- */
-static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
-{
-	const long tick = dofi_settings.tick_us,
-		   most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
-	long pause = cq->pause_us + (cq->pause_us + 3) / 4;
-
-	if (atomic_load(&cq->armed))
-		pause = cq->pause_us / 2;
-	else if (cq->offloaded)
-		pause = most;
-	if (posts_alone || pause < dofi_settings.probe_us)
-		pause = dofi_settings.probe_us;
-	if (led && pause < tick)
-		pause = tick;
-	return pause < most ? pause : most;
+	return seen;
 }
 
 /*
@@ -136,15 +94,14 @@ static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
  * with each packet, so it is removed; but adding the set of several shards again searches each
  * socket for loops.
  */
-static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
+static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 {
 	if (!cq->several)
 		forget(cq);
 	else if (cq->watched)
-		watch(cq, NOTHING);
-	cq->stuck = false;
-	cq->pause_us = pause;
-	cq->due_at = now + pause * 1000;
+		watch(cq, DOFI_CQ_NOTHING);
+	cq->policy.stuck = false;
+	cq->due_at = now + cq->policy.pause_us * 1000;
 	set_armed(cq, false);
 	return !atomic_load(&cq->sleepers);
 }
@@ -153,117 +110,14 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 {
 	if (atomic_load(&cq->armed))
 		return;
-	use_since_check(cq, now);
-	cq->pause_us = dofi_settings.probe_us;
-	cq->due_at = now + cq->pause_us * 1000;
-}
-
-/* The checks that found posts alone, and their count that makes a program silent. */
-#define SILENT_LOOKS 4
-#define SILENT_MOST 8
-
-/*
- * Leaves the CQ to the program if its threads use it. A program that has events queued, or posts,
- * does not poll for a while. If the progress thread read the CQ then, it would queue events again,
- * and every completion would cost two switches of threads. So it drains the CQ once per check, as
- * other EVDs and peers need that.
- *
- * A silent program posts but does not poll, so that its CQ has to be served as if it slept: one
- * that waits for its peer by reading memory (the eager RDMA of MPI libraries) calls nothing
- * meanwhile. One check that finds only posts does not prove that: a long post, or many in a row,
- * delay the next poll. So checks are counted, up for posts alone and down for polls. Where hardware
- * moves the data there is nothing to serve.
- *
- * A thread that lacks a processor counts as polling: where processors are few it may be kept
- * waiting for longer than any pause. If the CQ were armed then, its peers would send a wakeup with
- * each message, and the progress threads that these wake would keep all polling threads waiting
- * for longer still. A thread that ran for a while without a poll, or that sleeps, does something
- * else.
- */
-static bool leave_to_program(struct dofi_cq *cq, const struct use *use, int64_t now)
-{
-	const bool polled = polls_in_loop(cq, use);
-	const bool at_work = polled || use->taken || use->led;
-	const bool posts_alone = use->posted && !at_work && !cq->offloaded;
-
-	if (posts_alone && cq->silent < SILENT_MOST)
-		cq->silent++;
-	else if (at_work && cq->silent)
-		cq->silent--;
-	if (cq->silent >= SILENT_LOOKS || atomic_load(&cq->sleepers))
-		return false;
-	if (!at_work && !use->posted &&
-	    (atomic_load(&cq->armed) || use->ran >= dofi_settings.probe_us * 1000 ||
-	     !dofi_runner_is_runnable(&cq->runner)))
-		return false;
-	if (!polled)
-		dofi_cq_drain(cq);
-	return yield_to_program(cq, now, next_pause(cq, posts_alone, use->led));
-}
-
-/*
- * Returns whether the woken progress thread has to serve the CQ although the program polls now and
- * then: the program reads memory that its peer writes. A wakeup proves this if the program works
- * but hardly polled, no thread leads, and no event of the program arrived. The proof holds for the
- * next wakeups, as the program polls for its own writes in between. The first wakeups after polling
- * are served without a proof, as no wakeup would show a write otherwise. Sets *@found if the CQ was
- * drained and had completions.
- */
-#define HARDLY 4
-#define WAKEUPS_PROVEN 32
-#define WAKEUPS_FIRST 2
-
-static bool reads_memory(struct dofi_cq *cq, const struct use *use, bool *found)
-{
-	const bool active = use->posted || use->polls || use->taken;
-
-	if (active && !use->reads && use->polls <= HARDLY && !use->led &&
-	    !dofi_lead_is_taken(&cq->lead)) {
-		atomic_store(&cq->delivered, false);
-		*found = dofi_cq_drain(cq);
-		if (!atomic_load(&cq->delivered))
-			cq->served = WAKEUPS_PROVEN;
-	}
-	if (!cq->served)
-		return false;
-	cq->served--;
-	return true;
-}
-
-/*
- * Watches a descriptor that stays readable with nothing to read. Data may still arrive, for other
- * connections or for RDMA writes, so epoll reports each arrival, which costs nothing meanwhile. A
- * program that posts a receive drains the CQ itself (dofi_cq_kick()). Many arrivals without a
- * completion may be an effect of reading (nested epoll sets before Linux 5.6), and are ignored from
- * then on. The CQ is also read after growing times, for what epoll does not report, and to end
- * this.
- */
-#define STUCK_WAKEUPS 64
-#define STUCK_TICKS 4
-
-static int watch_stuck(struct dofi_cq *cq, bool woken)
-{
-	const long most = dofi_settings.tick_us * STUCK_TICKS;
-
-	if (!cq->stuck) {
-		cq->stuck_wakeups = 0;
-		cq->stuck_us = dofi_settings.tick_us;
-		return watch(cq, ARRIVALS);
-	}
-	cq->stuck_us = cq->stuck_us < most / 2 ? cq->stuck_us * 2 : most;
-	if (woken && ++cq->stuck_wakeups == STUCK_WAKEUPS) {
-		cq->stuck_us = dofi_settings.probe_us;
-		return watch(cq, NOTHING);
-	}
-	return 0;
+	look(cq, now);
+	cq->policy.pause_us = dofi_settings.probe_us;
+	cq->due_at = now + cq->policy.pause_us * 1000;
 }
 
 #define ARM_TRIES 8
 
-/*
- * Empties the CQ and arms it. Set @found if it is armed and was drained with completions, @woken if
- * its descriptor woke this thread.
- */
+/* Empties the CQ and arms it. @found: the CQ is armed and was drained, with completions. */
 static void drain_and_arm(struct dofi_cq *cq, bool found, bool woken, int64_t now)
 {
 	bool can, stuck;
@@ -282,14 +136,12 @@ static void drain_and_arm(struct dofi_cq *cq, bool found, bool woken, int64_t no
 			found |= dofi_cq_drain(cq);
 		/* arrivals that bring completions are not to be ignored */
 		if (found)
-			cq->stuck = false;
+			cq->policy.stuck = false;
 		stuck = dofi_cq_is_stuck(cq, can);
 		if (can || stuck) {
-			if (!(stuck ? watch_stuck(cq, woken) : watch(cq, ONCE))) {
-				cq->stuck = stuck;
-				cq->due_at = now;
+			cq->due_at = now;
+			if (!watch(cq, dofi_cq_watch(&cq->policy, stuck, woken)))
 				return;
-			}
 			/* no memory for epoll: try again after a tick */
 			now += dofi_settings.tick_us * 1000;
 			break;
@@ -297,54 +149,41 @@ static void drain_and_arm(struct dofi_cq *cq, bool found, bool woken, int64_t no
 	}
 	/* completions arrive faster than they are read: continue after the other queues */
 	cq->due_at = now;
-	cq->stuck = false;
+	cq->policy.stuck = false;
 	set_armed(cq, false);
 }
 
-#define SILENT_TICKS 200	/* or an idle program would feel it */
-
 int64_t dofi_cq_due(const struct dofi_cq *cq)
 {
-	int64_t ticks;
+	long us;
 
 	if (!atomic_load(&cq->armed) || cq->poller.fired)
 		return cq->due_at;
-	/* where the descriptor does not report failures, a sleeper's CQ is read as well */
-	if (dofi_cq_wants_sweep_now(cq))
-		ticks = 1;
-	else if (cq->stuck)
-		return cq->due_at + cq->stuck_us * 1000;
-	else if (cq->silent_errors && atomic_load(&cq->sleepers))
-		ticks = SILENT_TICKS;
-	else
-		return DOFI_NEVER;
-	return cq->due_at + dofi_settings.tick_us * 1000 * ticks;
+	us = dofi_cq_rest_us(&cq->policy, dofi_cq_wants_sweep_now(cq),
+			     cq->silent_errors && atomic_load(&cq->sleepers));
+	return us < 0 ? DOFI_NEVER : cq->due_at + us * 1000;
 }
 
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 {
-	const bool armed = atomic_load(&cq->armed);
-	const bool woken = armed && cq->poller.fired;
+	struct dofi_cq_seen seen;
+	enum dofi_cq_turn turn;
 	bool found = false;
-	struct use use;
 
-	if (now < dofi_cq_due(cq) && (armed || !atomic_load(&cq->sleepers)))
+	if (now < dofi_cq_due(cq) && (atomic_load(&cq->armed) || !atomic_load(&cq->sleepers)))
 		return;
+	seen = look(cq, now);
 	cq->poller.fired = false;
-	use = use_since_check(cq, now);
-	if (!woken || !reads_memory(cq, &use, &found)) {
-		/* the leader also woke; the next check finds if it does not read the CQ */
-		if (woken && dofi_lead_is_taken(&cq->lead) && !dofi_cq_wants_sweep(cq)) {
-			atomic_store(&cq->led, false);
-			if (yield_to_program(cq, now, next_pause(cq, false, true)))
-				return;
-		}
-		if (leave_to_program(cq, &use, now))
-			return;
+	if (dofi_cq_suspects_memory(&seen)) {
+		atomic_store(&cq->delivered, false);
+		found = dofi_cq_drain(cq);
+		seen.eventless = !atomic_load(&cq->delivered);
 	}
-	if (!armed && cq->served < WAKEUPS_FIRST)
-		cq->served = WAKEUPS_FIRST;
-	drain_and_arm(cq, found, woken, now);
+	turn = dofi_cq_turn(&cq->policy, &seen);
+	if (turn == DOFI_CQ_READ_AND_LEAVE)
+		dofi_cq_drain(cq);
+	if (turn == DOFI_CQ_ARM || !yield_to_program(cq, now))
+		drain_and_arm(cq, found, seen.woken, now);
 }
 
 static struct dofi_cq *cq_of(struct dofi_poller *poller)
@@ -439,8 +278,9 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 		goto log;
 	cq->progress = progress;
 	cq->source.ready = cq_ready;
-	cq->watched = cq->stuck = false;
-	ret = watch(cq, ONCE);
+	cq->watched = false;
+	dofi_cq_policy_init(&cq->policy);
+	ret = watch(cq, DOFI_CQ_ONCE);
 	if (ret)
 		goto close_cq;
 	dofi_mutex_lock(&cq->lock);
@@ -458,20 +298,17 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	cq->barren = 0;
 	cq->most = 1;
 	/* an EVD may still poll the CQ, as part of the memory's former PZ */
-	cq->polls_checked = cq->polls;
+	cq->polls_seen = cq->polls;
 	atomic_store(&cq->armed, true);
 	dofi_cq_route(cq);
 	dofi_lead_open(cq);
 	dofi_mutex_unlock(&cq->lock);
 	atomic_store(&cq->sleepers, 0);
 	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
-	atomic_store(&cq->taken, false);
+	atomic_store(&cq->took, false);
 	atomic_store(&cq->led, false);
 	atomic_store(&cq->posted, false);
-	cq->pause_us = dofi_settings.probe_us;
-	cq->silent = 0;
-	cq->checked_at = 0;
-	cq->served = WAKEUPS_FIRST;
+	cq->looked_at = 0;
 	cq->poller.fired = true;	/* the next round arms the CQ */
 	cq->poller.ops = &poller_ops;
 	cq->poller.has_fd = cq->fd >= 0;
@@ -519,7 +356,8 @@ static int shard_add(struct dofi_cq *cq)
 		return -ENOMEM;
 	if (!cq->several) {
 		dofi_mutex_lock(&cq->lock);
-		dofi_lead_expel(cq);	/* the leader sleeps on the descriptor of the first shard */
+		/* the leader sleeps on the descriptor of the first shard */
+		dofi_lead_await_end(cq);
 		ret = dofi_shards_open(cq->shards, &cq->first);
 		if (!ret) {
 			forget(cq);

@@ -6,6 +6,7 @@
 #include "base/cond.h"
 #include "base/mutex.h"
 #include "base/runner.h"
+#include "fab/cq_policy.h"
 #include "fab/shards.h"
 #include "loop/progress.h"
 
@@ -24,7 +25,8 @@
  * delivers the completions of other EVDs as well. A CQ has no leader while something else needs the
  * progress thread: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()). If the
  * progress thread sleeps on the CQ as well (cq->armed), it leaves the CQ to the leader, as to a
- * polling program, until no thread has read the CQ for a tick. The end of a lead needs no wakeup.
+ * polling program, until no thread has read the CQ for a tick. A leader that leaves wakes no
+ * thread: the progress thread finds the CQ unread within a tick.
  */
 
 /*
@@ -46,9 +48,9 @@ static inline void dofi_lead_word_ask(const struct dofi_lead_word *w)
 		atomic_store(w->search, true);
 }
 
-/* The progress thread writes all but @taken, under the CQ lock, while there is no leader. */
+/* The progress thread writes all but @has_leader, under the CQ lock, while there is no leader. */
 struct dofi_lead {
-	_Atomic bool taken;		/* the CQ has a leader; written with the CQ lock */
+	_Atomic bool has_leader;	/* written with the CQ lock */
 	_Atomic bool able;		/* the CQ can have a leader; written with the CQ lock */
 	int wakeup_fd;		/* CQs with a descriptor: an eventfd that wakes the leader; or -1 */
 	int signals;			/* CQs with a descriptor: from dofi_nap_open(); or -1 */
@@ -63,9 +65,9 @@ static inline bool dofi_lead_is_able(const struct dofi_lead *lead)
 	return atomic_load_explicit(&lead->able, memory_order_relaxed);
 }
 
-static inline bool dofi_lead_is_taken(const struct dofi_lead *lead)
+static inline bool dofi_has_leader(const struct dofi_lead *lead)
 {
-	return atomic_load(&lead->taken);
+	return atomic_load(&lead->has_leader);
 }
 
 /* An extra sweep callback, called after ops->swept() under the same rules. May remove itself. */
@@ -119,7 +121,7 @@ struct dofi_cq {
 
 	/* the program's calls since the progress thread served the CQ last */
 	struct dofi_runner runner;	/* the thread of the program that read the CQ last */
-	_Atomic bool taken;		/* the program took an event that another thread had read */
+	_Atomic bool took;		/* the program took an event that another thread had read */
 	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
 	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
 	_Atomic bool delivered;		/* a read queued an event for the program */
@@ -148,16 +150,11 @@ struct dofi_cq {
 	struct dofi_lead lead;
 
 	/* progress thread only */
-	long pause_us;			/* between the last check and the next one */
-	int silent;		/* checks that found posts alone, less those that found polls */
-	int64_t checked_at;		/* the time of the last check */
-	unsigned polls_checked;		/* polls at the last check */
-	int served;		/* the number of next wakeups that keep the CQ from the program */
+	struct dofi_cq_policy policy;
+	int64_t looked_at;		/* the time of the last look */
+	unsigned polls_seen;		/* polls at the last look */
 	bool watched;			/* fd is in the epoll set */
-	bool stuck;	/* armed, although a sleep on fd would spin: watch_stuck() */
-	unsigned stuck_wakeups;		/* stuck: by arrivals */
-	long stuck_us;			/* stuck: the time from due_at to the next check */
-	int64_t due_at;			/* when the CQ was armed, or its next check */
+	int64_t due_at;			/* when the CQ was armed, or its next look */
 };
 
 /* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
@@ -238,7 +235,7 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 
 /*
  * As dofi_cq_wants_sweep(), for a thread that is about to sleep and has stored armed or
- * lead.taken, which dofi_cq_want_sweep() loads after its store. All four are sequentially
+ * lead.has_leader, which dofi_cq_want_sweep() loads after its store. All four are sequentially
  * consistent.
  */
 static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
@@ -320,9 +317,9 @@ static inline void dofi_cq_posted(struct dofi_cq *cq)
 }
 
 /* Call after the program dequeued an event that another thread read. Any thread, any lock. */
-static inline void dofi_cq_taken(struct dofi_cq *cq)
+static inline void dofi_cq_took(struct dofi_cq *cq)
 {
-	atomic_store_explicit(&cq->taken, true, memory_order_relaxed);
+	atomic_store_explicit(&cq->took, true, memory_order_relaxed);
 }
 
 /* Call after an event of the CQ was queued for the program. Any thread, any lock. */
@@ -417,7 +414,7 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now);
 void dofi_lead_open(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 void dofi_lead_close(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 /* Waits until the CQ has no leader. Call before the CQ's descriptor changes. */
-void dofi_lead_expel(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
+void dofi_lead_await_end(struct dofi_cq *cq) DOFI_NEEDS(cq->lock);
 
 /* Lets a CQ without a descriptor have a leader, which peers wake by @word. Progress thread. */
 void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
@@ -440,6 +437,6 @@ int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mute
 void dofi_lead_end(struct dofi_cq *cq);
 
 /* Wakes the leader: its next dofi_lead_begin() fails if it may not go on. Any thread or lock. */
-void dofi_lead_depose(struct dofi_lead *lead);
+void dofi_lead_interrupt(struct dofi_lead *lead);
 
 #endif

@@ -19,12 +19,12 @@
 
 /*
  * Returns whether each read has to take all: it clears the signal that would wake the progress
- * thread when it is armed, or the leader. These store armed or lead.taken before they sleep, and
- * then drain the CQ with the lock held, after reads that began before.
+ * thread when it is armed, or the leader. These store armed or lead.has_leader before they sleep,
+ * and then drain the CQ with the lock held, after reads that began before.
  */
 static bool read_takes_all(const struct dofi_cq *cq)
 {
-	return atomic_load(&cq->armed) || dofi_lead_is_taken(&cq->lead);
+	return atomic_load(&cq->armed) || dofi_has_leader(&cq->lead);
 }
 
 void dofi_cq_route(struct dofi_cq *cq)
@@ -160,7 +160,7 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 	    !dofi_progress_on_thread(cq->progress))
 		dofi_progress_wake(cq->progress);
 	/* a leader sleeps without a deadline and cannot sweep once per tick */
-	dofi_lead_depose(&cq->lead);
+	dofi_lead_interrupt(&cq->lead);
 }
 
 #define MOST_BATCHES 4096
@@ -174,7 +174,7 @@ static bool may_go_on(struct dofi_cq *cq, unsigned *batches)
 	if (++*batches < MOST_BATCHES)
 		return true;
 	dofi_progress_wake(cq->progress);
-	dofi_lead_depose(&cq->lead);
+	dofi_lead_interrupt(&cq->lead);
 	return false;
 }
 
@@ -317,7 +317,7 @@ void dofi_lead_open(struct dofi_cq *cq)
 	dofi_mutex_assert_held(&cq->lock);
 	lead->wakeup_fd = lead->signals = -1;
 	atomic_store(&lead->word, NULL);
-	atomic_store(&lead->taken, false);
+	atomic_store(&lead->has_leader, false);
 	dofi_cond_init(&lead->left);
 	/* without descriptors, or with silent errors, the progress thread serves the CQ */
 	if (cq->fd >= 0 && !cq->silent_errors) {
@@ -327,15 +327,15 @@ void dofi_lead_open(struct dofi_cq *cq)
 	lead->able = lead->signals >= 0;
 }
 
-void dofi_lead_expel(struct dofi_cq *cq)
+void dofi_lead_await_end(struct dofi_cq *cq)
 {
 	struct dofi_lead *lead = &cq->lead;
 	const bool able = lead->able;
 
 	dofi_mutex_assert_held(&cq->lock);
 	lead->able = false;		/* the leader cannot lead again before this thread runs */
-	while (atomic_load(&lead->taken)) {
-		dofi_lead_depose(lead);
+	while (atomic_load(&lead->has_leader)) {
+		dofi_lead_interrupt(lead);
 		dofi_cond_wait(&lead->left, &cq->lock, DOFI_NEVER);
 	}
 	lead->able = able;
@@ -346,7 +346,7 @@ void dofi_lead_close(struct dofi_cq *cq)
 	struct dofi_lead *lead = &cq->lead;
 
 	dofi_mutex_assert_held(&cq->lock);
-	dofi_lead_expel(cq);
+	dofi_lead_await_end(cq);
 	lead->able = false;
 	if (lead->wakeup_fd >= 0)
 		close(lead->wakeup_fd);
@@ -377,9 +377,9 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	if (!dofi_lead_is_able(lead))
 		return -EBUSY;
 	dofi_mutex_lock(&cq->lock);
-	if (lead->able && !lead->taken && !atomic_load(&cq->sleepers)) {
+	if (lead->able && !lead->has_leader && !atomic_load(&cq->sleepers)) {
 		fid = cq->fid;
-		atomic_store(&lead->taken, fid != NULL);
+		atomic_store(&lead->has_leader, fid != NULL);
 		atomic_store_explicit(&cq->led, true, memory_order_relaxed);
 		dofi_cq_route(cq);
 	}
@@ -434,17 +434,17 @@ int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mute
 void dofi_lead_end(struct dofi_cq *cq)
 {
 	dofi_mutex_lock(&cq->lock);
-	atomic_store(&cq->lead.taken, false);
+	atomic_store(&cq->lead.has_leader, false);
 	dofi_cq_route(cq);
 	dofi_cond_broadcast(&cq->lead.left);
 	dofi_mutex_unlock(&cq->lock);
 }
 
-void dofi_lead_depose(struct dofi_lead *lead)
+void dofi_lead_interrupt(struct dofi_lead *lead)
 {
 	const struct dofi_lead_word *w;
 
-	if (!atomic_load(&lead->taken))
+	if (!atomic_load(&lead->has_leader))
 		return;
 	w = atomic_load(&lead->word);
 	if (w) {

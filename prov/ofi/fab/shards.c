@@ -104,8 +104,8 @@ void dofi_shards_leave(struct dofi_shards *s, struct dofi_shard *shard)
 
 /*
  * Clears s->asked first: a shard that is requested meanwhile is found now, or sets it again. The
- * load is sequentially consistent: a thread that is about to sleep has stored the mode of the CQ,
- * or lead.taken, and a poster loads these two after dofi_shards_ask() (dofi_cq_kick()). So one of
+ * load is sequentially consistent: a thread that is about to sleep has stored armed, or
+ * lead.has_leader, and a poster loads these two after dofi_shards_ask() (dofi_cq_kick()). So one of
  * the two threads sees the other's store.
  */
 static void wake_asked(struct dofi_shards *s)

@@ -78,7 +78,7 @@ FALSE(feeds_of_an_evd, ((struct dofi_evd *)evd)->feed_users[0]++;)
 FALSE(the_only_feed, ((struct dofi_evd *)evd)->sole_cq = NULL;)
 FALSE(an_event_that_counts_as_read, succeed(post_send(1)); complete(0); inside()->sq_unread.word--;)
 FALSE(completions_of_a_cq, inside()->cq->left = DOFI_CQ_BATCH;)
-FALSE(a_cq_that_is_stuck, inside()->cq->stuck = true; inside()->cq->watched = false;)
+FALSE(a_cq_that_is_stuck, inside()->cq->policy.stuck = true; inside()->cq->watched = false;)
 FALSE(the_thread_of_a_cq, inside()->cq->progress = NULL;)
 
 static void ignore(struct dofi_source *source)

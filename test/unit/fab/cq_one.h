@@ -134,7 +134,7 @@ static inline bool doorbell_rang(void)
 /* Epoll fires while the program polls, and none of the first wakeups is left. */
 static inline void wake_poller(void)
 {
-	cq.served = 0;
+	cq.policy.wakeups_kept = 0;
 	complete(1);
 	poll_in_loop();
 	complete(1);

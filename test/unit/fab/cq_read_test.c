@@ -214,7 +214,7 @@ Test(cq_read, one_poll_reads_all_behind_an_error)
  */
 Test(cq_read, completions_after_an_error_come_with_the_next_read)
 {
-	cq.served = 0;
+	cq.policy.wakeups_kept = 0;
 	poll_in_loop();
 	cq.poller.fired = true;
 	serve();

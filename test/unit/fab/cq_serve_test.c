@@ -111,13 +111,13 @@ Test(cq_serve, a_read_that_lasts_is_a_poll)
 Test(cq_serve, a_program_that_takes_events_is_at_work)
 {
 	serve();
-	cq.served = 0;
+	cq.policy.wakeups_kept = 0;
 	complete(1);
 	cr_assert(epoll_fires());
-	dofi_cq_taken(&cq);
+	dofi_cq_took(&cq);
 	serve();
 	cr_expect(!armed());
-	dofi_cq_taken(&cq);
+	dofi_cq_took(&cq);
 	now = cq.due_at;
 	serve();
 	cr_expect(!armed());
@@ -137,119 +137,6 @@ Test(cq_serve, a_program_that_only_posts_is_read_for)
 	cr_expect(!armed());
 	cr_expect_eq(fake_unread(), 0);
 	cr_expect_eq(delivered, next_context - 1);
-}
-
-/* One look after a poll. Returns the next pause in us. */
-static long pause_after_poll(void)
-{
-	poll_in_loop();
-	now = cq.due_at;
-	serve();
-	return (cq.due_at - now) / US;
-}
-
-Test(cq_serve, checks_become_rarer_while_the_program_polls)
-{
-	long pause, last = 125;
-	int i;
-
-	make_owned();
-	for (i = 0; (pause = pause_after_poll()) < 4000; i++) {
-		cr_assert(pause > last && pause <= last * 5 / 4 + 1, "%ld after %ld", pause, last);
-		last = pause;
-	}
-	cr_expect(i > 10);
-	cr_expect_eq(pause_after_poll(), 4000);
-	now = cq.due_at;
-	serve();
-	cr_expect(armed());
-	wake_poller();
-	cr_expect_eq(cq.due_at, now + 2000 * US);	/* half of the last pause */
-	cr_expect_eq(pause_after_poll(), 2500);
-}
-
-Test(cq_serve, checks_are_rare_at_once_where_hardware_serves_peers)
-{
-	cq.offloaded = true;
-	make_owned();
-	cr_expect_eq(pause_after_poll(), 64000);
-	cr_expect_eq(pause_after_poll(), 64000);
-}
-
-/* A look that finds posts, but no poll since the previous look. */
-static void check_after_post(void)
-{
-	dofi_cq_posted(&cq);
-	now = cq.due_at;
-	serve();
-}
-
-/* Looks until the CQ is served as for a program that sleeps. Returns the number of looks. */
-static int checks_until_armed(void)
-{
-	int looks = 0;
-
-	while (!armed() && looks < 20) {
-		check_after_post();
-		looks++;
-	}
-	return looks;
-}
-
-/* The program waits for its peer by reading memory. */
-Test(cq_serve, a_program_that_posts_and_never_polls_is_served_at_once)
-{
-	make_owned();
-	cr_expect_eq(checks_until_armed(), 4);
-	complete(1);
-	cr_assert(epoll_fires());
-	dofi_cq_posted(&cq);
-	serve();
-	cr_expect(armed());
-	cr_expect_eq(fake_unread(), 0);
-}
-
-Test(cq_serve, while_it_may_poll_again_checks_after_posts_come_soon)
-{
-	make_owned();
-	while (pause_after_poll() < 1000)
-		;
-	check_after_post();
-	cr_expect(!armed());
-	cr_expect_eq(cq.due_at, now + 100 * US);
-}
-
-Test(cq_serve, a_poll_now_and_then_does_not_change_that_it_is_served)
-{
-	int i;
-
-	make_owned();
-	checks_until_armed();
-	for (i = 0; i < 20; i++) {
-		complete(1);
-		cr_assert(epoll_fires());
-		dofi_cq_posted(&cq);
-		if (i > 3 && i % 4 == 0)
-			poll_once();
-		serve();
-		cr_assert(armed(), "%d", i);
-	}
-}
-
-Test(cq_serve, a_program_that_polls_again_gets_it_back)
-{
-	int i;
-
-	make_owned();
-	checks_until_armed();
-	for (i = 0; i < 20 && armed(); i++) {
-		complete(1);
-		cr_assert(epoll_fires());
-		poll_in_loop();
-		serve();
-	}
-	cr_expect(!armed());
-	cr_expect(i < 8);
 }
 
 /* A peer's write arrives, after the program polled @polls times. */
@@ -276,26 +163,6 @@ Test(cq_serve, a_program_that_reads_memory_is_served_from_the_first_wakeup)
 	}
 }
 
-/* It polls in a loop for the completion of its own write, or waits for it. */
-Test(cq_serve, its_polls_between_two_writes_do_not_count)
-{
-	unsigned i;
-
-	serve();
-	for (i = 0; i < 100; i++) {
-		complete(1);
-		cr_assert(epoll_fires());
-		if (i % 2)
-			cq.led = true;
-		else
-			poll_in_loop();
-		serve();
-		cr_assert(armed(), "%u", i);
-		written_to(1);
-		cr_assert(armed(), "%u", i);
-	}
-}
-
 Test(cq_serve, wakeups_for_its_events_do_not_prove_that_it_reads_memory)
 {
 	int i;
@@ -304,45 +171,11 @@ Test(cq_serve, wakeups_for_its_events_do_not_prove_that_it_reads_memory)
 	for (i = 0; armed() && i < 100; i++) {
 		complete(1);
 		cr_assert(epoll_fires());
-		dofi_cq_taken(&cq);
+		dofi_cq_took(&cq);
 		serve();
 	}
 	cr_expect(!armed());
 	cr_expect(i < 4);
-}
-
-Test(cq_serve, when_it_polls_in_a_loop_again_it_gets_it_back)
-{
-	int i;
-
-	serve();
-	written_to(0);
-	suppressed = false;
-	for (i = 0; armed() && i < 100; i++) {
-		complete(1);
-		cr_assert(epoll_fires());
-		poll_in_loop();
-		serve();
-	}
-	cr_expect(!armed());
-}
-
-/* Otherwise no wakeup would show the arrival of a write. */
-Test(cq_serve, after_it_stopped_polling_the_first_wakeups_are_served)
-{
-	int i;
-
-	make_owned();
-	now = cq.due_at;
-	serve();
-	for (i = 0; armed() && i < 100; i++) {
-		complete(1);
-		cr_assert(epoll_fires());
-		poll_in_loop();
-		serve();
-	}
-	cr_expect(!armed());
-	cr_expect_eq(i, 3);
 }
 
 Test(cq_serve, a_few_polls_do_not_keep_it)
@@ -354,44 +187,6 @@ Test(cq_serve, a_few_polls_do_not_keep_it)
 	serve();
 	cr_expect(armed());
 	cr_expect_eq(fake_unread(), 0);
-}
-
-/* The leader reads the next arrivals, so the CQ is not armed at once. */
-Test(cq_serve, a_cq_that_had_a_leader_is_left_for_a_tick)
-{
-	serve();
-	cq.served = 0;
-	complete(1);
-	cr_assert(epoll_fires());
-	cq.led = true;
-	serve();
-	cr_expect(!armed());
-	cr_expect_eq(cq.due_at, now + 1000 * US);
-	now = cq.due_at;
-	serve();
-	cr_expect(armed());
-}
-
-Test(cq_serve, where_hardware_moves_the_data_posts_alone_need_no_checks)
-{
-	cq.offloaded = true;
-	make_owned();
-	check_after_post();
-	cr_expect_eq(cq.due_at, now + 64000 * US);
-	check_after_post();
-	check_after_post();
-	check_after_post();
-	check_after_post();
-	cr_expect(!armed());
-}
-
-Test(cq_serve, with_a_sleeper_uses_do_not_count)
-{
-	make_owned();
-	dofi_cq_sleep_begin(&cq);
-	dofi_cq_posted(&cq);
-	serve();
-	cr_expect(armed());
 }
 
 Test(cq_serve, owned_costs_no_read)
@@ -762,7 +557,7 @@ Test(cq_serve, without_a_descriptor_the_program_owns_it_when_it_polls)
 {
 	open_without_fd();
 	serve();
-	cq.served = 0;
+	cq.policy.wakeups_kept = 0;
 	poll_in_loop();
 	cq.poller.fired = true;	/* as after the progress thread slept */
 	serve();

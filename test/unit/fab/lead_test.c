@@ -79,7 +79,7 @@ static void init(void)
 	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	dofi_cq_serve(&cq, now);
 	cr_assert(cq.armed);
-	cq.served = 0;			/* as after the first wakeups */
+	cq.policy.wakeups_kept = 0;			/* as after the first wakeups */
 }
 
 TestSuite(lead, .init = init, .timeout = 30);
@@ -98,7 +98,7 @@ static void complete(unsigned n)
 
 static bool led(void)
 {
-	return dofi_lead_is_taken(&cq.lead);
+	return dofi_has_leader(&cq.lead);
 }
 
 /* Runs the handler of the source that epoll reports, then the progress thread's round. */

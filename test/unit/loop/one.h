@@ -211,7 +211,7 @@ static inline void wait_until_idle(void)
 /* Whether the progress thread has left the CQ to the program for more than the first pause. */
 static inline void is_owned_call(void *arg)
 {
-	*(bool *)arg = !cq.armed && cq.pause_us > dofi_settings.probe_us;
+	*(bool *)arg = !cq.armed && cq.policy.pause_us > dofi_settings.probe_us;
 }
 
 /*
@@ -223,7 +223,7 @@ static inline void own_cq(void)
 	bool owned = false;
 
 	while (!owned) {
-		dofi_cq_taken(&cq);
+		dofi_cq_took(&cq);
 		if (cq.armed) {
 			fake_complete((void *)(uintptr_t)'a', 0);
 			await(1);

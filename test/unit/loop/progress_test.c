@@ -280,7 +280,7 @@ static bool be_looked_at(void)
 	unsigned reads = fake.cq_reads;
 
 	while (fake.cq_reads == reads && !cq.armed)
-		dofi_cq_taken(&cq);
+		dofi_cq_took(&cq);
 	return !cq.armed;
 }
 

@@ -565,13 +565,13 @@ static void leader_start(struct waiter *w, DAT_COUNT threshold, DAT_TIMEOUT time
 {
 	dofi_settings.spin_us = 0;
 	waiter_start_for(w, threshold, timeout);
-	while (!dofi_lead_is_taken(&feed()->lead) || !thread_rests(atomic_load(&w->tid)))
+	while (!dofi_has_leader(&feed()->lead) || !thread_rests(atomic_load(&w->tid)))
 		usleep(100);
 }
 
 static bool nobody_leads(void)
 {
-	return !dofi_lead_is_taken(&feed()->lead) && nobody_sleeps();
+	return !dofi_has_leader(&feed()->lead) && nobody_sleeps();
 }
 
 /* A connected EP with @n receives. Their cookies are their numbers. */

@@ -186,9 +186,9 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 	evd->head = left ? evd->head + 1 : 0;
 	evd->overflowed = false;
 	if (only)
-		dofi_cq_taken(only);
+		dofi_cq_took(only);
 	else
-		dofi_evd_each_feed(evd, dofi_cq_taken);
+		dofi_evd_each_feed(evd, dofi_cq_took);
 	dofi_evd_set_count(evd, left);
 	if (__builtin_expect(evd->cno != NULL, 0))
 		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
