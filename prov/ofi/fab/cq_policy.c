@@ -31,40 +31,28 @@ static bool polls_in_loop(const struct dofi_cq_seen *seen)
 	       (seen->polls && (seen->offloaded || time / seen->polls <= longest));
 }
 
-/* A peer writes to a program that works, hardly polls, and got no event by a wakeup. */
-#define HARDLY 4
-
+/* A peer writes to a program that works, polls in no loop, and got no event by a wakeup. */
 bool dofi_cq_suspects_memory(const struct dofi_cq_seen *seen)
 {
-	return seen->woken && (seen->posted || seen->polls || seen->took) && !seen->reads &&
-	       seen->polls <= HARDLY && !seen->led && !seen->has_leader;
+	return seen->woken && (seen->posted || seen->polls || seen->took) &&
+	       !polls_in_loop(seen) && !seen->led && !seen->has_leader;
 }
 
-/*
- * The longest pauses, in ticks. A look takes ten microseconds from a busy program, so pauses grow.
- * If hardware moves the data, no peer depends on the looks, and all pauses are long.
- */
+/* The longest time between two looks by the clock, in ticks: a look takes ten microseconds. */
 #define RAREST_LOOK 4
-#define OFFLOADED_LOOK 64
 
 /*
  * The pause before the next look: short at first and while the program only posts, then growing
- * slowly, as the peers of a program that polls in bursts wait for answers. A look without a poll
- * only halves it: on a busy machine the thread may have had no processor. Below a leader it is at
+ * slowly, as the peers of a program that polls in bursts wait for answers. Below a leader it is at
  * least a tick: both threads would wake otherwise.
  */
 static long next_pause(const struct dofi_cq_policy *policy, const struct dofi_cq_seen *seen,
 		       bool posts_alone, bool led)
 {
-	const long tick = dofi_settings.tick_us,
-		   most = tick * (seen->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
+	const long tick = dofi_settings.tick_us, most = tick * RAREST_LOOK;
 	long pause = policy->pause_us + (policy->pause_us + 3) / 4;
 
-	if (seen->armed)
-		pause = policy->pause_us / 2;
-	else if (seen->offloaded)
-		pause = most;
-	if (posts_alone || pause < dofi_settings.probe_us)
+	if (seen->armed || posts_alone)
 		pause = dofi_settings.probe_us;
 	if (led && pause < tick)
 		pause = tick;
@@ -82,7 +70,6 @@ static long next_pause(const struct dofi_cq_policy *policy, const struct dofi_cq
  * many in a row, delay the next poll. So looks are counted, up for posts alone and down for work.
  */
 #define POST_ONLY_LOOKS 4
-#define POST_ONLY_MOST 8
 
 /*
  * A program that has events queued, or posts, does not poll for a while. If the progress thread
@@ -115,11 +102,11 @@ enum dofi_cq_turn dofi_cq_turn(struct dofi_cq_policy *policy, const struct dofi_
 		policy->pause_us = next_pause(policy, seen, false, true);
 		return DOFI_CQ_LEAVE;
 	}
-	if (posts_alone && policy->post_only_looks < POST_ONLY_MOST)
+	if (posts_alone && policy->post_only_looks < POST_ONLY_LOOKS)
 		policy->post_only_looks++;
 	else if (at_work && policy->post_only_looks)
 		policy->post_only_looks--;
-	if (seen->sleeper || policy->post_only_looks >= POST_ONLY_LOOKS ||
+	if (seen->sleeper || policy->post_only_looks == POST_ONLY_LOOKS ||
 	    (!at_work && !seen->posted && !seen->preempted)) {
 		if (!seen->armed && policy->wakeups_kept < WAKEUPS_FIRST)
 			policy->wakeups_kept = WAKEUPS_FIRST;
@@ -137,11 +124,10 @@ enum dofi_cq_turn dofi_cq_turn(struct dofi_cq_policy *policy, const struct dofi_
  * is also read after growing times, for arrivals that epoll does not report, and to end this.
  */
 #define STUCK_WAKEUPS 64
-#define STUCK_TICKS 4
 
 enum dofi_cq_watch dofi_cq_watch(struct dofi_cq_policy *policy, bool stuck, bool woken)
 {
-	const long most = dofi_settings.tick_us * STUCK_TICKS;
+	const long most = dofi_settings.tick_us * RAREST_LOOK;
 	const bool was_stuck = policy->stuck;
 
 	policy->stuck = stuck;

@@ -4,6 +4,7 @@
 #include "loop/progress.h"
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/fds.h"
 #include "base/layout.h"
 #include "base/log.h"
@@ -19,16 +20,18 @@
 /* The size of a connection event with the most private data that a fabric carries. */
 #define EVENT_BYTES (sizeof(struct fi_eq_cm_entry) + 1024)
 
-/* How often an event queue is read while it is not watched. */
-#define EQ_TICK_NS 1000000
-
 /*
  * A passive endpoint without a free descriptor leaves its event queue readable. After EMPTY_WAKEUPS
  * wakeups without an event the thread checks for that: the queue leaves epoll for PAUSE_NS then.
  */
 #define EMPTY_WAKEUPS 16
 #define PAUSE_NS 100000000
-#define PAUSE_TICK_NS 10000000
+
+/* When an event queue is read next while it is not watched. */
+static int64_t next_tick(int64_t now)
+{
+	return now + dofi_settings.tick_us * 1000;
+}
 
 /* Handles the next event. Returns whether there was one. */
 static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq)
@@ -121,7 +124,7 @@ static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 			dofi_eq_drain(p, eq);
 		if (listens)
 			p->listeners.arrived(p, false);
-		eq->due_at = now + (eq->paused_until ? PAUSE_TICK_NS : EQ_TICK_NS);
+		eq->due_at = next_tick(now);
 	}
 }
 
@@ -185,7 +188,7 @@ static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 		eq->watched = false;
 	}
 	eq->armed = false;
-	eq->due_at = now + (eq->paused_until ? PAUSE_TICK_NS : EQ_TICK_NS);
+	eq->due_at = next_tick(now);
 	if (eq == &p->eq)
 		atomic_store(&p->eq_away, !eq->watched);
 }
