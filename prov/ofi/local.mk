@@ -38,6 +38,7 @@ dofi_core_sources = \
 	prov/ofi/fab/shards.c \
 	prov/ofi/sock/linger.c \
 	prov/ofi/sock/watch.c \
+	prov/ofi/rings/bell.c \
 	prov/ofi/rings/info.c \
 	prov/ofi/rings/link.c \
 	prov/ofi/rings/rings.c \
@@ -120,7 +121,6 @@ dofi_api_sources = \
 
 # Datagrams, which 1.2 does not have.
 dofi_datagram_sources = \
-	prov/ofi/xport/ud/bell.c \
 	prov/ofi/xport/ud/call.c \
 	prov/ofi/xport/ud/frame.c \
 	prov/ofi/xport/ud/inbox.c \
@@ -177,6 +177,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/shards.h \
 	prov/ofi/sock/linger.h \
 	prov/ofi/sock/watch.h \
+	prov/ofi/rings/bell.h \
 	prov/ofi/rings/link.h \
 	prov/ofi/rings/rings.h \
 	prov/ofi/obj/caps.h \

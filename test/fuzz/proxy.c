@@ -317,8 +317,7 @@ static void pass_on(struct proxy *p, struct link *l, int from, struct message *m
 	if (m->bytes[5] == DOFI_CM_REQUEST)
 		qual_set(m, p->to_qual);
 	remember(p, l, m);
-	/* most messages are wakeups */
-	if (!l->honest && below(l, m->bytes[5] == DOFI_CM_WAKEUP ? 16 : 2))
+	if (!l->honest && below(l, 2))
 		change(p, l, m);
 	if (!l->honest && n && !below(l, 8))
 		n = below(l, n);

@@ -111,6 +111,8 @@ test_unit_fab_test_SOURCES = \
 	test/unit/sock/closer_test.c \
 	test/unit/sock/linger_test.c \
 	test/unit/sock/watch_test.c \
+	test/unit/rings/bell_test.c \
+	test/unit/rings/bells.h \
 	test/unit/rings/info_test.c \
 	test/unit/rings/link_test.c \
 	test/unit/rings/model_test.c \

@@ -125,8 +125,6 @@ static void queues_check(struct dofi_ia *ia, FILE *set) DOFI_UNCHECKED_LOCKS
 			cq_check(p, &pz->local.cq, set);
 		if (pz->datagram.fid)
 			cq_check(p, &pz->datagram.cq, set);
-		if (pz->datagram_rings.fid)
-			cq_check(p, &pz->datagram_rings.cq, set);
 	}
 	CHECK_EACH(obj, ia, EP)
 	{

@@ -86,7 +86,7 @@ static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 
 	if (pz) {
 		of_pz = ep->cq == &pz->domain.cq || ep->cq == &pz->local.cq ||
-			ep->cq == &pz->datagram.cq || ep->cq == &pz->datagram_rings.cq;
+			ep->cq == &pz->datagram.cq;
 		for (i = 0; i < pz->domain.n_more; i++)
 			of_pz |= pz->domain.more[i] == ep->cq;
 	}

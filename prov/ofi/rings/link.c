@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x646174206f666972ull
-#define VERSION 2
+#define VERSION 3
 
 /* Values of dofi_link_memory.use. */
 enum { OFFERED, CLAIMED, ENDED, SHUT };
@@ -74,6 +74,7 @@ static int doorbell_map(struct dofi_link *link, int fd)
 		return ret;
 	link->doorbell = at;
 	link->mark = atomic_load(&link->memory->slot[link->made ? 1 : 0]) % DOFI_DOORBELL_MARKS;
+	memcpy(link->bell, link->doorbell->bell, sizeof(link->bell) - 1);
 	return 0;
 }
 
@@ -101,7 +102,7 @@ int dofi_link_join(int fd, int doorbell, struct dofi_link **out)
 	return ret;
 }
 
-static void fd_close(struct dofi_link *link)
+void dofi_link_keep(struct dofi_link *link)
 {
 	if (link->fd >= 0)
 		close(link->fd);
@@ -110,8 +111,10 @@ static void fd_close(struct dofi_link *link)
 
 int dofi_link_meet(struct dofi_link *link, int doorbell)
 {
-	fd_close(link);
-	return doorbell < 0 || link->doorbell ? 0 : doorbell_map(link, doorbell);
+	dofi_link_keep(link);
+	if (link->doorbell)
+		return 0;
+	return doorbell < 0 ? -EMFILE : doorbell_map(link, doorbell);
 }
 
 void dofi_link_learn_grants(struct dofi_link *link, int fd)
@@ -131,7 +134,7 @@ void dofi_link_free(struct dofi_link *link)
 		dofi_sealed_unmap(link->doorbell, sizeof(*link->doorbell));
 	dofi_grant_pages_unmap(link->grants);
 	dofi_sealed_unmap(link->memory, sizeof(*link->memory));
-	fd_close(link);
+	dofi_link_keep(link);
 	free(link);
 }
 
@@ -182,7 +185,7 @@ bool dofi_link_is_shut(const struct dofi_link *link)
 
 /* Wakeups */
 
-bool dofi_link_notify_slow(struct dofi_link *link)
+void dofi_link_notify_slow(struct dofi_link *link, const struct dofi_bell *bell)
 {
 	const uint64_t bit = 1ull << link->mark % 64, word = 1ull << link->mark / 64;
 	const uint32_t wakes = DOFI_DOORBELL_WAKE | DOFI_DOORBELL_LEADER;
@@ -199,9 +202,10 @@ bool dofi_link_notify_slow(struct dofi_link *link)
 		wants = atomic_load(&doorbell->wants);
 	}
 	if (!(wants & wakes))
-		return false;
+		return;
 	wants = atomic_fetch_and(&doorbell->wants, ~wakes);
 	if (wants & DOFI_DOORBELL_LEADER)
 		dofi_word_wake(&doorbell->wants);
-	return wants & DOFI_DOORBELL_WAKE;
+	if (wants & DOFI_DOORBELL_WAKE)
+		dofi_bell_ring(bell, link->bell);
 }

@@ -13,6 +13,7 @@
 
 #include "base/ring.h"
 #include "fab/grant_book.h"
+#include "rings/bell.h"
 
 /* A record is a frame. */
 #define DOFI_LINK_FRAME DOFI_RING_RECORD_MAX
@@ -37,21 +38,34 @@ enum {
 struct dofi_doorbell {
 	_Alignas(DOFI_RING_LINE) _Atomic uint32_t wants;
 	_Atomic bool ended;	/* a peer has ended a link that it had claimed: dofi_link_end() */
+	char bell[DOFI_BELL_NAME];	/* the owner's: dofi_bell_ring() wakes it */
 	/* a bit for each word of @mark that is not 0; set after the word */
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t marked;
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t mark[DOFI_DOORBELL_WORDS];
 };
 
+struct dofi_link;
 struct dofi_link_memory;
+
+/* Receives the frames of a link. CQ lock held. */
+struct dofi_link_user {
+	/* A frame, valid during the call; NULL: the peer broke the ring, and nothing follows. */
+	void (*arrived)(struct dofi_link *link, const unsigned char *frame, size_t len,
+			struct dofi_sink *sink);
+	/* As dofi_polled(), for the next frame of @link, which has one. */
+	bool (*poll)(struct dofi_link *link, const struct dofi_cq *cq, struct dofi_sink *sink);
+};
 
 struct dofi_link {
 	struct dofi_ring_out out;	/* under the lock of the sender */
-	struct dofi_doorbell *doorbell;	/* of the peer; NULL: each frame wakes the peer */
+	struct dofi_doorbell *doorbell;	/* of the peer */
+	char bell[DOFI_BELL_NAME];	/* of the peer */
 	uint32_t mark;			/* of this link's ring at the peer */
 	struct dofi_ring_in in;		/* under the lock of the set that the link is in */
 	bool reported;			/* a completion has reported that the peer broke @in */
 	uint32_t slot;			/* in the set */
-	void *owner;			/* for the user of the set */
+	const struct dofi_link_user *user;	/* of a link in a set */
+	void *owner;			/* for the user */
 	/* under the lock of the sender: for writes to the peer's memory */
 	const struct dofi_grant_pages *grants;	/* the peer's, or NULL */
 	struct dofi_mark *mark_out;
@@ -72,9 +86,11 @@ int dofi_link_make(struct dofi_link **link);
 int dofi_link_join(int fd, int doorbell, struct dofi_link **link);
 /*
  * Call when the peer has joined, and sent its doorbell @doorbell; -1 if this process had no
- * descriptor left to receive it: then each frame wakes the peer. Returns as dofi_link_join().
+ * descriptor left to receive it. Returns as dofi_link_join(), or -EMFILE.
  */
 int dofi_link_meet(struct dofi_link *link, int doorbell);
+/* Closes the descriptor of the memory, which the peer has mapped. */
+void dofi_link_keep(struct dofi_link *link);
 /* Maps the book of the peer's grants, without which this end does not write there. */
 void dofi_link_learn_grants(struct dofi_link *link, int fd);
 /* The link must be in no set. Does nothing for NULL. */
@@ -119,22 +135,17 @@ static inline void dofi_link_send(struct dofi_link *link, size_t len)
 }
 
 /* The slow path of dofi_link_notify(). */
-bool dofi_link_notify_slow(struct dofi_link *link);
+void dofi_link_notify_slow(struct dofi_link *link, const struct dofi_bell *bell);
 
 /*
- * Returns whether dofi_link_notify() has something to do. Call after dofi_link_send(). Either this
- * load sees the peer's wish, or the peer, which reads its rings after it stored that, finds the
- * frame: the four accesses are sequentially consistent.
+ * Does what the peer wants after each frame: call after dofi_link_send(). Wakes a sleeping peer by
+ * the socket of @bell. Either this load sees the peer's wish, or the peer, which reads its rings
+ * after it stored that, finds the frame: the four accesses are sequentially consistent.
  */
-static inline bool dofi_link_wants(const struct dofi_link *link)
+static inline void dofi_link_notify(struct dofi_link *link, const struct dofi_bell *bell)
 {
-	return !link->doorbell || atomic_load(&link->doorbell->wants);
-}
-
-/* Call after dofi_link_send(). Returns whether the caller has to wake the peer. */
-static inline bool dofi_link_notify(struct dofi_link *link)
-{
-	return dofi_link_wants(link) && (!link->doorbell || dofi_link_notify_slow(link));
+	if (__builtin_expect(atomic_load(&link->doorbell->wants), 0))
+		dofi_link_notify_slow(link, bell);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/shm.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* With up to this many rings, each read covers all; with more, only the marked ones. */
@@ -181,18 +182,34 @@ static struct dofi_link *find_in_many(struct dofi_rings *rings)
 	return link;
 }
 
-struct dofi_link *dofi_rings_find(const struct dofi_cq *cq)
+/* An empty poll ends here, so it saves few registers. */
+bool dofi_rings_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct dofi_rings *rings = rings_of(cq->fid);
 	struct dofi_link *link;
 
-	if (__builtin_expect(rings->marks, 0))
-		return find_in_many(rings);
-	link = find_from(rings, rings->turn, rings->n_slots);
-	return link ? link : find_from(rings, 0, rings->turn);
+	dofi_mutex_assert_held(&cq->lock);
+	if (__builtin_expect(rings->marks, 0)) {
+		link = find_in_many(rings);
+	} else {
+		link = find_from(rings, rings->turn, rings->n_slots);
+		if (!link)
+			link = find_from(rings, 0, rings->turn);
+	}
+	return !link || link->user->poll(link, cq, sink);
 }
 
-/* The completion queue */
+/* The completion queue: an entry has the link, the frame in the ring, and the end of its record */
+
+void dofi_rings_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	struct dofi_link *link = entry->op_context;
+
+	(void)err;
+	link->user->arrived(link, entry->buf, entry->len, sink);
+	if (entry->buf)
+		dofi_ring_release(&link->in, entry->data);
+}
 
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
@@ -320,6 +337,11 @@ struct fid_ep *dofi_rings_ep(struct dofi_rings *rings)
 const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings)
 {
 	return &rings->lead;
+}
+
+void dofi_rings_set_bell(struct dofi_rings *rings, const struct dofi_bell *bell)
+{
+	memcpy(rings->doorbell->bell, bell->name, sizeof(bell->name));
 }
 
 int dofi_rings_doorbell(const struct dofi_rings *rings)

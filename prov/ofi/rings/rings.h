@@ -3,9 +3,8 @@
  * A fabric of our own for peers on the same host, with libfabric's interface: a domain and a
  * completion queue. Its completions are the frames in a set of rings.
  *
- * fab/cq_read.c reads this queue like any other; rdm_fast_poll() is a fast path. The queue has no
- * descriptor: dofi_rings_sleep_begin() makes peers wake a sleeping thread. The transport makes
- * connections, each with a link (rings/link.h).
+ * fab/cq_read.c reads this queue like any other; dofi_rings_poll() is a fast path. The queue has no
+ * descriptor: dofi_rings_sleep_begin() makes peers wake a sleeping thread.
  */
 #ifndef DOFI_RINGS_RINGS_H
 #define DOFI_RINGS_RINGS_H
@@ -38,11 +37,14 @@ int dofi_rings_choose_beside(struct dofi_fabric_choice *choice);
 bool dofi_is_rings(const struct dofi_fabric_choice *choice);
 
 /*
- * The set of rings behind a completion queue. A completion has the link as op_context, the frame in
- * the ring as buf and len, and data for dofi_rings_release(), which has to be called in their
- * order. If the peer broke the ring, the link completes once, with a NULL buf.
+ * The set of rings behind a completion queue. Its completions lead to the users of the links:
+ * dofi_rings_completed().
  */
 struct dofi_rings;
+
+/* dofi_progress_ops.completed and poll of the CQ. */
+dofi_completed dofi_rings_completed;
+dofi_polled dofi_rings_poll;
 
 struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq);
 
@@ -52,20 +54,15 @@ struct fid_ep *dofi_rings_ep(struct dofi_rings *rings);
 /* Returns the word by which peers wake a leader of the CQ; valid while the CQ is open. */
 const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings);
 
+/* Stores the name of the bell by which peers wake this process, before a peer has the page. */
+void dofi_rings_set_bell(struct dofi_rings *rings, const struct dofi_bell *bell);
+
 /* Returns the descriptor of the doorbell for peers, which is open while the CQ is. */
 int dofi_rings_doorbell(const struct dofi_rings *rings);
 
-/* CQ lock held, also for dofi_rings_release(). Returns 0 or -ENOMEM. */
+/* Adds @link, which has its user. CQ lock held. Returns 0 or -ENOMEM. */
 int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link);
 void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link);
-
-static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
-{
-	dofi_ring_release(&((struct dofi_link *)entry->op_context)->in, entry->data);
-}
-
-/* Returns the next ring of @cq, in turn, that has a record, or NULL. CQ lock held. */
-struct dofi_link *dofi_rings_find(const struct dofi_cq *cq);
 
 /* Returns whether a peer has ended a link since the last call, see dofi_link_end(). Any thread. */
 bool dofi_rings_took_end(struct dofi_rings *rings);

@@ -5,8 +5,11 @@
 
 #include "base/shm.h"
 #include "nomem.h"
+#include "rings/bells.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,6 +18,14 @@
 static struct dofi_link *asker, *asked;
 static struct dofi_doorbell *doorbell[2];	/* of the connecting end, and of its peer */
 static int doorbell_fd[2];
+static struct dofi_bell bell[2];
+
+/* Whether the notice of @link wakes the other end. */
+static bool wakes(struct dofi_link *link)
+{
+	dofi_link_notify(link, &bell[0]);
+	return bell_rang(&bell[link == asker]);
+}
 
 static void init(void)
 {
@@ -25,6 +36,8 @@ static void init(void)
 		doorbell_fd[i] = dofi_sealed_make(sizeof(struct dofi_doorbell), &at);
 		cr_assert(doorbell_fd[i] >= 0);
 		doorbell[i] = at;
+		bell_make(&bell[i], i);
+		memcpy(doorbell[i]->bell, bell[i].name, sizeof(bell[i].name));
 	}
 	cr_assert_eq(dofi_link_make(&asker), 0);
 	asker->slot = 5;
@@ -49,6 +62,7 @@ static void fini(void)
 	for (i = 0; i < 2; i++) {
 		dofi_sealed_unmap(doorbell[i], sizeof(*doorbell[i]));
 		close(doorbell_fd[i]);
+		close(bell[i].fd);
 	}
 }
 
@@ -102,8 +116,8 @@ Test(link, the_end_of_a_link_that_no_peer_met_closes_its_descriptor)
 Test(link, a_peer_that_wants_nothing_is_not_woken)
 {
 	couple();
-	cr_expect(!dofi_link_notify(asker));
-	cr_expect(!dofi_link_notify(asked));
+	cr_expect(!wakes(asker));
+	cr_expect(!wakes(asked));
 	cr_expect_eq(atomic_load(&doorbell[1]->marked), 0);
 }
 
@@ -111,11 +125,11 @@ Test(link, a_sleeper_is_woken_once)
 {
 	couple();
 	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_WAKE);
-	cr_expect(dofi_link_notify(asker));
-	cr_expect(!dofi_link_notify(asker));
+	cr_expect(wakes(asker));
+	cr_expect(!wakes(asker));
 	atomic_store(&doorbell[0]->wants, DOFI_DOORBELL_WAKE);
-	cr_expect(!dofi_link_notify(asker), "it is this end that sleeps");
-	cr_expect(dofi_link_notify(asked));
+	cr_expect(!wakes(asker), "it is this end that sleeps");
+	cr_expect(wakes(asked));
 	cr_expect_eq(atomic_load(&doorbell[1]->marked), 0);
 }
 
@@ -124,11 +138,11 @@ Test(link, a_leader_is_woken_in_addition_to_the_progress_thread)
 {
 	couple();
 	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_LEADER);
-	cr_expect(!dofi_link_notify(asker), "the progress thread does not sleep");
+	cr_expect(!wakes(asker), "the progress thread does not sleep");
 	cr_expect_eq(atomic_load(&doorbell[1]->wants), 0);
 	atomic_store(&doorbell[1]->wants,
 		     DOFI_DOORBELL_LEADER | DOFI_DOORBELL_WAKE | DOFI_DOORBELL_MARK);
-	cr_expect(dofi_link_notify(asker));
+	cr_expect(wakes(asker));
 	cr_expect_eq(atomic_load(&doorbell[1]->wants), DOFI_DOORBELL_MARK);
 }
 
@@ -136,11 +150,11 @@ Test(link, a_ring_is_marked_by_its_place)
 {
 	couple();
 	atomic_store(&doorbell[0]->wants, DOFI_DOORBELL_MARK);
-	cr_expect(!dofi_link_notify(asked));
+	cr_expect(!wakes(asked));
 	cr_expect_eq(atomic_load(&doorbell[0]->mark[0]), 1 << 5);
 	cr_expect_eq(atomic_load(&doorbell[0]->marked), 1);
 	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_MARK | DOFI_DOORBELL_WAKE);
-	cr_expect(dofi_link_notify(asker));
+	cr_expect(wakes(asker));
 	cr_expect_eq(atomic_load(&doorbell[1]->mark[0]), 2, "a place beyond the marks shares one");
 	cr_expect_eq(atomic_load(&doorbell[1]->wants), DOFI_DOORBELL_MARK, "for each frame");
 }
@@ -152,19 +166,28 @@ Test(link, a_mark_that_is_there_is_shown_again)
 {
 	couple();
 	atomic_store(&doorbell[0]->wants, DOFI_DOORBELL_MARK);
-	dofi_link_notify(asked);
+	dofi_link_notify(asked, &bell[0]);
 	atomic_store(&doorbell[0]->marked, 0);
-	dofi_link_notify(asked);
+	dofi_link_notify(asked, &bell[0]);
 	cr_expect_eq(atomic_load(&doorbell[0]->marked), 1);
 }
 
-Test(link, without_a_doorbell_every_frame_wakes)
+Test(link, without_a_descriptor_for_the_doorbell_there_is_none)
 {
 	cr_assert_eq(dofi_link_join(asker->fd, doorbell_fd[0], &asked), 0);
-	cr_assert_eq(dofi_link_meet(asker, -1), 0);
-	cr_expect(dofi_link_notify(asker));
-	cr_expect(dofi_link_notify(asker));
-	send_to(asker, asked, 1);
+	cr_expect_eq(dofi_link_meet(asker, -1), -EMFILE);
+	cr_expect_eq(asker->fd, -1);
+	cr_expect_eq(dofi_link_meet(asker, doorbell_fd[1]), 0);
+	cr_expect_eq(dofi_link_meet(asker, -1), 0, "it has one");
+}
+
+Test(link, a_name_without_an_end_is_cut)
+{
+	memset(doorbell[0]->bell, 'x', sizeof(doorbell[0]->bell));
+	couple();
+	cr_expect_eq(strlen(asked->bell), sizeof(asked->bell) - 1);
+	atomic_store(&doorbell[0]->wants, DOFI_DOORBELL_WAKE);
+	cr_expect(!wakes(asked));
 }
 
 Test(link, an_impossible_slot_marks_within_the_doorbell)
@@ -176,7 +199,7 @@ Test(link, an_impossible_slot_marks_within_the_doorbell)
 	dofi_link_show_slot(asked);
 	cr_assert_eq(dofi_link_meet(asker, doorbell_fd[1]), 0);
 	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_MARK);
-	dofi_link_notify(asker);
+	dofi_link_notify(asker, &bell[0]);
 	for (i = 0; i < DOFI_DOORBELL_WORDS - 1; i++)
 		cr_expect_eq(atomic_load(&doorbell[1]->mark[i]), 0);
 	cr_expect_eq(atomic_load(&doorbell[1]->mark[i]), 1ull << 63);

@@ -6,6 +6,7 @@
 #include "rings/rings.h"
 
 #include "nomem.h"
+#include "rings/bells.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@ static struct fid_domain *domain;
 static struct dofi_cq cq;
 static struct dofi_rings *rings;
 static struct dofi_doorbell *doorbell;	/* as a peer maps it */
+static struct dofi_bell bell;
 static struct dofi_link *here[MANY], *there[MANY];
 static struct fi_cq_data_entry entry[BATCH];
 
@@ -38,6 +40,8 @@ static void init(void)
 	doorbell = mmap(NULL, sizeof(*doorbell), PROT_READ | PROT_WRITE, MAP_SHARED,
 		    dofi_rings_doorbell(rings), 0);
 	cr_assert(doorbell != MAP_FAILED);
+	bell_make(&bell, 0);
+	dofi_rings_set_bell(rings, &bell);
 }
 
 static void remove_one(int i)
@@ -57,12 +61,39 @@ static void fini(void)
 		if (here[i])
 			remove_one(i);
 	munmap(doorbell, sizeof(*doorbell));
+	close(bell.fd);
 	cr_expect_eq(fi_close(&cq.fid->fid), 0);
 	cr_expect_eq(fcntl(fd, F_GETFD), -1, "the doorbell is closed");
 	cr_expect_eq(fi_close(&domain->fid), 0);
 }
 
 TestSuite(rings, .init = init, .fini = fini, .timeout = 60);
+
+static struct dofi_link *polled;
+static const unsigned char *arrived;
+
+static void user_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
+			 struct dofi_sink *sink)
+{
+	(void)link, (void)len, (void)sink;
+	arrived = frame;
+}
+
+static bool user_poll(struct dofi_link *link, const struct dofi_cq *q, struct dofi_sink *sink)
+{
+	(void)q, (void)sink;
+	polled = link;
+	return false;
+}
+
+static const struct dofi_link_user user = { .arrived = user_arrived, .poll = user_poll };
+
+/* Passes a completion to the user of its link. */
+static void release(const struct fi_cq_data_entry *e)
+{
+	dofi_rings_completed(e, 0, NULL);
+	cr_expect_eq(arrived, e->buf);
+}
 
 /*
  * The peer joins with our own doorbell instead of its own, because nothing is sent in that
@@ -73,6 +104,7 @@ static void add_one(int i)
 	const int fd = dofi_rings_doorbell(rings);
 
 	cr_assert_eq(dofi_link_make(&here[i]), 0);
+	here[i]->user = &user;
 	cr_assert_eq(dofi_rings_add(rings, here[i]), 0);
 	cr_assert_eq(dofi_link_join(here[i]->fd, fd, &there[i]), 0);
 	cr_assert_eq(dofi_link_meet(here[i], fd), 0);
@@ -93,7 +125,8 @@ static bool send_by(int i, unsigned char byte)
 	cr_assert_eq(dofi_link_reserve(there[i], 1, &frame), 0);
 	*frame = byte;
 	dofi_link_send(there[i], 1);
-	return dofi_link_notify(there[i]);
+	dofi_link_notify(there[i], &bell);
+	return bell_rang(&bell);
 }
 
 static ssize_t read_up_to(size_t most)
@@ -119,7 +152,7 @@ static void expect_one(int i, unsigned char byte)
 	cr_assert_eq(read_up_to(1), 1);
 	cr_expect_eq(entry->op_context, here[i]);
 	cr_expect_eq(byte_of(entry), byte);
-	dofi_rings_release(entry);
+	release(entry);
 }
 
 Test(rings, nothing_is_read_where_nothing_is)
@@ -162,7 +195,7 @@ Test(rings, a_read_brings_several)
 		total += (int)n;
 		for (i = 0; i < n; i++) {
 			sum += byte_of(&entry[i]);
-			dofi_rings_release(&entry[i]);
+			release(&entry[i]);
 		}
 	}
 	cr_expect_eq(total, 12);
@@ -184,7 +217,7 @@ static void expect_turns(int n)
 			for (k = 0; here[k] != entry[i].op_context; k++)
 				;
 			seen[k] = true;
-			dofi_rings_release(&entry[i]);
+			release(&entry[i]);
 		}
 	}
 	for (i = 0; i < n; i++)
@@ -211,14 +244,20 @@ Test(rings, of_many_each_has_its_turn)
 	expect_turns(MANY);
 }
 
+/* Returns the ring in which a poll finds a frame, or -1. */
 static int found(void)
 {
-	const struct dofi_link *link = dofi_rings_find(&cq);
+	bool none;
 	int i;
 
-	if (!link)
+	polled = NULL;
+	dofi_mutex_lock(&cq.lock);
+	none = dofi_rings_poll(&cq, NULL);
+	dofi_mutex_unlock(&cq.lock);
+	cr_expect_eq(none, !polled);
+	if (!polled)
 		return -1;
-	for (i = 0; here[i] != link; i++)
+	for (i = 0; here[i] != polled; i++)
 		;
 	return i;
 }
@@ -235,7 +274,7 @@ Test(rings, a_search_finds_each_ring_in_turn)
 		cr_expect_eq(found(), 1 + i % 3);
 	cr_expect_eq(read_up_to(BATCH), 3);
 	for (i = 0; i < 3; i++)
-		dofi_rings_release(&entry[i]);
+		release(&entry[i]);
 	cr_expect_eq(found(), -1);
 	remove_one(3);
 	send_by(0, 9);
@@ -344,7 +383,7 @@ Test(rings, a_mark_that_a_peer_clears_costs_time_alone)
 	while (read_up_to(1) != 1)
 		cr_assert(reads++ <= MANY);
 	cr_expect_eq(byte_of(entry), 5);
-	dofi_rings_release(entry);
+	release(entry);
 }
 
 Test(rings, before_a_sleep_all_rings_are_read)
@@ -421,7 +460,7 @@ Test(rings, a_broken_one_of_many_is_reported_once)
 {
 	add(20);
 	atomic_store(dofi_ring_word(there[17]->out.ring, 0), UINT64_MAX - 1);
-	dofi_link_notify_slow(there[17]);
+	dofi_link_notify_slow(there[17], &bell);
 	cr_assert_eq(read_up_to(BATCH), 1);
 	cr_expect_eq(entry->op_context, here[17]);
 	cr_expect(!entry->buf);

@@ -68,7 +68,6 @@ test_unit_xport1_test_LDADD = $(prov_test_ldadd1) libdofi1.la
 
 # Programs of 1.2 have no datagrams.
 test_unit_xport2_test_SOURCES = $(xport_test_sources) \
-	test/unit/xport/ud/bell_test.c \
 	test/unit/xport/ud/call_test.c \
 	test/unit/xport/ud/frame_test.c \
 	test/unit/xport/ud/inbox_test.c \

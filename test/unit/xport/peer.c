@@ -343,7 +343,7 @@ void peer_hang_up(struct peer *p)
 }
 
 /* Reads the next message into p->received. Returns its kind, or 0 at the end. */
-static int recv_msg(struct peer *p)
+int peer_recv_cm(struct peer *p)
 {
 	ssize_t n;
 
@@ -360,16 +360,6 @@ static int recv_msg(struct peer *p)
 	cr_assert(n > 0);
 	p->in_used = (size_t)n;
 	return p->received.kind;
-}
-
-int peer_recv_cm(struct peer *p)
-{
-	int kind;
-
-	do
-		kind = recv_msg(p);
-	while (kind == DOFI_CM_WAKEUP);
-	return kind;
 }
 
 static void learn_on_thread(void *arg)
@@ -398,8 +388,7 @@ struct rdm_frame peer_frame(const struct peer *p, enum rdm_frame_kind kind)
 }
 
 /*
- * Wakes the IA as a WAKEUP does: before shm takes a first message, it sends a notice of it that the
- * IA must handle.
+ * Wakes the IA: before shm takes a first message, it sends a notice of it that the IA must handle.
  */
 void peer_send_bytes(struct peer *p, const void *bytes, size_t size)
 {

@@ -30,7 +30,7 @@
  *		a thread of the program may read the CQ itself. dofi_cq_route()
  *	cq->programs_poll
  *		as programs_fid, where the transport takes a message out of a ring:
- *		rdm_fast_poll(), ud_ring_poll(). dofi_cq_route()
+ *		dofi_rings_poll(). dofi_cq_route()
  */
 #ifndef DOFI_OBJ_EP_FAST_H
 #define DOFI_OBJ_EP_FAST_H

@@ -17,7 +17,6 @@ static void pz_ctor(void *obj)
 	dofi_cq_init(&pz->domain.cq);
 	dofi_cq_init(&pz->local.cq);
 	dofi_cq_init(&pz->datagram.cq);
-	dofi_cq_init(&pz->datagram_rings.cq);
 	dofi_mutex_init(&pz->rmr_lock);
 	for (i = 0; i < DOFI_PZ_GRANTS; i++)
 		LIST_INIT(&pz->grants[i]);

@@ -23,7 +23,6 @@ struct dofi_pz {
 	void *xport_pz;			/* the transport's state of this PZ; NULL at first */
 	void *datagrams_pz;		/* the datagram service's state; NULL at first */
 	struct dofi_domain datagram;	/* of the IA's datagram fabric, if that is a separate one */
-	struct dofi_domain datagram_rings; /* of datagrams from peers on this host */
 	/* the datagram service's: not 0 while peers in this process can send */
 	_Atomic uint64_t datagram_key;
 	struct dofi_mutex atomic_lock;	/* targets of atomics; held during an atomic; a leaf */

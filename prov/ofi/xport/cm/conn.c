@@ -5,7 +5,6 @@
 
 #include "base/env.h"
 #include "base/layout.h"
-#include "base/mutex.h"
 #include "sock/linger.h"
 #include "sock/watch.h"
 #include "xport/cm/address.h"
@@ -17,7 +16,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A connection has few messages besides wakeups, which are not stored. */
+/* A connection has few messages. */
 #define OUT_MAX (2 * DOFI_CM_MAX)
 
 enum state {
@@ -45,7 +44,6 @@ struct dofi_cm_conn {
 	size_t in_len;
 	struct dofi_cm_fds in_fds;	/* received, for a message that is not complete */
 
-	struct dofi_mutex lock;		/* protects the fields below, and writing to the socket */
 	int fd;				/* -1 when closed */
 	int error;			/* a negative errno of connecting or writing */
 	bool has_sent;			/* the peer may not have taken all bytes that were sent */
@@ -55,7 +53,7 @@ struct dofi_cm_conn {
 	struct dofi_cm_fds out_fds;	/* to be passed with the next bytes */
 };
 
-/* Schedules ended(), which must not be called within a call of the owner. Call with the lock. */
+/* Schedules ended(), which must not be called within a call of the owner. */
 static void fail(struct dofi_cm_conn *s, int err)
 {
 	if (!s->error)
@@ -63,10 +61,10 @@ static void fail(struct dofi_cm_conn *s, int err)
 	dofi_progress_post(s->progress, &s->later);
 }
 
-/* Writing. Call with the lock. */
+/* Writing */
 
 /* Returns how many bytes need not be stored: the ones taken, or all if the socket takes no more. */
-static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n) DOFI_NEEDS(s->lock)
+static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n)
 {
 	ssize_t sent = s->out_fds.n ? dofi_cm_fds_send(s->fd, bytes, n, &s->out_fds) :
 				      send(s->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -82,7 +80,6 @@ static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n) DOFI
 }
 
 static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n)
-	DOFI_NEEDS(s->lock)
 {
 	size_t taken = s->out_len ? 0 : transmit(s, bytes, n);
 
@@ -106,7 +103,7 @@ static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n
 	s->out_len += n;
 }
 
-static void out_drop(struct dofi_cm_conn *s) DOFI_NEEDS(s->lock)
+static void out_drop(struct dofi_cm_conn *s)
 {
 	free(s->out);
 	s->out = NULL;
@@ -117,7 +114,6 @@ static void flush(struct dofi_cm_conn *s)
 {
 	size_t taken;
 
-	dofi_mutex_lock(&s->lock);
 	taken = s->out_len ? transmit(s, s->out, s->out_len) : 0;
 	s->out_len -= taken;
 	if (s->out_len) {
@@ -126,7 +122,6 @@ static void flush(struct dofi_cm_conn *s)
 		out_drop(s);
 		dofi_source_change(s->progress, &s->source, s->fd, EPOLLIN);
 	}
-	dofi_mutex_unlock(&s->lock);
 }
 
 /* Reading */
@@ -189,7 +184,6 @@ static void conn_read(struct dofi_cm_conn *s)
 {
 	unsigned char bytes[DOFI_CM_MAX];
 	ssize_t n;
-	int err;
 
 	if (s->in_len)
 		memcpy(bytes, s->in, s->in_len);
@@ -198,10 +192,7 @@ static void conn_read(struct dofi_cm_conn *s)
 		in_take(s, bytes, s->in_len + n);
 	} else if (!n) {
 		/* a write may have taken the error away from this read */
-		dofi_mutex_lock(&s->lock);
-		err = s->error;
-		dofi_mutex_unlock(&s->lock);
-		conn_end(s, !err && s->in_len ? -ECONNRESET : err);	/* within a message */
+		conn_end(s, !s->error && s->in_len ? -ECONNRESET : s->error);	/* in a message */
 	} else if (errno != EAGAIN && errno != EINTR) {
 		conn_end(s, -errno);
 	}
@@ -263,7 +254,7 @@ static void later_run(struct dofi_work *work)
 		conn_end(s, s->error);
 }
 
-/* Passes the descriptors of @msg with the next bytes. Call with the lock, or before sharing @s. */
+/* Passes the descriptors of @msg with the next bytes. */
 static void out_fds_add(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
 	if (!msg->n_fds)
@@ -289,7 +280,6 @@ static struct dofi_cm_conn *conn_new(struct dofi_progress *p, int fd, const stru
 	s->owner = owner;
 	memcpy(&s->peer, peer, dofi_cm_address_len(peer));
 	s->fd = fd;
-	dofi_mutex_init(&s->lock);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
 	dofi_watch_keep_alive(fd);
@@ -366,10 +356,8 @@ void dofi_cm_send(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 
 	if (!s || (s->state != OPEN && s->state != CONNECTING))
 		return;
-	dofi_mutex_lock(&s->lock);
 	out_fds_add(s, msg);
 	out_add(s, buf, n);
-	dofi_mutex_unlock(&s->lock);
 }
 
 void dofi_cm_decline(struct dofi_cm_conn *conn, unsigned reason, const void *data, size_t size)
@@ -382,18 +370,6 @@ void dofi_cm_decline(struct dofi_cm_conn *conn, unsigned reason, const void *dat
 	dofi_cm_send(conn, &msg);
 }
 
-void dofi_cm_wake(struct dofi_cm_conn *s)
-{
-	static const struct dofi_cm_msg wakeup = { .kind = DOFI_CM_WAKEUP };
-	unsigned char buf[DOFI_CM_MAX];
-	size_t n = dofi_cm_pack(buf, &wakeup);
-
-	dofi_mutex_lock(&s->lock);
-	if (!s->out_len)
-		out_add(s, buf, n);
-	dofi_mutex_unlock(&s->lock);
-}
-
 void dofi_cm_close(struct dofi_cm_conn *s)
 {
 	enum state was;
@@ -402,7 +378,6 @@ void dofi_cm_close(struct dofi_cm_conn *s)
 		return;
 	was = s->state;
 	s->state = CLOSED;
-	dofi_mutex_lock(&s->lock);
 	if (was != ENDED)
 		dofi_source_remove(s->progress, s->fd);
 	if (was == OPEN && s->has_sent)
@@ -411,7 +386,6 @@ void dofi_cm_close(struct dofi_cm_conn *s)
 		dofi_close_socket(s->fd);
 	out_drop(s);
 	s->fd = -1;
-	dofi_mutex_unlock(&s->lock);
 	dofi_progress_post(s->progress, &s->later);
 }
 

@@ -5,14 +5,13 @@
  *
  * Such a fabric has neither connection requests nor ends. So each DAT connection has a TCP
  * connection as well, to the port of its qualifier. It carries the request and the answer, and
- * stays open: its end reports the death of the peer, and a message wakes a peer if its queue has no
- * descriptor to sleep on.
+ * stays open: its end reports the death of the peer.
  *
- * Anybody may connect to the port. Until a complete request has arrived, a connection is a
+ * Anybody may connect to the port. Until a complete request has arrived, a connection is called an
  * embryo, which the owner of the listener does not see. An embryo has a few seconds, the number
- * of embryos is limited, and an offence of embryos is logged once.
+ * of embryos is limited, and each kind of misbehaviour is logged once per listener.
  *
- * All on the progress thread, and without locks, except dofi_cm_wake().
+ * All on the progress thread, and without locks.
  */
 #ifndef DOFI_XPORT_CM_CONN_H
 #define DOFI_XPORT_CM_CONN_H
@@ -44,7 +43,7 @@ struct dofi_cm_ops {
 	void (*ended)(struct dofi_cm_conn *conn, int err);
 	/* the kind of request that a listener takes; 0 is DOFI_CM_REQUEST */
 	enum dofi_cm_kind first;
-	/* of embryos; 0 is DOFI_CM_PATIENCE_MS; others for tests */
+	/* time limit of an embryo; 0: DOFI_CM_PATIENCE_MS. Tests set others. */
 	uint32_t patience_ms;
 };
 
@@ -62,9 +61,6 @@ void dofi_cm_send(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
 
 /* Answers a request: a REFUSE for @reason, or if that is 0 a REJECT with the program's @data. */
 void dofi_cm_decline(struct dofi_cm_conn *conn, unsigned reason, const void *data, size_t size);
-
-/* Sends a WAKEUP, unless other bytes are pending. Any thread that keeps the connection open. */
-void dofi_cm_wake(struct dofi_cm_conn *conn);
 
 /*
  * Ends the connection, without further callbacks. Bytes that were sent reach the peer if it takes

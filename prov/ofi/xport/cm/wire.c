@@ -32,7 +32,6 @@ enum tag {
 	DATA,
 	EP_NUMBER,
 	KEY,
-	BELL,
 	TAGS,
 };
 
@@ -80,7 +79,6 @@ static const struct field fields[TAGS] = {
 	[DATA] = POINTER(data, data_size, DOFI_CM_MAX_DATA),
 	[EP_NUMBER] = RANGE(number, 1, UINT32_MAX),
 	[KEY] = RANGE(key, 1, UINT64_MAX),
-	[BELL] = LETTERS(bell),
 };
 
 #define BIT(tag) (1u << (tag))
@@ -88,7 +86,6 @@ static const struct field fields[TAGS] = {
 #define ENDPOINT (BIT(FRAME_SIZE) | BIT(ADDR_FORMAT) | BIT(ADDR) | BIT(FABRIC) | HOST)
 #define SENDER (ENDPOINT | BIT(CONN_ID) | BIT(WINDOW))
 #define DATAGRAM_SENDER (ENDPOINT | BIT(EP_NUMBER) | BIT(KEY))
-#define DATAGRAM_PERHAPS (BIT(DATA) | BIT(BELL))
 #define PERHAPS (BIT(DATA) | BIT(SECRET) | BIT(SRQ) | BIT(ALIVE_ADDR))
 
 static const struct kind {
@@ -100,10 +97,9 @@ static const struct kind {
 	[DOFI_CM_REJECT] = { true, 0, BIT(DATA) },
 	[DOFI_CM_REFUSE] = { true, BIT(REASON), 0 },
 	[DOFI_CM_READY] = { true, 0, 0 },
-	[DOFI_CM_WAKEUP] = { true, 0, 0 },
 	[DOFI_CM_BYE] = { true, BIT(LAST_FRAME), BIT(REASON) },
-	[DOFI_CM_DATAGRAM_REQUEST] = { true, BIT(CONN_QUAL) | DATAGRAM_SENDER, DATAGRAM_PERHAPS },
-	[DOFI_CM_DATAGRAM_ACCEPT] = { true, DATAGRAM_SENDER, DATAGRAM_PERHAPS },
+	[DOFI_CM_DATAGRAM_REQUEST] = { true, BIT(CONN_QUAL) | DATAGRAM_SENDER, BIT(DATA) },
+	[DOFI_CM_DATAGRAM_ACCEPT] = { true, DATAGRAM_SENDER, BIT(DATA) },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

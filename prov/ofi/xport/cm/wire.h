@@ -37,8 +37,7 @@ enum dofi_cm_kind {
 	DOFI_CM_REFUSE = 4,		/* the provider refused the request, for a reason */
 	/* a service point has the request; or the requester has the address of a datagram EP */
 	DOFI_CM_READY = 5,
-	DOFI_CM_WAKEUP = 6,		/* a header without fields: poll your queue */
-	DOFI_CM_BYE = 7,
+	DOFI_CM_BYE = 7,		/* 6 was a wakeup */
 	/*
 	 * addresses of datagram EPs: a first message; its answer, or REJECT or REFUSE; then READY
 	 */
@@ -81,7 +80,6 @@ struct dofi_cm_msg {
 	const void *addr;		/* address of the sender's fabric endpoint */
 	char fabric[DOFI_CM_NAME];	/* the fabric's provider */
 	struct dofi_host host;
-	char bell[DOFI_CM_NAME];	/* of the sender: see xport/ud/ud.h */
 	uint16_t data_size;
 	const void *data;		/* private data of the consumer */
 	/* passed within a host: the receiver's are closed when the message has been processed */

@@ -50,8 +50,7 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 	dofi_link_send(conn->ring, RDM_FRAME_HEADER + len);
 	conn->credits--;
 	conn->credits_owed = 0;
-	if (__builtin_expect(dofi_link_wants(conn->ring), 0))
-		rdm_wake(conn);
+	dofi_link_notify(conn->ring, &conn->rpz->ria->bell);
 	return DOFI_DONE;
 }
 
@@ -116,29 +115,19 @@ static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
 	return true;
 }
 
-/* As take(), of the next message in the ring of @link. */
-static __attribute__((noinline)) bool take_from(struct dofi_link *link, const struct dofi_cq *cq,
-						 struct dofi_sink *sink)
+bool rdm_fast_poll(struct dofi_link *link, const struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct rdm_conn *conn = link->owner;
 	struct dofi_ring_record record;
 	bool taken;
 
+	dofi_mutex_assert_held(&cq->lock);
 	if (!dofi_ring_peek(&link->in, &record) || record.len < RDM_FRAME_HEADER ||
 	    !dofi_mutex_try(&conn->ep->lock))
 		return false;
 	taken = take(conn, &record, cq, sink);
 	dofi_mutex_unlock(&conn->ep->lock);
 	return taken;
-}
-
-/* An empty poll ends here, so it saves few registers. */
-bool rdm_fast_poll(struct dofi_cq *cq, struct dofi_sink *sink)
-{
-	struct dofi_link *link = dofi_rings_find(cq);
-
-	dofi_mutex_assert_held(&cq->lock);
-	return !link || take_from(link, cq, sink);
 }
 
 void rdm_fast(struct dofi_ep *ep, struct dofi_fast *fast)

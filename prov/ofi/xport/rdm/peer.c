@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* In place of a fabric address: the layout of the shared memory, which both ends have to know. */
-static const char layout[] = "rings/2";
+static const char layout[] = "rings/3";
 
 /* Descriptors: of the link in a request, of the doorbell, and of the sender's grants, if any. */
 enum { LINK_FD, LINK_FDS };

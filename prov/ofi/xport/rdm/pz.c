@@ -47,7 +47,11 @@ int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 	if (ret)
 		goto free_rpz;
 	if (ria->rings) {
+		ret = ria->bell.fd < 0 ? dofi_bell_open(&ria->bell, &pz->obj.ia->progress) : 0;
+		if (ret)
+			goto close_domain;
 		rpz->rings = dofi_rings_of(&rpz->domain->cq);
+		dofi_rings_set_bell(rpz->rings, &ria->bell);
 		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
 		ret = dofi_settings.cma ? dofi_grants_publish(&pz->domain.grants) : 0;
 		if (ret)
@@ -119,6 +123,7 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 	}
 	if (conn->ring) {
 		conn->ring->owner = conn;
+		conn->ring->user = rpz->ria->ring_user;
 		ret = dofi_rings_add(rpz->rings, conn->ring);
 	}
 	if (ret)

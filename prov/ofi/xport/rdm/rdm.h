@@ -76,20 +76,15 @@ struct rdm_pending;
  */
 extern const struct dofi_xport dofi_rdm_xport, dofi_rings_xport;
 
-/* A set of rings that are not for connections; its peers also wake the progress thread. */
-struct rdm_extra_rings {
-	struct dofi_rings *rings;
-	LIST_ENTRY(rdm_extra_rings) link;
-};
-
 /* The transport's part of an IA. */
 struct rdm_ia {
 	struct dofi_ports ports;	/* first, see ports.h */
 	const struct dofi_fabric_choice *fabric;
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
-	LIST_HEAD(, rdm_extra_rings) extra_rings; /* used by the progress thread alone */
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
+	const struct dofi_link_user *ring_user;	/* of the rings of connections */
+	struct dofi_bell bell;		/* with rings: open from the first PZ on */
 	bool rings;			/* connections are rings, not endpoints of a fabric */
 	bool second;			/* another transport of the IA reaches remote peers */
 	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */

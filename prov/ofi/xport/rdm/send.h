@@ -21,10 +21,11 @@ bool rdm_ack_pending(const struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Repeats the operations that the fabric did not take before. */
 void rdm_go_on(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 
-/* fast.c: dofi_xport.fast, its functions, and dofi_progress_ops.poll of a CQ of rings. */
+/* fast.c: dofi_xport.fast and its functions. */
 void rdm_fast(struct dofi_ep *ep, struct dofi_fast *fast);
 dofi_send rdm_fast_send;
 dofi_recv rdm_fast_recv;
-dofi_polled rdm_fast_poll;
+/* dofi_link_user.poll: takes a short message for the oldest receive of its EP. */
+bool rdm_fast_poll(struct dofi_link *link, const struct dofi_cq *cq, struct dofi_sink *sink);
 
 #endif

@@ -41,17 +41,12 @@ const _Atomic uint64_t *rdm_here_find(uint64_t id)
 	return word;
 }
 
-void rdm_wake(struct rdm_conn *conn)
-{
-	if (!conn->left && conn->ring && dofi_link_notify(conn->ring))
-		dofi_cm_wake(conn->peer->cm);
-}
-
 /* Wakes the peer, and counts the frame unless @ret, which it returns, is an error. */
 static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	rdm_wake(conn);
+	if (conn->ring)
+		dofi_link_notify(conn->ring, &conn->rpz->ria->bell);
 	if (ret == -FI_EAGAIN) {
 		conn->untaken = f->sequence;
 		rdm_stall(conn);

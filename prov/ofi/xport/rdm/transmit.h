@@ -24,11 +24,6 @@ static inline bool rdm_is_unmapped(const _Atomic uint64_t *here, uint64_t id)
 /* Sends a frame with @size bytes of @iov from @offset on. 0, -FI_EAGAIN, or a lasting error. */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
 		 size_t n, size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);
-/*
- * Wakes a sleeping peer, to take a frame or to free space. Does not wake a peer that has left: it
- * may not read the doorbell, and a lost wakeup would delay its other connections.
- */
-void rdm_wake(struct rdm_conn *conn);
 /* Sends all of @dto in a frame that is too long to be injected, from the program's memory. */
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
 	DOFI_NEEDS(conn->ep->lock);

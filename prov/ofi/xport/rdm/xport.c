@@ -20,6 +20,7 @@
 /* The IA */
 
 static const struct dofi_progress_ops ring_progress_ops;
+static const struct dofi_link_user ring_user;
 static dofi_rdm_arrived buffer_arrived;
 
 static int rdm_ia_init(struct dofi_ia *ia)
@@ -36,34 +37,33 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	}
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->pzs);
-	LIST_INIT(&ria->extra_rings);
 	ria->ring_ops = &ring_progress_ops;
+	ria->ring_user = &ring_user;
 	ria->second = !ia->fabric.rdm;
 	ria->fabric = ria->second ? &ia->local : &ia->fabric;
 	ria->rings = dofi_is_rings(ria->fabric);
 	ria->arrived = buffer_arrived;
+	ria->bell.fd = -1;
 	*rdm_ia_at(ia) = ria;
 	return 0;
 }
 
 static void rdm_ia_fini(struct dofi_ia *ia)
 {
-	void **at = rdm_ia_at(ia);
+	struct rdm_ia *ria = rdm_ia_of(ia);
 
-	free(*at);
-	*at = NULL;
+	dofi_bell_close(&ria->bell);
+	free(ria);
+	*rdm_ia_at(ia) = NULL;
 }
 
 static void rings_each(struct dofi_progress *p, void (*call)(struct dofi_rings *rings))
 {
 	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
-	struct rdm_extra_rings *extra;
 	struct rdm_pz *rpz;
 
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		call(rpz->rings);
-	LIST_FOREACH(extra, &ria->extra_rings, link)
-		call(extra->rings);
 }
 
 /* Peers send wakeups while the doorbells mark this process as sleeping. */
@@ -138,17 +138,17 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 }
 
 /* A ring's frames must name its one connection, with which the ring ends. */
-static void ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+static void ring_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
+			 struct dofi_sink *sink)
 {
-	struct rdm_conn *conn = ((const struct dofi_link *)entry->op_context)->owner;
+	struct rdm_conn *conn = link->owner;
 	struct rdm_task task;
 
-	(void)err;
 	task_begin(&task);
 	dofi_ep_lock(conn->ep);
-	if (!entry->buf)
+	if (!frame)
 		rdm_peer_error(conn, "broke the ring");
-	else if (rdm_frame_unpack(entry->buf, entry->len, &task.frame) ||
+	else if (rdm_frame_unpack(frame, len, &task.frame) ||
 		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
 		rdm_peer_error(conn, "sent an invalid frame");
 	else
@@ -156,9 +156,9 @@ static void ring_completed(const struct fi_cq_data_entry *entry, int err, struct
 	if (conn->ep->closing)
 		dofi_link_ignore(conn->ring);
 	dofi_ep_unlock(conn->ep);
-	if (entry->buf)
-		dofi_rings_release(entry);
 }
+
+static const struct dofi_link_user ring_user = { .arrived = ring_arrived, .poll = rdm_fast_poll };
 
 static void go_on(struct dofi_ep *ep)
 {
@@ -209,9 +209,9 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 
 /* Of a CQ of rings. If the IA has another transport, its operations are that transport's. */
 static const struct dofi_progress_ops ring_progress_ops = {
-	.completed = ring_completed,
+	.completed = dofi_rings_completed,
 	.mixed = true,
-	.poll = rdm_fast_poll,
+	.poll = dofi_rings_poll,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
 	.sleep_begin = rings_sleep_begin,

@@ -46,7 +46,7 @@ static struct ud_ia *uia_of(const struct ud_call *call)
 	return call->uep->upz->uia;
 }
 
-/* @bell is the name of the peer's doorbell, or NULL. */
+/* @bell is the name of the peer's bell, or NULL. */
 static void attempt_close(struct ud_call *call, const char *bell)
 {
 	dofi_cm_close(call->cm);

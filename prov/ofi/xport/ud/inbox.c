@@ -54,6 +54,7 @@ int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **out)
 	ret = dofi_link_make(&inbox->link);
 	if (!ret) {
 		inbox->link->owner = inbox;
+		inbox->link->user = &ud_inbox_user;
 		dofi_mutex_lock(&cq->lock);
 		ret = dofi_rings_add(upz->rings, inbox->link);
 		dofi_mutex_unlock(&cq->lock);
@@ -67,7 +68,7 @@ int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **out)
 	for (i = 0; i < PROBES && (old = TAILQ_FIRST(&upz->inboxes)); i++) {
 		TAILQ_REMOVE(&upz->inboxes, old, all);
 		TAILQ_INSERT_TAIL(&upz->inboxes, old, all);
-		if (old->bell[0] && !ud_bell_exists(old->bell))
+		if (old->bell[0] && !dofi_bell_exists(old->bell))
 			inbox_end(old);
 	}
 	TAILQ_INSERT_TAIL(&upz->inboxes, inbox, all);
@@ -83,7 +84,7 @@ void ud_inbox_settle(struct ud_inbox *inbox, const char *bell)
 		inbox_free(inbox);
 		return;
 	}
-	dofi_link_meet(inbox->link, -1);	/* closes the descriptor */
+	dofi_link_keep(inbox->link);
 	if (bell)
 		memcpy(inbox->bell, bell, sizeof(inbox->bell));
 	if (dofi_link_has_ended(inbox->link))

@@ -28,11 +28,15 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool l
 		.frame_size = msg->frame_size, .addr_len = msg->addr_len,
 	};
 	memcpy(intro->fabric, msg->fabric, sizeof(intro->fabric));
-	memcpy(intro->bell, msg->bell, sizeof(intro->bell));
 	memcpy(intro->addr, msg->addr, msg->addr_len);
-	return !local || (msg->n_fds == FDS && msg->bell[0] && msg->addr_len == sizeof(UD_LAYOUT) &&
-			 !memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) &&
-			 !dofi_link_join(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], &intro->link));
+	if (!local)
+		return true;
+	if (msg->n_fds != FDS || msg->addr_len != sizeof(UD_LAYOUT) ||
+	    memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) ||
+	    dofi_link_join(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], &intro->link))
+		return false;
+	memcpy(intro->bell, intro->link->bell, sizeof(intro->bell));
+	return true;
 }
 
 void ud_intro_drop(struct ud_intro *intro)
@@ -63,7 +67,6 @@ void ud_introduce(const struct ud_ep *uep, const struct ud_inbox *inbox, struct 
 	if (inbox) {
 		msg->addr = UD_LAYOUT;
 		msg->addr_len = sizeof(UD_LAYOUT);
-		memcpy(msg->bell, upz->uia->bell_name, sizeof(msg->bell));
 		msg->fd[msg->n_fds++] = inbox->link->fd;
 		msg->fd[msg->n_fds++] = dofi_rings_doorbell(upz->rings);
 	} else {
@@ -96,7 +99,7 @@ static void leave(struct ud_peer *peer)
 
 	if (peer->link) {
 		dofi_link_end(peer->link);
-		ud_bell_ring(&upz->uia->bell, peer->bell);
+		dofi_bell_ring(ud_bell(upz->uia), peer->link->bell);
 		dofi_link_free(peer->link);
 		return;
 	}
@@ -128,7 +131,6 @@ static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **
 	peer->n_waiting = peer->in_flight = peer->uses = 0;
 	peer->addr_len = intro->addr_len;
 	memcpy(peer->addr, intro->addr, intro->addr_len);
-	memcpy(peer->bell, intro->bell, sizeof(peer->bell));
 	if (peer->link) {
 		ret = dofi_link_claim(peer->link) ? 0 : -ECONNRESET;
 	} else {
@@ -193,7 +195,7 @@ static void peer_remove(struct ud_peer *peer)
 bool ud_peer_has_ended(const struct ud_peer *peer)
 {
 	return dofi_link_is_shut(peer->link) ||
-	       !ud_bell_ring(&peer->upz->uia->bell, peer->bell);
+	       !dofi_bell_ring(ud_bell(peer->upz->uia), peer->link->bell);
 }
 
 void ud_peer_put(struct ud_peer *peer)

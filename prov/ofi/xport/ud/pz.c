@@ -114,21 +114,13 @@ static void net_shut(struct ud_pz *upz)
 
 static int rings_open(struct ud_pz *upz)
 {
-	static const struct dofi_progress_ops ops = {
-		.completed = ud_ring_completed, .mixed = true, .poll = ud_ring_poll,
-		.failed = dofi_async_ia_failed,
-	};
-	struct ud_ia *uia = upz->uia;
-	struct dofi_domain *domain = &upz->pz->datagram_rings;
-	int ret = dofi_domain_open(domain, &uia->ia->progress, &dofi_rings_fabric, &ops,
-				      uia->rings);
+	struct rdm_pz *rpz;
+	int ret = rdm_pz_open(upz->pz, &rpz);
 
 	if (ret)
 		return ret;
-	upz->local.domain = domain;
-	upz->rings = upz->extra_rings.rings = dofi_rings_of(&domain->cq);
-	dofi_lead_set_word(&domain->cq, dofi_rings_lead(upz->rings));
-	LIST_INSERT_HEAD(&rdm_ia_of(uia->ia)->extra_rings, &upz->extra_rings, link);
+	upz->local.domain = rpz->domain;
+	upz->rings = rpz->rings;
 	sweeper_add(&upz->local);
 	return 0;
 }
@@ -224,8 +216,6 @@ void ud_pz_close(struct dofi_pz *pz)
 	if (upz->rings) {
 		ud_inboxes_close(upz);
 		sweeper_remove(&upz->local);
-		LIST_REMOVE(&upz->extra_rings, link);
-		dofi_domain_close(upz->local.domain);
 		free(upz->local.ep);
 	}
 	ud_sends_close(upz);

@@ -97,31 +97,26 @@ void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *e
 	dofi_rdm_repost(buffer);
 }
 
-/* Shuts a link with a ring that the peer broke, which an entry without a buffer reports. */
-void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+/* Shuts a link with a ring that the peer broke. */
+static void inbox_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
+			  struct dofi_sink *sink)
 {
-	struct dofi_link *link = entry->op_context;
 	struct ud_pz *upz = ((struct ud_inbox *)link->owner)->upz;
 
-	(void)err;
-	if (!entry->buf) {
+	if (frame) {
+		take(&upz->local, no_header, frame, len, sink);
+	} else {
 		dofi_link_shut(link);
 		foreign(upz, "in a ring that the peer broke");
-		return;
 	}
-	take(&upz->local, no_header, entry->buf, entry->len, sink);
-	dofi_rings_release(entry);
 }
 
 /* Past a SKIP, a broken ring, or an event of another EVD a read goes on. */
-bool ud_ring_poll(struct dofi_cq *cq, struct dofi_sink *sink)
+static bool inbox_poll(struct dofi_link *link, const struct dofi_cq *cq, struct dofi_sink *sink)
 {
-	struct dofi_link *link = dofi_rings_find(cq);
 	struct dofi_ring_record record;
 
-	dofi_mutex_assert_held(&cq->lock);
-	if (!link)
-		return true;
+	(void)cq;
 	if (!dofi_ring_peek(&link->in, &record))
 		return false;
 	take(&((struct ud_inbox *)link->owner)->upz->local, no_header, record.data, record.len,
@@ -129,3 +124,5 @@ bool ud_ring_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 	dofi_ring_consume(&link->in, &record);
 	return !sink->evd;
 }
+
+const struct dofi_link_user ud_inbox_user = { .arrived = inbox_arrived, .poll = inbox_poll };

@@ -109,8 +109,8 @@ static void count_dropped(struct ud_pz *upz)
 /* Records the result of a datagram to @peer, and wakes a sleeping peer on this host. */
 static void judge(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret) DOFI_NEEDS(upz->lock)
 {
-	if (peer->link && dofi_link_notify(peer->link))
-		ud_bell_ring(&upz->uia->bell, peer->bell);
+	if (peer->link)
+		dofi_link_notify(peer->link, ud_bell(upz->uia));
 	if (!ret) {
 		peer->taken = true;
 		peer->stuck_since = 0;

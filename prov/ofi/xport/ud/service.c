@@ -53,11 +53,11 @@ static int ways_find(struct ud_ia *uia)
 }
 
 /* A peer may have ended one of our inboxes. */
-static void rung(struct ud_bell *bell)
+static void rung(struct dofi_bell *bell)
 {
 	struct ud_pz *upz;
 
-	LIST_FOREACH(upz, &DOFI_CONTAINER_OF(bell, struct ud_ia, bell)->pzs, link)
+	LIST_FOREACH(upz, &ud_ia_of(dofi_ia_of(bell->progress))->pzs, link)
 		if (upz->rings && dofi_rings_took_end(upz->rings))
 			ud_inboxes_reap(upz);
 }
@@ -70,8 +70,6 @@ static int ia_init(struct dofi_ia *ia)
 	if (!uia)
 		return -ENOMEM;
 	uia->ia = ia;
-	uia->bell.fd = -1;
-	uia->bell.rung = rung;
 	LIST_INIT(&uia->pzs);
 	LIST_INIT(&uia->listeners);
 	TAILQ_INIT(&uia->delayed);
@@ -93,7 +91,6 @@ static void ia_fini(struct dofi_ia *ia)
 	struct ud_ia *uia = ud_ia_of(ia);
 
 	dofi_progress_withdraw(&ia->progress, &uia->beginning);
-	ud_bell_close(&uia->bell);
 	if (uia->fid)
 		fi_close(&uia->fid->fid);
 	if (uia->own.info)
@@ -109,20 +106,15 @@ static int ep_open(struct dofi_ep *ep)
 	struct ud_ia *uia = ud_ia_of(ep->obj.ia);
 	struct ud_ep *uep = calloc(1, sizeof(*uep));
 	struct ud_pz *upz;
-	int ret = 0;
+	int ret;
 
 	if (!uep)
 		return -ENOMEM;
-	/* the first datagram EP opens the doorbell, and its service points listen */
-	if (!uia->in_use && uia->rings) {
-		snprintf(uia->bell_name, sizeof(uia->bell_name), "%08x%08x", dofi_random(),
-			 dofi_random());
-		ret = ud_bell_open(&uia->bell, &uia->ia->progress, uia->bell_name);
-	}
-	if (ret)
-		goto free;
+	/* with the first datagram EP its service points listen */
 	if (!uia->in_use) {
 		uia->in_use = true;
+		if (uia->rings)
+			ud_bell(uia)->rung = rung;
 		dofi_sps_each(uia->ia, ud_listen);
 	}
 	ret = ud_pz_open(ep->pz, &upz);

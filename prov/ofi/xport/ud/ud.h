@@ -26,11 +26,10 @@
  * Each file calls files above it in this list, and none below it:
  *
  *	frame.c		datagrams as bytes
- *	bell.c		wakes a process that sleeps and shares memory with this one
- *	inbox.c		links over which peers on this host send
  *	peer.c		address handles
  *	send.c		sends, and the copies that wait
  *	recv.c		datagrams that arrive
+ *	inbox.c		links over which peers on this host send
  *	pz.c		the ways of a PZ; its EPs by number
  *	call.c		exchanges of addresses that this end begins
  *	request.c	exchanges that a peer begins; listeners
@@ -63,32 +62,6 @@
 /* Longer datagrams are sent from a copy even if the fabric would inject them. */
 #define UD_INJECT_MAX 4096
 
-/*
- * A doorbell: wakes the progress thread of a process that shares memory with this one.
- *
- * Shared memory has no descriptor to sleep on. A connection wakes its peer over its CM connection;
- * datagrams have no connection. So an IA with datagram EPs has a socket with a name that its peers
- * know, and a byte sent there wakes its thread. The kernel removes the name when the process ends,
- * which shows peers the death. The name is in the abstract namespace: the processes must be in one
- * network namespace.
- */
-struct ud_bell {
-	struct dofi_source source;
-	struct dofi_progress *progress;
-	int fd;				/* -1 while it is closed */
-	/* called after each wakeup; progress thread; may be NULL */
-	void (*rung)(struct ud_bell *bell);
-};
-
-/* Opens the doorbell @name. 0 or a negative errno. Progress thread only. */
-int ud_bell_open(struct ud_bell *bell, struct dofi_progress *progress, const char *name);
-void ud_bell_close(struct ud_bell *bell);
-
-/* Rings @name by the socket of @bell; false if there is none. Never blocks. Any thread. */
-bool ud_bell_ring(const struct ud_bell *bell, const char *name);
-/* Returns whether there is a doorbell @name, without ringing it. Any thread. */
-bool ud_bell_exists(const char *name);
-
 struct ud_call;
 struct ud_listener;
 
@@ -102,8 +75,6 @@ struct ud_ia {
 	struct dofi_fabric_choice own;	/* info is NULL unless it is used */
 	struct fid_fabric *fid;		/* of own */
 	struct dofi_progress_ops own_ops;	/* of the CQs of own */
-	struct ud_bell bell;		/* open if the IA has rings, and is in use */
-	char bell_name[DOFI_CM_NAME];
 	struct dofi_host host;
 
 	/* progress thread only */
@@ -143,7 +114,6 @@ struct ud_peer {
 	TAILQ_ENTRY(ud_peer) wait;	/* in upz->waiting, if any copies wait */
 	unsigned uses;			/* references of the program; progress thread */
 	struct dofi_table_link in_table; /* progress thread */
-	char bell[DOFI_CM_NAME];	/* with a link: the doorbell of its IA */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
 };
@@ -186,7 +156,6 @@ struct ud_pz {
 	struct dofi_rings *rings;	/* of local */
 	size_t inject;			/* most bytes that the fabric injects; 0: none */
 	uint64_t key;			/* peers prove by it that they were given our address */
-	struct rdm_extra_rings extra_rings; /* with rings */
 	struct dofi_work reaping;	/* removes peers that are not used any more */
 
 	struct rdm_here here;		/* of pz->datagram_key */
@@ -209,6 +178,12 @@ struct ud_pz {
 static inline struct ud_ia *ud_ia_of(const struct dofi_ia *ia)
 {
 	return ia->datagrams_ia;
+}
+
+/* The bell of an IA with rings. */
+static inline struct dofi_bell *ud_bell(const struct ud_ia *uia)
+{
+	return &rdm_ia_of(uia->ia)->bell;
 }
 
 static inline struct ud_ep *ud_ep_of(const struct dofi_ep *ep)
@@ -253,12 +228,12 @@ void ud_pz_remove(struct ud_ep *uep);
  */
 
 /* In place of a fabric address: the layout of links, which both ends have to know. */
-#define UD_LAYOUT "datagrams/1"
+#define UD_LAYOUT "datagrams/2"
 
 struct ud_inbox {
 	struct ud_pz *upz;
 	struct dofi_link *link;
-	char bell[DOFI_CM_NAME];	/* the doorbell of the peer; empty: not known */
+	char bell[DOFI_BELL_NAME];	/* of the peer; empty: not known */
 	TAILQ_ENTRY(ud_inbox) all;	/* in upz->inboxes */
 };
 
@@ -279,7 +254,7 @@ struct ud_intro {
 	uint64_t key;			/* never 0 */
 	char fabric[DOFI_CM_NAME];
 	struct dofi_host host;
-	char bell[DOFI_CM_NAME];	/* on this host: of the doorbell of its IA */
+	char bell[DOFI_BELL_NAME];	/* on this host */
 	size_t frame_size;		/* its longest datagram, with the header */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
@@ -345,11 +320,8 @@ void ud_swept(struct dofi_sweeper *sweeper);
 /* dofi_rdm.arrived of the endpoint of a PZ. CQ lock held. */
 void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
 		struct dofi_sink *sink);
-/* dofi_progress_ops.completed of the CQ of rings: a datagram in an inbox. CQ lock held. */
-void ud_ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
-/* dofi_progress_ops.poll of the CQ of rings. */
-dofi_polled ud_ring_poll;
-
+/* The user of inboxes. */
+extern const struct dofi_link_user ud_inbox_user;
 /* call.c: exchanges of addresses that this end begins. Progress thread only. */
 
 /* dofi_datagrams.connect */

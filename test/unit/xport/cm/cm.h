@@ -45,7 +45,7 @@ extern int cm_connecting, cm_accepted; /* the last sockets, while they are open 
 
 /*
  * Notifications of owners, a letter each: "q" is a request; messages by kind are "a" accept, "r"
- * reject, "f" refuse, "y" ready, "b" WAKEUP, "g" BYE, "d" DATAGRAM_ACCEPT; "e" is the end. Capitals
+ * reject, "f" refuse, "y" ready, "g" BYE, "d" DATAGRAM_ACCEPT; "e" is the end. Capitals
  * are notifications of the passive CM socket.
  */
 const char *cm_trace(void);

@@ -245,7 +245,7 @@ static const struct offender offenders[] = {
 	{ "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, false, "other than a request" },
 	{ "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11, false, "other than a request" },
 	{ "\n", 1, false, "other than a request" },
-	{ "DATS\x20\x06\0\0", 8, false, "other than a request" }, /* a WAKEUP */
+	{ "DATS\x20\x05\0\0", 8, false, "other than a request" }, /* a READY */
 	{ "DATS\x20\x01\0\0", 8, false, "other than a request" }, /* an empty request */
 	{ "DATS\x20\x01\xff\xff", 8, false, "other than a request" },
 	{ "DATS\x10\x01\0\0", 8, false, "another version" },

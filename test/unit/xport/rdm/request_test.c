@@ -105,8 +105,7 @@ Test(rdm_request_passive, a_requester_may_leave_before_the_reject)
 Test(rdm_request_passive, answers_from_a_requester_are_ignored)
 {
 	static const enum dofi_cm_kind kinds[] = {
-		DOFI_CM_ACCEPT, DOFI_CM_REJECT, DOFI_CM_READY, DOFI_CM_WAKEUP,
-		DOFI_CM_REFUSE,
+		DOFI_CM_ACCEPT, DOFI_CM_REJECT, DOFI_CM_READY, DOFI_CM_REFUSE,
 	};
 	const struct dofi_cm_msg msg = request();
 	struct dofi_cm_msg nonsense;

@@ -20,7 +20,7 @@
 
 /* The IA, and a peer */
 
-static const char layout[] = "rings/2";
+static const char layout[] = "rings/3";
 
 static DAT_EP_HANDLE ep;
 static DAT_CONN_QUAL qual;
@@ -28,6 +28,7 @@ static DAT_PSP_HANDLE psp;
 static struct dofi_link *theirs;	/* the peer's end */
 static struct dofi_doorbell *bell;	/* the peer's doorbell */
 static int bell_fd;
+static struct dofi_bell rings_with;	/* the socket that wakes the IA */
 static const uint64_t id = 0x1234567800000001;
 static uint64_t ep_id;
 static uint32_t sent;
@@ -74,6 +75,7 @@ static inline void init(void)
 	setsockopt(cm_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	bell_fd = dofi_sealed_make(sizeof(*bell), &at);
 	bell = at;
+	rings_with.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	cr_assert_eq(dofi_link_make(&theirs), 0);
 }
 
@@ -83,6 +85,7 @@ static inline void fini(void)
 	dofi_link_free(theirs);
 	dofi_sealed_unmap(bell, sizeof(*bell));
 	close(bell_fd);
+	close(rings_with.fd);
 	close(cm_fd);
 	if (grants_fd >= 0)
 		close(grants_fd);
@@ -169,15 +172,6 @@ static inline struct rdm_frame frame(enum rdm_frame_kind kind)
 	return (struct rdm_frame){ .kind = (uint8_t)kind, .conn = ep_id, .sequence = sent + 1 };
 }
 
-/* The frame may have had its effect before the WAKEUP: the connection may have ended. */
-static inline void wake(void)
-{
-	const struct dofi_cm_msg m = { .kind = DOFI_CM_WAKEUP };
-
-	if (dofi_link_notify(theirs))
-		offer(&m);
-}
-
 static inline void send_frame(const struct rdm_frame *f, const void *data, size_t size)
 {
 	unsigned char *at;
@@ -189,7 +183,7 @@ static inline void send_frame(const struct rdm_frame *f, const void *data, size_
 		memcpy(at + len, data, size);
 	dofi_link_send(theirs, len + size);
 	sent++;
-	wake();
+	dofi_link_notify(theirs, &rings_with);
 }
 
 static inline struct rdm_frame take_frame(void)

@@ -493,12 +493,10 @@ Test(xport_ud_caller, gets_an_address_that_is_none)
 /* Kinds of messages that are no answer */
 Test(xport_ud_caller, ignores_other_messages)
 {
-	const struct dofi_cm_msg wakeup = { .kind = DOFI_CM_WAKEUP };
 	const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
 	const struct dofi_cm_msg accept = answer();
 
 	is_called_within(LONG);
-	peer_send_cm(&other, &wakeup);
 	peer_send_cm(&other, &ready);
 	peer_send_cm(&other, &accept);
 	established(&ud_near, DAT_IB_UD_REMOTE_AH, "");

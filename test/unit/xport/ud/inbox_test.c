@@ -374,7 +374,7 @@ static void is_dropped_at_once(void)
 Test(xport_ud_inbox, of_a_dead_process_that_is_full_drops_datagrams)
 {
 	meet();
-	strcpy(near_ah->bell, "nobody");
+	strcpy(near_ah->link->bell, "nobody");
 	dofi_mutex_lock(far_lock());
 	is_dropped_at_once();
 	dofi_mutex_unlock(far_lock());

@@ -78,7 +78,6 @@ static bool is_taken_near(const struct dofi_link *link, int doorbell,
 	struct dofi_cm_msg msg = introduction();
 	bool taken;
 
-	msg.bell[0] = 'b';
 	msg.addr = UD_LAYOUT;
 	msg.addr_len = sizeof(UD_LAYOUT);
 	msg.fd[0] = link->fd;
@@ -97,11 +96,6 @@ static void lacks_descriptor(struct dofi_cm_msg *msg)
 	msg->n_fds--;
 }
 
-static void lacks_bell(struct dofi_cm_msg *msg)
-{
-	msg->bell[0] = 0;
-}
-
 static void has_short_layout(struct dofi_cm_msg *msg)
 {
 	msg->addr_len--;
@@ -117,7 +111,7 @@ static void lacks_number(struct dofi_cm_msg *msg)
 	msg->number = 0;
 }
 
-Test(xport_ud_peer, on_this_host_needs_an_inbox_a_doorbell_a_bell_and_the_layout)
+Test(xport_ud_peer, on_this_host_needs_an_inbox_a_doorbell_and_the_layout)
 {
 	struct dofi_link *link;
 	int doorbell;
@@ -127,7 +121,6 @@ Test(xport_ud_peer, on_this_host_needs_an_inbox_a_doorbell_a_bell_and_the_layout
 	doorbell = dofi_sealed_make(sizeof(struct dofi_doorbell), &at);
 	cr_expect(is_taken_near(link, doorbell, NULL));
 	cr_expect(!is_taken_near(link, doorbell, lacks_descriptor));
-	cr_expect(!is_taken_near(link, doorbell, lacks_bell));
 	cr_expect(!is_taken_near(link, doorbell, has_short_layout));
 	cr_expect(!is_taken_near(link, doorbell, has_other_layout));
 	cr_expect(!is_taken_near(link, doorbell, lacks_number));

@@ -331,10 +331,10 @@ Test(xport_ud_request, bytes_that_are_no_request_are_not_taken)
 
 Test(xport_ud_request, may_be_followed_by_other_messages)
 {
-	const struct dofi_cm_msg wakeup = { .kind = DOFI_CM_WAKEUP };
+	const struct dofi_cm_msg reject = { .kind = DOFI_CM_REJECT };
 	const DAT_CR_HANDLE cr = arrives();
 
-	peer_send_cm(&other, &wakeup);
+	peer_send_cm(&other, &reject);
 	settle();
 	accept_works(cr);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A doorbell: wakes the progress thread of a process that shares memory with this one. */
+/* A bell: wakes the progress thread of a process that shares memory with this one. */
 
-#include "xport/ud/ud.h"
+#include "rings/bell.h"
 
 #include "base/layout.h"
-#include "loop/progress.h"
+#include "fab/grant.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static socklen_t address_of(const char *name, struct sockaddr_un *address)
 /* The byte has woken the thread. */
 static void drain(struct dofi_source *source)
 {
-	struct ud_bell *bell = DOFI_CONTAINER_OF(source, struct ud_bell, source);
+	struct dofi_bell *bell = DOFI_CONTAINER_OF(source, struct dofi_bell, source);
 	char bytes[64];
 
 	while (recv(bell->fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
@@ -38,12 +38,14 @@ static void drain(struct dofi_source *source)
 		bell->rung(bell);
 }
 
-int ud_bell_open(struct ud_bell *bell, struct dofi_progress *progress, const char *name)
+int dofi_bell_open(struct dofi_bell *bell, struct dofi_progress *progress)
 {
 	struct sockaddr_un address;
-	const socklen_t len = address_of(name, &address);
+	socklen_t len;
 	int ret;
 
+	snprintf(bell->name, sizeof(bell->name), "%08x%08x", dofi_random(), dofi_random());
+	len = address_of(bell->name, &address);
 	bell->source.ready = drain;
 	bell->progress = progress;
 	bell->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -59,7 +61,7 @@ int ud_bell_open(struct ud_bell *bell, struct dofi_progress *progress, const cha
 	return ret;
 }
 
-void ud_bell_close(struct ud_bell *bell)
+void dofi_bell_close(struct dofi_bell *bell)
 {
 	if (bell->fd < 0)
 		return;
@@ -69,7 +71,7 @@ void ud_bell_close(struct ud_bell *bell)
 }
 
 /* A full socket has bytes that wake its owner. */
-bool ud_bell_ring(const struct ud_bell *bell, const char *name)
+bool dofi_bell_ring(const struct dofi_bell *bell, const char *name)
 {
 	struct sockaddr_un address;
 	const socklen_t len = address_of(name, &address);
@@ -78,7 +80,7 @@ bool ud_bell_ring(const struct ud_bell *bell, const char *name)
 		      len) == 1 || errno != ECONNREFUSED;
 }
 
-bool ud_bell_exists(const char *name)
+bool dofi_bell_exists(const char *name)
 {
 	struct sockaddr_un address;
 	const socklen_t len = address_of(name, &address);
