@@ -56,7 +56,6 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/mapped_test.c \
 	test/unit/base/mutex_test.c \
 	test/unit/base/nap_test.c \
-	test/unit/base/ofed_test.c \
 	test/unit/base/pool_test.c \
 	test/unit/base/ring_test.c \
 	test/unit/base/prompt_test.c \

@@ -162,10 +162,12 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_VERBS_DGRAM_USE_NAME_SERVER", "0/1",
 	  "of libfabric: a thread of verbs listens at a TCP port for names of datagram endpoints",
 	  .given = "0" },
+	/* with less than 20 bytes verbs has no SRQs: a header has to fit */
 	{ "FI_VERBS_INLINE_SIZE", "bytes", "of libfabric: the longest message that verbs copies",
-	  .given = NULL },
+	  .alias = "DAPL_MAX_INLINE", .min = 20, .max = 65536 },
 	{ "FI_VERBS_MIN_RNR_TIMER", "code",
-	  "of libfabric: pause before a peer without a receive is tried again", .given = NULL },
+	  "of libfabric: pause before a peer without a receive is tried again",
+	  .alias = "DAPL_RNR_TIMER", .min = 0, .max = 31 },
 	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers", .given = NULL },
 	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", .given = NULL },
 	{ "DAT_DBG_TYPE", "bits", "of the registry: what it logs", .given = NULL },
@@ -173,70 +175,8 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ .name = NULL },
 };
 
-#define DATAGRAMS "connections are not made by datagrams"
-#define PATH "the kernel's connection manager takes it from the path"
-#define HEADER "the kernel's connection manager makes the routing header"
-#define RESOLVE "libfabric's verbs waits two seconds for an address and for a route"
-#define RETRIES "libfabric's verbs has a number of its own"
-#define TIMEOUT "the timeout of dat_ep_connect limits an attempt"
-#define COPROCESSOR "coprocessors are not supported"
-
-/* With less than 20 bytes verbs has no SRQs: a header has to fit. Timers are InfiniBand codes. */
-const struct dofi_ofed dofi_ofed_table[] = {
-	{ "DAPL_DBG_TYPE", "bits", "DAT_OFI_LOG", NULL, 0, 0 },
-	{ "DAPL_DBG_DEST", "bits", "DAT_OFI_LOG_DEST", NULL, 0, 0 },
-	{ "DAPL_MAX_INLINE", "bytes", "FI_VERBS_INLINE_SIZE", NULL, 20, 65536 },
-	{ "DAPL_RNR_TIMER", "code", "FI_VERBS_MIN_RNR_TIMER", NULL, 0, 31 },
-	{ "DAPL_DBG_LEVEL", "level", NULL, "DAPL_DBG_TYPE alone selects what is logged", 0, 0 },
-	{ "DAPL_DBG_SYS_MEM", "%", NULL, "the system's free memory is not observed", 0, 0 },
-	{ "DAPL_RNR_RETRY", "count", NULL, "libfabric's verbs retries without a limit", 0, 0 },
-	{ "DAPL_ACK_RETRY", "count", NULL, RETRIES, 0, 0 },
-	{ "DAPL_ACK_TIMER", "code", NULL, PATH, 0, 0 },
-	{ "DAPL_IB_MTU", "bytes", NULL, PATH, 0, 0 },
-	{ "DAPL_IB_SL", "level", NULL, PATH, 0, 0 },
-	{ "DAPL_IB_PKEY", "key", NULL, "the interface determines the partition", 0, 0 },
-	{ "DAPL_GLOBAL_ROUTING", "0/1", NULL, HEADER, 0, 0 },
-	{ "DAPL_HOP_LIMIT", "hops", NULL, HEADER, 0, 0 },
-	{ "DAPL_TCLASS", "class", NULL, HEADER, 0, 0 },
-	{ "DAPL_CM_TOS", "class", NULL, "libfabric's verbs sets no type of service", 0, 0 },
-	{ "DAPL_CM_ARP_TIMEOUT_MS", "ms", NULL, RESOLVE, 0, 0 },
-	{ "DAPL_CM_ARP_RETRY_COUNT", "count", NULL, RESOLVE, 0, 0 },
-	{ "DAPL_CM_ROUTE_TIMEOUT_MS", "ms", NULL, RESOLVE, 0, 0 },
-	{ "DAPL_CM_ROUTE_RETRY_COUNT", "count", NULL, RESOLVE, 0, 0 },
-	{ "DAPL_MAX_CM_RESPONSE_TIME", "code", NULL, TIMEOUT, 0, 0 },
-	{ "DAPL_MAX_CM_RETRIES", "count", NULL, TIMEOUT, 0, 0 },
-	{ "DAPL_SCM_NETDEV", "name", NULL, "ia_params in dat.conf selects the interface", 0, 0 },
-	{ "DAPL_LOOPBACK", "0/1", NULL, "connections within a host need no setting", 0, 0 },
-	{ "DAPL_WR_MAX", "count", NULL,
-	  "the attributes of an endpoint set the length of its queues", 0, 0 },
-	{ "DAPL_UCM_RETRY", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_REP_TIME", "ms", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_RTU_TIME", "ms", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_DREQ_RETRY", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_DREP_TIME", "ms", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_WAIT_TIME", "ms", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_TIMER", "ms", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_QP_SIZE", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_CQ_SIZE", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_TX_BURST", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_ENTRY_BITS", "bits", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_UCM_ARRAY_BITS", "bits", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_NETWORK_NODES", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_NETWORK_PPN", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_NETWORK_PROCESS_NUM", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_NETWORK_TRESHOLD", "count", NULL, DATAGRAMS, 0, 0 },
-	{ "DAPL_MCM_WR_MAX", "count", NULL, COPROCESSOR, 0, 0 },
-	{ "DAPL_MCM_MSG_MAX", "bytes", NULL, COPROCESSOR, 0, 0 },
-	{ "DAPL_MCM_MFO", "0/1", NULL, COPROCESSOR, 0, 0 },
-	{ "DAPL_MCM_ALWAYS_PROXY", "0/1", NULL, COPROCESSOR, 0, 0 },
-	{ "DAPL_MCM_PORT_ID", "number", NULL, COPROCESSOR, 0, 0 },
-	{ NULL, NULL, NULL, NULL, 0, 0 },
-};
-
 _Static_assert(sizeof(dofi_foreign_table) / sizeof(dofi_foreign_table[0]) - 1 <= DOFI_LOANS,
 	       "each may be lent");
-_Static_assert(sizeof(dofi_ofed_table) / sizeof(dofi_ofed_table[0]) <= DOFI_OFED_MOST,
-	       "given has 64 bits");
 
 #define N_SETTINGS (sizeof(dofi_setting_table) / sizeof(dofi_setting_table[0]) - 1)
 #define N_FOREIGN (sizeof(dofi_foreign_table) / sizeof(dofi_foreign_table[0]) - 1)
@@ -250,7 +190,7 @@ static struct {
 	const char *refused_name; /* the variable with that text */
 } found[N_SETTINGS];
 
-static struct dofi_setting_line lines[N_SETTINGS + N_FOREIGN + DOFI_OFED_MOST];
+static struct dofi_setting_line lines[N_SETTINGS + N_FOREIGN];
 
 bool dofi_number(const char *text, int64_t *v)
 {
@@ -282,41 +222,43 @@ static void setting_read(size_t i)
 	}
 }
 
-#define MAX_NAME 64
-
-static unsigned least(unsigned a, unsigned b)
+/* Returns the value of @f's alias; NULL if it has none, or none that is valid. */
+static const char *alias_value(const struct dofi_foreign *f)
 {
-	return a < b ? a : b;
+	const char *text = f->alias ? secure_getenv(f->alias) : NULL;
+	int64_t v;
+
+	return text && dofi_number(text, &v) && v >= f->min && v <= f->max ? text : NULL;
 }
 
-/* Returns Levenshtein's distance of @a and @b. */
-static unsigned edits(const char *a, size_t a_len, const char *b)
+/* Returns whether the @len characters at @entry are the variable @name, which may be NULL. */
+static bool is_name(const char *entry, size_t len, const char *name)
 {
-	size_t b_len = strlen(b), i, k;
-	unsigned row[MAX_NAME + 1], diagonal, above;
-
-	for (k = 0; k <= b_len; k++)
-		row[k] = k;
-	for (i = 1; i <= a_len; i++) {
-		diagonal = row[0];
-		row[0] = i;
-		for (k = 1; k <= b_len; k++) {
-			above = row[k];
-			row[k] = least(diagonal + (a[i - 1] != b[k - 1]),
-				       least(above, row[k - 1]) + 1);
-			diagonal = above;
-		}
-	}
-	return row[b_len];
+	return name && strlen(name) == len && !strncmp(name, entry, len);
 }
 
-/* Logs settings with a wrong value, and misspelt ones. */
+/* Returns whether the provider reads the variable at @entry, with a name of @len characters. */
+static bool is_read(const char *entry, size_t len)
+{
+	const struct dofi_setting *s;
+	const struct dofi_foreign *f;
+
+	for (s = dofi_setting_table; s->name; s++)
+		if (is_name(entry, len, s->name) || is_name(entry, len, s->alias))
+			return true;
+	for (f = dofi_foreign_table; f->name; f++)
+		if (is_name(entry, len, f->alias))
+			return true;
+	return false;
+}
+
+/* Logs settings with a wrong value, and variables that the provider does not read. */
 static void settings_log(void)
 {
 	const struct dofi_setting *s;
-	unsigned fewest, n;
-	const char *like;
-	size_t i, len;
+	const struct dofi_foreign *f;
+	size_t i;
+	int len;
 	char **e;
 
 	for (i = 0; i < N_SETTINGS; i++) {
@@ -331,77 +273,20 @@ static void settings_log(void)
 			dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a sum of bits; using %s=%"
 				 PRId64, s->alias, found[i].refused, s->name, s->def);
 	}
-	/* a privileged process uses no setting */
-	for (e = secure_env_is_on() ? NULL : environ; e && *e; e++) {
-		if (strncmp(*e, "DAT_OFI_", strlen("DAT_OFI_")))
-			continue;
-		len = strcspn(*e, "=");
-		like = NULL;
-		fewest = 4;	/* more edits make another word */
-		for (s = dofi_setting_table; s->name && len <= MAX_NAME; s++) {
-			n = edits(*e, len, s->name);
-			if (n < fewest) {
-				fewest = n;
-				like = s->name;
-			}
-		}
-		if (fewest)
-			dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s%s%s", (int)len, *e,
-				 like ? "; the nearest setting is: " : "", like ? like : "");
-	}
-}
-
-/* The variables of OFED */
-
-static bool is_valid(const struct dofi_ofed *o, const char *text)
-{
-	int64_t v;
-
-	return dofi_number(text, &v) && v >= o->min && v <= o->max;
-}
-
-/* One bit per row of dofi_ofed_table whose value is given to libfabric; written once. */
-static uint64_t ofed_given;
-
-/* Returns OFED's variable from which @name was set; NULL if there is none. */
-static const char *ofed_source(const char *name)
-{
-	const struct dofi_ofed *o;
-
-	for (o = dofi_ofed_table; o->name; o++)
-		if (ofed_given & UINT64_C(1) << (o - dofi_ofed_table) && !strcmp(o->sets, name))
-			return o->name;
-	return NULL;
-}
-
-/* Logs each variable of OFED that is set and has no effect, or has a wrong value. */
-static void ofed_log(void)
-{
-	const struct dofi_ofed *o;
-	const char *value;
-	size_t len;
-	char **e;
-
+	for (f = dofi_foreign_table; f->name; f++)
+		if (f->alias && secure_getenv(f->alias) && !alias_value(f))
+			dofi_log(DOFI_ERR, DOFI_CORE,
+				 "%s=%s is not a number from %ld to %ld; it is not used", f->alias,
+				 secure_getenv(f->alias), f->min, f->max);
 	/* a privileged process uses no variable */
 	for (e = secure_env_is_on() ? NULL : environ; e && *e; e++) {
-		value = strchr(*e, '=');
-		if (strncmp(*e, "DAPL_", 5) || !value)
+		len = strcspn(*e, "=");
+		if (is_read(*e, len))
 			continue;
-		len = value++ - *e;
-		for (o = dofi_ofed_table; o->name; o++)
-			if (strlen(o->name) == len && !strncmp(o->name, *e, len))
-				break;
-		if (!o->name)
-			dofi_log(DOFI_WARN, DOFI_CORE,
-				 "%s has no effect: no provider of OFED documents it", *e);
-		else if (o->why)
-			dofi_log(DOFI_WARN, DOFI_CORE, "%s has no effect: %s", *e, o->why);
-		else if (o->max && !is_valid(o, value))
-			dofi_log(DOFI_ERR, DOFI_CORE,
-				 "%s is not a number from %ld to %ld; it is not used", *e, o->min,
-				 o->max);
-		else if (o->max && !ofed_source(o->sets))
-			dofi_log(DOFI_WARN, DOFI_CORE, "%s has no effect: %s is set", *e, o->sets);
+		if (!strncmp(*e, "DAT_OFI_", strlen("DAT_OFI_")))
+			dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s", len, *e);
+		else if (!strncmp(*e, "DAPL_", strlen("DAPL_")))
+			dofi_log(DOFI_WARN, DOFI_CORE, "%.*s has no effect", len, *e);
 	}
 }
 
@@ -426,14 +311,14 @@ static const char *given(const struct dofi_foreign *f)
 /* Returns the value of @f, or NULL, and its origin. */
 static const char *in_force(const struct dofi_foreign *f, const char **origin)
 {
-	const char *value = f->fixed ? NULL : secure_getenv(f->name), *source;
+	const char *value = f->fixed ? NULL : secure_getenv(f->name);
 
 	*origin = by_environment;
 	if (value)
 		return value;
-	source = ofed_source(f->name);
-	*origin = source ? source : given(f) ? "provider" : by_default;
-	return source ? secure_getenv(source) : given(f);
+	value = alias_value(f);
+	*origin = value ? f->alias : given(f) ? "provider" : by_default;
+	return value ? value : given(f);
 }
 
 static void foreign_line_write(struct dofi_setting_line *line, const struct dofi_foreign *f)
@@ -447,9 +332,7 @@ static void lines_write(void)
 {
 	struct dofi_setting_line *line = lines;
 	const struct dofi_setting *s;
-	const struct dofi_ofed *o;
-	char text[160];
-	const char *value;
+	char text[24];
 	size_t i;
 
 	for (i = 0; i < N_SETTINGS; i++) {
@@ -459,19 +342,10 @@ static void lines_write(void)
 	}
 	for (i = 0; i < N_FOREIGN; i++)
 		foreign_line_write(line++, &dofi_foreign_table[i]);
-	for (o = dofi_ofed_table; o->name; o++) {
-		value = secure_getenv(o->name);
-		snprintf(text, sizeof(text), "of OFED: %s%s", o->sets ? "sets " : "no effect: ",
-			 o->sets ? o->sets : o->why);
-		line_write(line++, o->name, o->unit, value ? by_environment : by_default, text,
-			   value ? value : "-");
-	}
 }
 
 static void settings_read_once(void)
 {
-	const struct dofi_ofed *o;
-	const char *text;
 	cpu_set_t set;
 	size_t i;
 
@@ -490,15 +364,8 @@ static void settings_read_once(void)
 			if (dofi_setting_table[i].value == &dofi_settings.spin_us)
 				found[i].origin = "one processor";
 	}
-	/* libfabric's variables from OFED's, unless the user set them or has privileges */
-	for (o = dofi_ofed_table; o->name; o++) {
-		text = o->max ? secure_getenv(o->name) : NULL;
-		if (text && !secure_getenv(o->sets) && is_valid(o, text))
-			ofed_given |= UINT64_C(1) << (o - dofi_ofed_table);
-	}
 	lines_write();
 	settings_log();
-	ofed_log();
 }
 
 void dofi_settings_read(void)

@@ -59,6 +59,9 @@ struct dofi_foreign {
 	const char *name;
 	const char *unit;
 	const char *help;
+	/* OFED's variable that is read if the user has not set name; NULL: none */
+	const char *alias;
+	long min, max;	/* of the alias's value */
 	const char *given;	/* the value if the user set none; NULL: libfabric's default */
 	/* the last version of libfabric (FI_VERSION()) that gets given; 0: all do */
 	uint32_t up_to;
@@ -101,21 +104,5 @@ struct dofi_setting_line {
 
 /* The lines of both tables by number, NULL after the last; none before dofi_settings_read(). */
 const struct dofi_setting_line *dofi_settings_line(unsigned i);
-
-/* The variables of OFED's providers: the setting that each sets here, or why it has no effect. */
-
-struct dofi_ofed {
-	const char *name; /* the environment variable */
-	const char *unit;
-	const char *sets; /* the variable that it sets here; NULL if it has no effect */
-	const char *why;  /* why it has no effect; NULL if it has */
-	long min, max;	  /* of a value for libfabric; both 0: base/env.c reads the variable */
-};
-
-/* The table has fewer rows. */
-#define DOFI_OFED_MOST 64
-
-/* Ends with a row without a name. */
-extern const struct dofi_ofed dofi_ofed_table[];
 
 #endif

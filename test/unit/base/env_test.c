@@ -44,8 +44,11 @@ static void forget_all(void)
 		if (s->alias)
 			unsetenv(s->alias);
 	}
-	for (f = dofi_foreign_table; f->name; f++)
+	for (f = dofi_foreign_table; f->name; f++) {
 		unsetenv(f->name);
+		if (f->alias)
+			unsetenv(f->alias);
+	}
 }
 
 /* Reads the settings and returns the log about them. */
@@ -162,33 +165,9 @@ Test(env, unknown_names_are_logged)
 	setenv("DAT_OFI_LO", "3", 1);
 	setenv("DAT_OFI_", "", 1);
 	log = read_settings();
-	cr_expect(strstr(log, "unknown setting DAT_OFI_TICKS_US; the nearest setting is: "
-			      "DAT_OFI_TICK_US\n"), "%s", log);
-	cr_expect(strstr(log, "unknown setting DAT_OFI_LO; the nearest setting is: DAT_OFI_LOG\n"),
-		  "%s", log);
-	cr_expect(strstr(log, "DAT_OFI_; the nearest setting is: DAT_OFI_LOG\n"), "%s", log);
-}
-
-/* @name is unknown, and the log suggests @meant as the nearest name. */
-static void guessed(const char *name, const char *meant)
-{
-	char expected[128];
-
-	setenv(name, "1", 1);
-	snprintf(expected, sizeof(expected), "%s; the nearest setting is: %s\n", name, meant);
-	cr_expect(strstr(read_settings(), expected), "%s", capture.text);
-}
-
-Test(env, a_letter_less_is_guessed) { guessed("DAT_OFI_SPN_US", "DAT_OFI_SPIN_US"); }
-Test(env, a_letter_more_is_guessed) { guessed("DAT_OFI_SPINN_US", "DAT_OFI_SPIN_US"); }
-Test(env, a_wrong_letter_is_guessed) { guessed("DAT_OFI_PROVE_US", "DAT_OFI_PROBE_US"); }
-Test(env, a_forgotten_unit_is_guessed) { guessed("DAT_OFI_TICK", "DAT_OFI_TICK_US"); }
-
-Test(env, another_word_is_not_guessed)
-{
-	setenv("DAT_OFI_WITHOUT_LIKENESS", "1", 1);
-	cr_expect(strstr(read_settings(), "unknown setting DAT_OFI_WITHOUT_LIKENESS\n"), "%s",
-		  capture.text);
+	cr_expect(strstr(log, "unknown setting DAT_OFI_TICKS_US\n"), "%s", log);
+	cr_expect(strstr(log, "unknown setting DAT_OFI_LO\n"), "%s", log);
+	cr_expect(strstr(log, "unknown setting DAT_OFI_\n"), "%s", log);
 }
 
 Test(env, an_endless_name_is_survived)
@@ -279,6 +258,16 @@ Test(env, complaints_go_where_the_log_goes)
 	cr_expect_str_eq(read_settings(), "");
 }
 
+/* A variable of OFED that the provider does not read is named once, without its value. */
+Test(env, a_variable_of_ofed_without_effect_is_named)
+{
+	setenv("DAT_OFI_LOG", "1", 1);
+	setenv("DAPL_IB_MTU", "7", 1);
+	cr_expect(strstr(read_settings(), "warning: DAPL_IB_MTU has no effect\n"), "%s",
+		  capture.text);
+	cr_expect_eq(strchr(capture.text, '\n'), capture.text + strlen(capture.text) - 1);
+}
+
 /* The list of settings in force */
 
 /* The line of @name, which must occur once. */
@@ -312,7 +301,6 @@ Test(env, every_row_has_a_line)
 {
 	const struct dofi_setting *s;
 	const struct dofi_foreign *f;
-	const struct dofi_ofed *o;
 	unsigned n = 0;
 
 	cr_expect(!dofi_settings_line(0), "before anything was read");
@@ -321,8 +309,6 @@ Test(env, every_row_has_a_line)
 		cr_expect(strstr(line_of(s->name), s->help), "%s", s->name);
 	for (f = dofi_foreign_table; f->name; f++, n++)
 		cr_expect(strstr(line_of(f->name), f->help), "%s", f->name);
-	for (o = dofi_ofed_table; o->name; o++, n++)
-		cr_expect(line_of(o->name), "%s", o->name);
 	cr_expect(dofi_settings_line(n - 1) && !dofi_settings_line(n));
 }
 
@@ -474,6 +460,60 @@ Test(env, a_variable_that_the_program_sets_later_is_kept)
 	expect_lent("FI_OFI_RXM_EAGER_LIMIT", "20000");
 }
 
+/* OFED's variable @name has this value; libfabric gets it as @to. */
+static void handed_on(const char *name, const char *value, const char *to)
+{
+	setenv("DAT_OFI_LOG", "1", 1);
+	setenv(name, value, 1);
+	cr_expect_str_eq(read_settings(), "");
+	expect_line(to, name, value);
+	lend(LIBFABRIC_1_17);
+	expect_lent(to, value);
+	give_back();
+	expect_lent(to, NULL);
+}
+
+Test(env, dapl_inline_size) { handed_on("DAPL_MAX_INLINE", "64", "FI_VERBS_INLINE_SIZE"); }
+Test(env, dapl_rnr_timer) { handed_on("DAPL_RNR_TIMER", "28", "FI_VERBS_MIN_RNR_TIMER"); }
+
+Test(env, libfabric_variable_is_stronger_than_the_alias)
+{
+	setenv("DAPL_MAX_INLINE", "64", 1);
+	setenv("FI_VERBS_INLINE_SIZE", "128", 1);
+	cr_expect_str_eq(read_settings(), "");
+	expect_line("FI_VERBS_INLINE_SIZE", "environment", "128");
+	lend(LIBFABRIC_1_17);
+	expect_lent("FI_VERBS_INLINE_SIZE", "128");
+	give_back();
+}
+
+/* OFED's variable @name has a value outside its @range: the log has the range. */
+static void alias_refused(const char *name, const char *value, const char *to, const char *range)
+{
+	setenv(name, value, 1);
+	cr_expect(strstr(read_settings(), range), "%s=%s: %s", name, value, capture.text);
+	cr_expect(strstr(capture.text, ": error: "), "%s", capture.text);
+	expect_line(to, "default", "-");
+	lend(LIBFABRIC_1_17);
+	expect_lent(to, NULL);
+	give_back();
+}
+
+static void inline_refused(const char *value)
+{
+	alias_refused("DAPL_MAX_INLINE", value, "FI_VERBS_INLINE_SIZE", "from 20 to 65536");
+}
+
+static void timer_refused(const char *value)
+{
+	alias_refused("DAPL_RNR_TIMER", value, "FI_VERBS_MIN_RNR_TIMER", "from 0 to 31");
+}
+
+Test(env, dapl_short_inline_size) { inline_refused("0"); }
+Test(env, dapl_inline_size_that_is_a_word) { inline_refused("all"); }
+Test(env, dapl_long_rnr_timer) { timer_refused("32"); }
+Test(env, dapl_empty_rnr_timer) { timer_refused(""); }
+
 Test(env, values_are_the_users_or_ours)
 {
 	setenv("FI_OFI_RXM_TX_SIZE", "7", 1);
@@ -550,6 +590,7 @@ Test(env, the_page_has_variables_of_others)
 
 		cr_expect(!f->given || strstr(entry, f->given), "%s: %s", f->name, entry);
 		cr_expect(!f->later || strstr(entry, f->later), "%s: %s", f->name, entry);
+		cr_expect(!f->alias || strstr(entry, f->alias), "%s: %s", f->name, entry);
 	}
 }
 
@@ -567,16 +608,6 @@ Test(env, the_page_has_no_other_settings)
 		cr_expect(s->name || len == strlen("DAT_OFI_"), "%.*s", (int)len, p);
 		p += len;
 	}
-}
-
-/* The page lists the variables of OFED with their effect, or the reason for having none. */
-Test(env, the_page_has_variables_of_ofed)
-{
-	const struct dofi_ofed *o;
-	char *text = page();
-
-	for (o = dofi_ofed_table; o->name; o++)
-		cr_expect(strstr(text, o->name), "%s", o->name);
 }
 
 Test(env, log_level_takes_effect)
