@@ -137,6 +137,7 @@ static void trial_judge(struct trial *t, const struct child_result *r)
 static bool trial_do(const DAT_PROVIDER_INFO *info, struct trial *t)
 {
 	struct child_result r;
+	char *hint;
 
 	memset(t, 0, sizeof(*t));
 	t->info = *info;
@@ -147,6 +148,9 @@ static bool trial_do(const DAT_PROVIDER_INFO *info, struct trial *t)
 	if (r.end == CHILD_DONE)
 		return true;
 	trial_judge(t, &r);
+	hint = strstr(t->why, " (datinfo --doctor");
+	if (hint)
+		*hint = '\0';
 	return false;
 }
 
@@ -169,17 +173,6 @@ static void trial_print(FILE *out, const struct trial *t, bool works)
 
 /* The order in which the provider prefers fabrics if dat.conf names none: dat_ofi(7). */
 static const char *const preferred[] = { "verbs", "tcp", "sockets" };
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-	const char *p;
-
-	for (p = strstr(list, word); p; p = strstr(p + 1, word))
-		if ((p == list || p[-1] == ' ') && (p[len] == ' ' || !p[len]))
-			return true;
-	return false;
-}
 
 /* Returns the fabric that the provider prefers among @fabrics, NULL if none is in the order. */
 static const char *first_of(const char *fabrics)

@@ -3,8 +3,11 @@
 #include "info_fix.h"
 
 #include "info_checks.h"
+#include "info_libfabric.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void rdma_text(char *text, size_t len)
@@ -23,6 +26,41 @@ static void shm_text(char *text, size_t len)
 	snprintf(text, len, "/dev/shm: %s", found);
 }
 
+/* Returns whether the value @filter of FI_PROVIDER excludes @provider, or the fabric below it. */
+static bool is_excluded(const char *provider, const char *filter)
+{
+	char core[64];
+
+	snprintf(core, sizeof(core), "%.*s", (int)strcspn(provider, ";"), provider);
+	return filter && !strcasestr(filter, core) == (filter[0] != '^');
+}
+
+/* libfabric offers no fabric for the provider and the endpoint that @reason names. */
+static void offer_text(const char *reason, char *text, size_t len)
+{
+	const char *filter = secure_getenv("FI_PROVIDER");
+	char provider[64] = "";
+
+	sscanf(reason, "provider=%63s", provider);
+	if (is_excluded(provider, filter))
+		snprintf(text, len, "FI_PROVIDER=%s excludes it: unset FI_PROVIDER", filter);
+	else if (!strcmp(provider, "verbs") && !libfabric_has(provider))
+		rdma_text(text, len);
+	else if (strcmp(provider, "any") && !libfabric_has(provider))
+		snprintf(text, len, "libfabric has no such provider, or the provider finds no "
+			 "device: correct dat.conf, or install what is missing");
+	else if (strstr(reason, " address="))
+		snprintf(text, len, "it has no device with this address: correct dat.conf");
+	else if (strstr(reason, " endpoint="))
+		snprintf(text, len, "it has no such endpoints: correct endpoint= in dat.conf "
+			 "(connectionless tcp needs libfabric 1.18)");
+	else if (sizeof(size_t) < 8 && !strcmp(provider, "tcp"))
+		snprintf(text, len, "tcp has no RDMA in 32-bit programs: use ofi-rxm, here and at "
+			 "the peer");
+	else
+		snprintf(text, len, "no device has endpoints that DAT can use");
+}
+
 /* The first row applies that has its word in the reason. */
 static const struct {
 	const char *word, *advice;
@@ -30,13 +68,8 @@ static const struct {
 } rows[] = {
 	{ "FI_PROVIDER=", "unset FI_PROVIDER, or correct it", NULL },
 	{ "FI_PROVIDER is set", "unset FI_PROVIDER", NULL },
-	{ "provider=verbs finds no device", NULL, rdma_text },
-	{ "provider=efa finds no device",
-	  "EFA needs an instance with an EFA adapter and its driver", NULL },
 	{ "/dev/shm", NULL, shm_text },
 	{ "shared memory", NULL, shm_text },
-	{ "or newer is needed", "install it, or remove the line from dat.conf", NULL },
-	{ "has no such provider", "correct dat.conf, or install a libfabric that has it", NULL },
 	{ "domain=", "correct domain= in dat.conf", NULL },
 	{ "address=", "correct address= in dat.conf", NULL },
 	{ "ia_params", "correct the seventh field in dat.conf", NULL },
@@ -54,9 +87,14 @@ static const struct {
 
 void fix_find(const char *reason, char *text, size_t len)
 {
+	const char *offer = strstr(reason, "offers none for ");
 	size_t i;
 
 	text[0] = '\0';
+	if (offer) {
+		offer_text(offer + strlen("offers none for "), text, len);
+		return;
+	}
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (!strstr(reason, rows[i].word))
 			continue;

@@ -18,9 +18,9 @@
 typedef int getinfo_func(uint32_t version, const char *node, const char *service, uint64_t flags,
 			 const struct fi_info *hints, struct fi_info **info);
 
-struct found {
+static struct found {
 	char text[512];
-};
+} found;
 
 /* Adds the providers, whether FI_PROVIDER excludes them or not. */
 static bool providers_add(char *text, size_t len, getinfo_func *getinfo)
@@ -69,13 +69,34 @@ static bool look(struct child *c, void *shared)
 
 void libfabric_print(FILE *out)
 {
-	struct found f = { .text = "" };
 	struct child_result r;
 
-	if (child_run(look, &f, sizeof(f), STEP_SECONDS, &r))
+	if (child_run(look, &found, sizeof(found), STEP_SECONDS, &r))
 		return;
-	fprintf(out, "  %-16s %s\n", "libfabric", f.text);
+	fprintf(out, "  %-16s %s\n", "libfabric", found.text);
 	if (r.end == CHILD_HUNG || r.end == CHILD_DIED)
 		fprintf(out, "  %-16s %s: %s\n", "libfabric", r.step,
 			r.end == CHILD_HUNG ? "hangs" : "died");
+}
+
+bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+	const char *p;
+
+	for (p = strstr(list, word); p; p = strstr(p + 1, word))
+		if ((p == list || p[-1] == ' ') && (p[len] == ' ' || !p[len]))
+			return true;
+	return false;
+}
+
+bool libfabric_has(const char *provider)
+{
+	char copy[64], *part, *save;
+
+	snprintf(copy, sizeof(copy), "%s", provider);
+	for (part = strtok_r(copy, ";", &save); part; part = strtok_r(NULL, ";", &save))
+		if (!has_word(found.text, part))
+			return false;
+	return true;
 }

@@ -157,7 +157,7 @@ wrong_provider()
 	FI_PROVIDER= run 1 "$1" --doctor -D ofi-tcp
 	not_usable ofi-tcp 'FI_PROVIDER is set, but empty: that excludes all.*; unset FI_PROVIDER'
 	FI_PROVIDER=sockets run 1 "$1" --doctor -D ofi-tcp
-	not_usable ofi-tcp 'FI_PROVIDER=sockets excludes provider=tcp'
+	not_usable ofi-tcp 'for provider=tcp; FI_PROVIDER=sockets excludes it: unset FI_PROVIDER'
 }
 
 wrong_conf()
@@ -174,7 +174,7 @@ wrong_conf()
 	run 1 "$1" --doctor
 	has "^  dat.conf  *$DAT_OVERRIDE:1: fewer than eight fields"
 	not_usable ofi 'domain=ib9: the domains of provider=any here are .*; correct domain='
-	not_usable a-typo 'provider=tpc: .* has no such provider, but .*; correct dat.conf'
+	not_usable a-typo 'offers none for provider=tpc; libfabric has no such provider.*: correct dat.conf'
 	not_usable no-library 'cannot load .*none.so.*; correct the fifth field'
 	not_usable no-provider 'libc.so.6 is not a provider.*; correct the fifth field'
 	not_usable no-key 'unknown key "speed".*; correct the seventh field'
@@ -195,7 +195,7 @@ no_device()
 	fi
 	line ofi-verbs provider=verbs >"$DAT_OVERRIDE"
 	run 1 "$1" --doctor
-	not_usable ofi-verbs 'provider=verbs finds no device.*; RDMA devices: none in .*; load the'
+	not_usable ofi-verbs 'offers none for provider=verbs; RDMA devices: none in .*; load the'
 	has '^  ofi-verbs does not work$'
 }
 

@@ -121,7 +121,7 @@ info()
 	run 0 "$prog" --list
 	has out "^ofi-tcp .* tcp "
 	has out "^name  *API  *threads  *fabric  *domain  *address$"
-	has out "^ofi-nosuch .* - provider=nosuch: libfabric "
+	has out "^ofi-nosuch .* - libfabric offers none for provider=nosuch ("
 	has out "^ofi-device .* - this machine has no RDMA device \"nosuch\" "
 	terminal 80 "$prog" --list
 	awk -v v="$2" 'BEGIN { for (i = 0; i < 1100; i++)
@@ -154,7 +154,7 @@ info()
 	run 1 "$prog" --capabilities missing
 	one_line datinfo
 	run 1 "$prog" -D ofi-nosuch
-	has out "cannot be opened: DAT_PROVIDER_NOT_FOUND: .*provider=nosuch: .* no such provider"
+	has out "cannot be opened: DAT_PROVIDER_NOT_FOUND: .*provider=nosuch (datinfo --doctor finds the cause)"
 	one_line_of_error datinfo
 	FI_PROVIDER=tpc run 1 "$prog" --settings
 	has err "^datinfo: .*FI_PROVIDER=tpc: libfabric .* has no provider tpc"
