@@ -27,7 +27,6 @@ struct dofi_rings {
 	uint32_t n_slots;		/* slots up to the last one in use */
 	uint32_t capacity;		/* slots that the array has */
 	uint32_t turn;			/* the slot, or mark, that the next read begins with */
-	uint32_t probe;			/* the slot that the next read checks, marked or not */
 	bool marks;			/* peers mark their rings, as there were more than FEW */
 	uint64_t due[DOFI_DOORBELL_WORDS]; /* marks that were taken from the doorbell */
 	uint64_t due_words;		/* a bit for each word of due that is not 0 */
@@ -112,7 +111,6 @@ static void due_clear(struct dofi_rings *rings, uint32_t mark)
 static void due_collect(struct dofi_rings *rings)
 {
 	struct dofi_doorbell *doorbell = rings->doorbell;
-	const struct dofi_link *link;
 	uint64_t words = 0;
 	uint32_t slot;
 	int i;
@@ -129,13 +127,6 @@ static void due_collect(struct dofi_rings *rings)
 	    atomic_exchange(&rings->all_due, false))
 		for (slot = 0; slot < rings->n_slots && slot < DOFI_DOORBELL_MARKS; slot++)
 			due_set(rings, slot);
-	/* one ring without its mark: finds frames after a faulty peer has cleared their mark */
-	if (rings->probe >= rings->n_slots)
-		rings->probe = 0;
-	link = rings->link[rings->probe];
-	if (link && dofi_ring_has(&link->in))
-		due_set(rings, rings->probe % DOFI_DOORBELL_MARKS);
-	rings->probe++;
 }
 
 /* Returns the first due mark from rings->turn on, or else from the beginning. */

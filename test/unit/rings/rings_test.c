@@ -371,21 +371,6 @@ Test(rings, what_came_before_marks_is_found)
 	expect_nothing();
 }
 
-Test(rings, a_mark_that_a_peer_clears_costs_time_alone)
-{
-	int reads = 0;
-
-	add(MANY);
-	expect_nothing();
-	send_by(200, 5);
-	atomic_store(&doorbell->marked, 0);
-	atomic_store(&doorbell->mark[200 / 64], 0);
-	while (read_up_to(1) != 1)
-		cr_assert(reads++ <= MANY);
-	cr_expect_eq(byte_of(entry), 5);
-	release(entry);
-}
-
 Test(rings, before_a_sleep_all_rings_are_read)
 {
 	add(MANY);
