@@ -55,7 +55,7 @@ static void *closer_run(void *arg)
 }
 
 /* Without memory @fd stays open. */
-void dofi_close_apart(int fd)
+static void close_apart(int fd)
 {
 	struct item *item = malloc(sizeof(*item));
 	pthread_t thread;
@@ -84,22 +84,17 @@ void dofi_close_apart(int fd)
 	dofi_mutex_unlock(&lock);
 }
 
-bool dofi_socket_is_local(int fd)
+void dofi_close_socket(int fd)
 {
 	int domain = AF_UNSPEC;
 	socklen_t len = sizeof(domain);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_UNIX;
-}
-
-void dofi_close_socket(int fd)
-{
 	char byte;
 
 	/* a forked child may also have the socket */
 	shutdown(fd, SHUT_RDWR);
-	if (dofi_socket_is_local(fd) && recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0)
-		dofi_close_apart(fd);
+	if (!getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_UNIX &&
+	    recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0)
+		close_apart(fd);
 	else
 		close(fd);
 }
@@ -118,12 +113,7 @@ struct dofi_linger {
 	struct dofi_progress *progress;
 	int fd;				/* a duplicate; the fabric closes its own */
 	bool heard;			/* the source is in the epoll set */
-	/*
-	 * All data of the peer was discarded. True for a local socket, which is not read, because
-	 * it may pass descriptors.
-	 */
-	bool peer_ended;
-	bool local;
+	bool peer_ended;		/* all data of the peer was discarded */
 	int64_t step;
 	int64_t moved;			/* when data was last seen to move */
 	int left;			/* bytes, the end included, that were outstanding then */
@@ -249,7 +239,7 @@ static void check(struct dofi_timer *timer)
 		return;
 	}
 	/* the bytes, the end included, that the peer's kernel has yet to take */
-	if (l->local || ioctl(l->fd, SIOCOUTQ, &left))
+	if (ioctl(l->fd, SIOCOUTQ, &left))
 		left = 0;
 	left += (int)l->rest;
 	if (left != l->left)
@@ -313,9 +303,7 @@ static struct dofi_linger *linger_open(struct dofi_progress *p, int fd, const vo
 	*l = (struct dofi_linger){
 		.source.ready = heard, .timer.fire = check, .progress = p, .fd = fd,
 		.step = FIRST_STEP, .moved = dofi_now(), .rest = size, .size = size,
-		.local = dofi_socket_is_local(fd),
 	};
-	l->peer_ended = l->local;
 	if (size)
 		memcpy(l->data, rest, size);
 	p->lingering_end = lingering_end;

@@ -45,15 +45,10 @@ void dofi_linger_adopt(struct dofi_progress *progress, int fd, const void *rest,
 /* Resets the connection, also if a forked child has its socket open. */
 void dofi_linger_cut(int fd);
 
-/* Closes @fd on its own thread: closing may block, as with SO_LINGER. Any thread. */
-void dofi_close_apart(int fd);
-
-/* Returns whether @fd is a socket that descriptors can be passed over. */
-bool dofi_socket_is_local(int fd);
-
 /*
- * Closes a socket on which the caller will receive nothing more. A local socket with unread bytes
- * is closed apart, as that also closes the descriptors that a process passed with the bytes.
+ * Closes a socket on which the caller will receive nothing more. Any thread. A local socket with
+ * unread bytes is closed on a thread of its own: that also closes the descriptors that a process,
+ * perhaps another user's, passed with the bytes, which may block, as with SO_LINGER.
  */
 void dofi_close_socket(int fd);
 

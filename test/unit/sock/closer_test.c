@@ -3,11 +3,9 @@
 
 #include "sock/linger.h"
 
-#include "base/log.h"
-#include "capture.h"
-
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,30 +19,6 @@ static void await_end(int fd)
 
 	cr_expect_eq(read(fd, &byte, 1), 0);
 	close(fd);
-}
-
-Test(closer, descriptors_are_closed)
-{
-	int i, end[2];
-
-	for (i = 0; i < 100; i++) {
-		cr_assert_eq(pipe2(end, O_CLOEXEC), 0);
-		dofi_close_apart(end[1]);
-		await_end(end[0]);
-	}
-}
-
-Test(closer, a_descriptor_that_is_closed_is_not_logged)
-{
-	struct capture capture;
-	int end[2];
-
-	dofi_log_max = DOFI_DEBUG;
-	cr_assert_eq(pipe2(end, O_CLOEXEC), 0);
-	capture_begin(&capture);
-	dofi_close_apart(end[1]);
-	cr_expect_str_eq(capture_end(&capture), "");
-	await_end(end[0]);
 }
 
 /* Passes @fd over @socket with one byte, and closes it here. */
@@ -66,14 +40,54 @@ static void pass(int socket, int fd)
 
 Test(closer, a_socket_with_unread_descriptors_is_closed_with_them)
 {
-	int sockets[2], end[2];
+	int i, sockets[2], end[2];
+
+	for (i = 0; i < 100; i++) {
+		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+		cr_assert_eq(pipe2(end, O_CLOEXEC), 0);
+		pass(sockets[0], end[1]);
+		dofi_close_socket(sockets[1]);
+		await_end(end[0]);
+		close(sockets[0]);
+	}
+}
+
+/* A TCP socket. Its last close blocks for @seconds, as its peer @to reads nothing. */
+static int lingering(int *to, int seconds)
+{
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	const struct linger linger = { .l_onoff = 1, .l_linger = seconds };
+	socklen_t len = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static char bytes[65536];
+
+	cr_assert(!bind(listener, (struct sockaddr *)&at, len) && !listen(listener, 1));
+	cr_assert(!getsockname(listener, (struct sockaddr *)&at, &len));
+	cr_assert(!connect(fd, (struct sockaddr *)&at, len));
+	*to = accept(listener, NULL, NULL);
+	close(listener);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	cr_assert(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	return fd;
+}
+
+Test(closer, a_descriptor_whose_close_blocks_delays_no_other_thread)
+{
+	char bytes[65536];
+	int sockets[2], to;
 
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
-	cr_assert_eq(pipe2(end, O_CLOEXEC), 0);
-	pass(sockets[0], end[1]);
+	pass(sockets[0], lingering(&to, 600));
 	dofi_close_socket(sockets[1]);
-	await_end(end[0]);
 	close(sockets[0]);
+	/* the close ends once all is read; the end of the stream follows it */
+	while (recv(to, bytes, sizeof(bytes), 0) > 0)
+		;
+	close(to);
 }
 
 Test(closer, a_socket_is_closed_at_once_if_all_was_read)
@@ -98,16 +112,4 @@ Test(closer, the_peer_sees_the_end_although_another_descriptor_of_the_socket_is_
 	cr_expect_eq(recv(sockets[0], &byte, 1, MSG_DONTWAIT), 0);
 	close(other);
 	close(sockets[0]);
-}
-
-Test(closer, only_a_unix_socket_is_local)
-{
-	const int local = socket(AF_UNIX, SOCK_STREAM, 0);
-	const int network = socket(AF_INET, SOCK_STREAM, 0);
-
-	cr_expect(dofi_socket_is_local(local));
-	cr_expect(!dofi_socket_is_local(network));
-	close(local);
-	close(network);
-	cr_expect(!dofi_socket_is_local(local), "it is no descriptor");
 }

@@ -380,7 +380,8 @@ void dofi_cm_close(struct dofi_cm_conn *s)
 	s->state = CLOSED;
 	if (was != ENDED)
 		dofi_source_remove(s->progress, s->fd);
-	if (was == OPEN && s->has_sent)
+	/* bytes that a local socket has taken are not lost */
+	if (was == OPEN && (s->out_len || (s->has_sent && s->peer.ss_family != AF_UNIX)))
 		dofi_linger_adopt(s->progress, s->fd, s->out, s->out_len);
 	else
 		dofi_close_socket(s->fd);

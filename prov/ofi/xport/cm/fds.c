@@ -3,14 +3,8 @@
 
 #include "xport/cm/conn.h"
 
-#include "sock/linger.h"
-
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -41,37 +35,10 @@ ssize_t dofi_cm_fds_send(int socket, const void *bytes, size_t n, struct dofi_cm
 	return sent;
 }
 
-/* Of a received message: the most that the system passes. It would close others on this thread. */
-#define MOST_PASSED 253
-
-union received {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(MOST_PASSED * sizeof(int))];
-};
-
-/* Whether close() never blocks: memory, pipes, eventfds (without /proc any anonymous file). */
-static bool closes_at_once(int fd)
-{
-	static const char name[] = "anon_inode:[eventfd]";
-	char path[32], target[sizeof(name)];
-	struct stat st;
-	ssize_t n;
-
-	if (fcntl(fd, F_GET_SEALS) >= 0)
-		return true;
-	if (fstat(fd, &st))
-		return false;
-	if (st.st_mode & S_IFMT)
-		return S_ISFIFO(st.st_mode);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	n = readlink(path, target, sizeof(target));
-	return n < 0 || (n == sizeof(name) - 1 && !memcmp(target, name, n));
-}
-
 ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds)
 {
 	struct iovec iov = { bytes, size };
-	union received control;
+	union control control;
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = sizeof(control),
@@ -89,9 +56,7 @@ ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm
 		n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (i = 0; i < n; i++) {
 			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-			if (!closes_at_once(fd))
-				dofi_close_apart(fd);
-			else if (fds->n < DOFI_CM_FDS)
+			if (fds->n < DOFI_CM_FDS)
 				fds->fd[fds->n++] = fd;
 			else
 				close(fd);
