@@ -16,7 +16,6 @@ dofi_core_sources = \
 	prov/ofi/base/table.c \
 	prov/ofi/host/host.c \
 	prov/ofi/loop/eq.c \
-	prov/ofi/loop/fork.c \
 	prov/ofi/loop/progress.c \
 	prov/ofi/loop/source.c \
 	prov/ofi/loop/counter_server.c \
@@ -160,7 +159,6 @@ noinst_HEADERS += \
 	prov/ofi/base/fds.h \
 	prov/ofi/base/table.h \
 	prov/ofi/host/host.h \
-	prov/ofi/loop/fork.h \
 	prov/ofi/loop/progress.h \
 	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \

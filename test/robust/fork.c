@@ -12,7 +12,7 @@
 
 #define SIZE 1024
 
-/* Objects that a child may use or free, on purpose or in its exit handlers. */
+/* Handles that are stale in a child. */
 struct inherited {
 	struct node *n;
 	DAT_EP_HANDLE ep;
@@ -31,25 +31,35 @@ static void child_exits_directly(struct inherited *i)
 	_exit(EXIT_SUCCESS);
 }
 
-static void child_closes_abruptly(struct inherited *i)
+static bool is_stale(DAT_RETURN ret)
 {
-	dat_ia_close(i->n->ia, DAT_CLOSE_ABRUPT_FLAG);
-	exit(EXIT_SUCCESS);
+	return DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE;
 }
 
-static void child_closes_gracefully(struct inherited *i)
+static void child_closes(struct inherited *i)
 {
-	dat_ia_close(i->n->ia, DAT_CLOSE_GRACEFUL_FLAG);
-	exit(EXIT_SUCCESS);
+	exit(!is_stale(dat_ia_close(i->n->ia, DAT_CLOSE_ABRUPT_FLAG)) ||
+	     !is_stale(dat_ia_close(i->n->ia, DAT_CLOSE_GRACEFUL_FLAG)));
 }
 
-static void child_frees(struct inherited *i)
+static void child_calls(struct inherited *i)
 {
-	dat_ep_disconnect(i->ep, DAT_CLOSE_ABRUPT_FLAG);
-	dat_ep_free(i->ep);
-	dat_lmr_free(i->m->lmr);
-	dat_evd_free(i->n->conn);
-	dat_pz_free(i->n->pz);
+	DAT_EVENT event;
+
+	exit(!is_stale(dat_evd_dequeue(i->n->recv, &event)) ||
+	     !is_stale(dat_ep_post_send(i->ep, 0, NULL, (DAT_DTO_COOKIE){ 0 }, 0)) ||
+	     !is_stale(dat_ep_disconnect(i->ep, DAT_CLOSE_ABRUPT_FLAG)) ||
+	     !is_stale(dat_ep_free(i->ep)) || !is_stale(dat_lmr_free(i->m->lmr)) ||
+	     !is_stale(dat_evd_free(i->n->conn)) || !is_stale(dat_pz_free(i->n->pz)));
+}
+
+static void child_opens(struct inherited *i)
+{
+	struct node n;
+
+	(void)i;
+	node_open(&n);
+	node_close(&n);
 	exit(EXIT_SUCCESS);
 }
 
@@ -63,8 +73,7 @@ static void child_executes(struct inherited *i)
 }
 
 static void (*const children[])(struct inherited *i) = {
-	child_exits, child_exits_directly, child_closes_abruptly, child_closes_gracefully,
-	child_frees, child_executes,
+	child_exits, child_exits_directly, child_closes, child_calls, child_opens, child_executes,
 };
 
 #define CHILDREN (sizeof(children) / sizeof(children[0]))
@@ -131,10 +140,17 @@ static void forking(struct pair *p)
 	exchange(&n, ep, &m, &g, i, p->server);
 	expect_quiet(n.conn);
 	pair_unlink(p, &n, ep);
-	/* connecting works, too */
-	OK(dat_ep_reset(ep));
-	pair_link(p, &n, ep);
-	pair_unlink(p, &n, ep);
+	/* connecting works, too, and children that are forked meanwhile wait for no thread */
+	for (i = 0; i < CHILDREN; i++) {
+		struct inherited in = { .n = &n, .ep = ep, .m = &m };
+
+		OK(dat_ep_reset(ep));
+		pair_link(p, &n, ep);
+		pair_sync(p);
+		OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+		child_run(i, &in);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	}
 	while (dat_evd_dequeue(n.recv, &(DAT_EVENT){ 0 }) == DAT_SUCCESS)
 		;
 	OK(dat_ep_free(ep));

@@ -74,7 +74,6 @@ test_unit_fab_test_SOURCES = \
 	test/unit/host/host_test.c \
 	test/unit/host/peer_mem_test.c \
 	test/unit/loop/eq_test.c \
-	test/unit/loop/fork_test.c \
 	test/unit/loop/one.h \
 	test/unit/loop/poller_test.c \
 	test/unit/loop/progress_test.c \

@@ -29,7 +29,6 @@
 /* The member is accessed with @lock held. */
 #define DOFI_GUARDED_BY(lock) DOFI_GUARD(guarded_by(lock))
 /* A thread that holds this lock may take @... next, never the other way round. */
-#define DOFI_TAKEN_BEFORE(...) DOFI_GUARD(acquired_before(__VA_ARGS__))
 /* The caller holds the locks; does not hold them. */
 #define DOFI_NEEDS(...) DOFI_GUARD(requires_capability(__VA_ARGS__))
 #define DOFI_NEEDS_NOT(...) DOFI_GUARD(locks_excluded(__VA_ARGS__))

@@ -3,6 +3,7 @@
 
 #include "base/pool.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 static struct dofi_pool_head *head_of(void *obj)
@@ -18,6 +19,46 @@ static void free_append(struct dofi_pool *pool, void *obj) DOFI_NEEDS(pool->lock
 	else
 		pool->free_head = obj;
 	pool->free_tail = obj;
+}
+
+/* Locks the lists of free blocks, and the list of pools. */
+static struct dofi_mutex block_lock;
+static struct dofi_pool *pools DOFI_GUARDED_BY(block_lock);
+
+/*
+ * Another thread of the parent may have held any lock, also one inside of an object. So the child
+ * has none of the objects. Their memory stays reachable, for leak checkers.
+ */
+static void in_child(void) DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_pool *pool;
+	unsigned c;
+
+	for (pool = pools; pool; pool = pool->next) {
+		for (c = 0; c < pool->n_chunks; c++)
+			atomic_store(&pool->chunk[c].span, 0);
+		pool->free_head = pool->free_tail = NULL;
+		pool->used = 0;
+		pool->unmade = 0;
+		dofi_mutex_init(&pool->lock);
+	}
+	dofi_mutex_init(&block_lock);
+}
+
+static void handler_install(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+static void pool_register(struct dofi_pool *pool)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, handler_install);
+	dofi_mutex_lock(&block_lock);
+	pool->next = pools;
+	pools = pool;
+	dofi_mutex_unlock(&block_lock);
 }
 
 /* Makes DOFI_POOL_FIRST objects, if need be in a new chunk. Untouched memory takes no pages. */
@@ -36,6 +77,8 @@ static int objects_add(struct dofi_pool *pool) DOFI_NEEDS(pool->lock)
 		base = aligned_alloc(64, count * pool->stride);
 		if (!base)
 			return -1;
+		if (!pool->n_chunks)
+			pool_register(pool);
 		__atomic_store_n(&pool->chunk[pool->n_chunks++].first,
 				 base + sizeof(struct dofi_pool_head), __ATOMIC_RELAXED);
 		pool->unmade = count;
@@ -114,7 +157,6 @@ struct free_block {
 	struct free_block *next;
 };
 
-static struct dofi_mutex block_lock;
 static struct free_block *block_free[BLOCK_CLASSES] DOFI_GUARDED_BY(block_lock);
 
 static unsigned block_class(size_t size)

@@ -3,6 +3,7 @@
  * Type-stable memory: objects and blocks that are reused but never unmapped.
  *
  * So a handle that was freed, or a number that never was a handle, can be checked without a fault.
+ * A forked child has no objects: the handles of its parent are not valid there.
  */
 #ifndef DOFI_BASE_POOL_H
 #define DOFI_BASE_POOL_H
@@ -34,6 +35,7 @@ struct dofi_pool {
 	void *free_head, *free_tail;
 	size_t used;
 	unsigned n_chunks;
+	struct dofi_pool *next;	/* pool.c: in the list of pools that have objects */
 	uint32_t unmade; /* objects of the last chunk that were not made yet: untouched memory */
 
 	struct dofi_pool_chunk chunk[DOFI_POOL_CHUNKS];	/* read without the lock */

@@ -116,7 +116,6 @@ static int64_t prepare_sleep(struct dofi_progress *p, int64_t deadline)
 }
 
 static void wait_for_something(struct dofi_progress *p, int64_t deadline)
-	DOFI_NEEDS(p->fork_guard.busy)
 {
 	const struct timespec pause = { .tv_nsec = 10 * 1000000 };
 	struct epoll_event ev[WAKEUPS];
@@ -132,9 +131,7 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	if (!dofi_eqs_arm(p))
 		return;
 	deadline = prepare_sleep(p, dofi_eqs_deadline(p, deadline));
-	dofi_fork_guard_idle(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
-	dofi_fork_guard_work(&p->fork_guard);
 	if (n < 0 && errno != EINTR) {
 		/* as after a program has closed all descriptors: this thread cannot wait */
 		dofi_progress_fail(p, -errno);
@@ -171,7 +168,6 @@ static void *progress_run(void *arg)
 
 	pthread_setname_np(pthread_self(), "dat-ofi");
 	dofi_prompt();
-	dofi_fork_guard_work(&p->fork_guard);
 	while (!stopped(p)) {
 		run_work(p);
 		now = dofi_now();
@@ -196,7 +192,6 @@ static void *progress_run(void *arg)
 		}
 		wait_for_something(p, next);
 	}
-	dofi_fork_guard_idle(&p->fork_guard);
 	return NULL;
 }
 
@@ -219,7 +214,6 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 
 	memset(p, 0, sizeof(*p));
 	p->ops = ops;
-	p->owner = getpid();
 	p->traits = *traits;
 	dofi_mutex_init(&p->lock);
 	STAILQ_INIT(&p->work);
@@ -248,12 +242,10 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 		ret = dofi_eqs_watch(p);
 	if (ret)
 		goto close_doorbell;
-	dofi_fork_guard_add(&p->fork_guard);
 	ret = dofi_thread_start(&p->thread, progress_run, p);
 	if (!ret)
 		return 0;
 
-	dofi_fork_guard_remove(&p->fork_guard);
 close_doorbell:
 	close(p->doorbell);
 close_epoll:
@@ -270,8 +262,6 @@ log:
 
 void dofi_progress_stop(struct dofi_progress *p)
 {
-	if (dofi_progress_orphaned(p))
-		return;
 	dofi_mutex_lock(&p->lock);
 	p->stop = true;
 	dofi_mutex_unlock(&p->lock);
@@ -279,7 +269,6 @@ void dofi_progress_stop(struct dofi_progress *p)
 	pthread_join(p->thread, NULL);
 	if (p->lingering_end)
 		p->lingering_end(p);
-	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);
 	dofi_eqs_close(p);

@@ -14,7 +14,6 @@
 
 #include "base/mutex.h"
 #include "base/table.h"
-#include "loop/fork.h"
 
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -174,8 +173,6 @@ struct dofi_progress {
 	int doorbell;
 	struct dofi_source doorbell_source;
 	pthread_t thread;
-	pid_t owner;			/* a forked child has no progress thread */
-	struct dofi_fork_guard fork_guard;
 	_Atomic int failure;		/* a negative errno once the fabric has failed */
 	struct dofi_work failure_work;
 	_Atomic bool eq_away;		/* eq is out of the epoll set, as the program polls */
@@ -217,7 +214,7 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 /* Removes @work from the queue, and waits for it if it runs elsewhere. Any thread, no lock. */
 void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work);
 
-/* Runs @fn(@arg) on the progress thread, and waits; nothing runs in a forked child. */
+/* Runs @fn(@arg) on the progress thread, and waits. */
 void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
 
 /* Reports the first failure of a queue, a negative errno, to ops->failed(). Any thread. */
@@ -250,9 +247,6 @@ static inline struct dofi_eq *dofi_progress_listen_eq(struct dofi_progress *p)
 void dofi_progress_events(struct dofi_progress *p);
 
 bool dofi_progress_on_thread(const struct dofi_progress *p);
-
-/* Returns whether this is a forked child, which must not use the fabric. */
-bool dofi_progress_orphaned(const struct dofi_progress *p);
 
 /*
  * Calls source->ready() on the progress thread while one of @events, an error or the end of @fd is

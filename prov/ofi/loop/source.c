@@ -150,8 +150,6 @@ void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *ar
 {
 	struct call c = { .work.run = call_run, .fn = fn, .arg = arg };
 
-	if (dofi_progress_orphaned(p))
-		return;
 	if (dofi_progress_on_thread(p)) {
 		if (fn)
 			fn(arg);
@@ -168,8 +166,6 @@ void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work)
 {
 	bool runs;
 
-	if (dofi_progress_orphaned(p))
-		return;
 	dofi_mutex_lock(&p->lock);
 	if (work->queued)
 		STAILQ_REMOVE(&p->work, work, dofi_work, link);
@@ -183,11 +179,6 @@ void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work)
 bool dofi_progress_on_thread(const struct dofi_progress *p)
 {
 	return pthread_equal(p->thread, pthread_self());
-}
-
-bool dofi_progress_orphaned(const struct dofi_progress *p)
-{
-	return p->owner != getpid();
 }
 
 void dofi_poller_add(struct dofi_progress *p, struct dofi_poller *poller)

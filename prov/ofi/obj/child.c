@@ -55,7 +55,7 @@ struct dofi_ia *dofi_obj_take_over(struct dofi_obj *obj)
 {
 	struct dofi_ia *ia = dofi_obj_leave_to_ia(obj);
 
-	dofi_obj_await_calls(obj);
+	dofi_calls_await(&obj->calls);
 	return ia;
 }
 

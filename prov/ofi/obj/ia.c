@@ -262,18 +262,11 @@ put_ia:
 	return ret;
 }
 
-/* In a forked child the threads of these calls do not exist. */
-void dofi_obj_await_calls(struct dofi_obj *obj)
-{
-	if (!dofi_progress_orphaned(&obj->ia->progress))
-		dofi_calls_await(&obj->calls);
-}
-
 void dofi_obj_destroy(struct dofi_obj *obj)
 {
 	if (!dofi_obj_claim(obj))
 		return;
-	dofi_obj_await_calls(obj);
+	dofi_calls_await(&obj->calls);
 	obj->destroy(obj);
 }
 
@@ -303,19 +296,16 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 	struct dofi_obj *evd;
 
 	dofi_pool_tag_set(ia, 0);
-	dofi_obj_await_calls(&ia->obj);
+	dofi_calls_await(&ia->obj.calls);
 	/* another IA owns the EVD, and may have freed it */
 	evd = (struct dofi_obj *)ia->async_evd;
 	if (!ia->async_evd_owned && evd && dofi_obj_is_live(evd, DAT_HANDLE_TYPE_EVD))
 		dofi_obj_put(evd);
-	/* a forked child has no progress thread, and must not touch the parent's fabric */
-	if (!dofi_progress_orphaned(&ia->progress)) {
-		dofi_progress_call(&ia->progress, destroy_children, ia);
-		dofi_progress_stop(&ia->progress);
-		fabrics_release(ia);
-		if (ia->log_counters)
-			ia->log_counters(&ia->obj, DAT_HANDLE_TYPE_IA);
-	}
+	dofi_progress_call(&ia->progress, destroy_children, ia);
+	dofi_progress_stop(&ia->progress);
+	fabrics_release(ia);
+	if (ia->log_counters)
+		ia->log_counters(&ia->obj, DAT_HANDLE_TYPE_IA);
 	dofi_pool_put(&dofi_ia_pool, ia);
 }
 
@@ -352,7 +342,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	dofi_obj_leave(&ia->obj);
 	if (ret)
 		return ret;
-	dofi_obj_await_calls(&ia->obj);
+	dofi_calls_await(&ia->obj.calls);
 	if (graceful && dofi_ia_in_use(ia)) {
 		/* a call that was in progress has made an object */
 		dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));

@@ -112,11 +112,6 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 /* Destroys every child and the IA itself. */
 void dofi_ia_destroy(struct dofi_ia *ia);
 
-/*
- * Waits for the calls in progress on @obj, which the caller has claimed; if @obj is an IA, also for
- * the calls on its objects.
- */
-void dofi_obj_await_calls(struct dofi_obj *obj);
 /* Ends @obj of an IA without events, unless another thread has claimed it. */
 void dofi_obj_destroy(struct dofi_obj *obj);
 

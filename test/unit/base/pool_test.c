@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct thing {
@@ -444,6 +445,55 @@ static void *look_up(void *stop)
 	while (!atomic_load((atomic_bool *)stop))
 		cr_assert(!dofi_pool_owns(&pool, &here));
 	return NULL;
+}
+
+/* Returns the status of the child, which exits with 0 if all is right. */
+static int in_a_child(bool (*is_right)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(60);
+		_exit(!is_right());
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static bool only_new_objects(void)
+{
+	struct thing *t;
+	unsigned i;
+
+	for (i = 0; i < THREE_CHUNKS; i++)
+		if (dofi_pool_owns(&pool, thing[i]) ||
+		    dofi_pool_at(&pool, dofi_pool_index(thing[i])) ||
+		    dofi_pool_first_tagged(&pool, thing[i], 0))
+			return false;
+	t = dofi_pool_get(&pool);
+	return t && dofi_pool_owns(&pool, t) && dofi_pool_at(&pool, dofi_pool_index(t)) == t;
+}
+
+Test(pool, a_forked_child_has_new_objects_alone)
+{
+	get_all(THREE_CHUNKS);
+	cr_expect_eq(in_a_child(only_new_objects), 0);
+	cr_expect(dofi_pool_owns(&pool, thing[0]), "the parent keeps its objects");
+}
+
+static bool locks_are_free(void)
+{
+	dofi_block_put(dofi_block_get(64), 64);
+	return dofi_pool_get(&pool) != NULL;
+}
+
+Test(pool, a_forked_child_waits_for_no_thread_of_its_parent)
+{
+	get_all(1);
+	dofi_mutex_lock(&pool.lock);
+	cr_expect_eq(in_a_child(locks_are_free), 0);
+	dofi_mutex_unlock(&pool.lock);
 }
 
 /* For ThreadSanitizer: a lookup without the lock races with growth. */

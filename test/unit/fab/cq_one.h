@@ -64,7 +64,6 @@ static inline void init(void)
 	dofi_settings.tick_us = 1000;
 	progress.ops = &ops;
 	progress.fabric = &fake.fabric;
-	progress.owner = getpid();
 	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.pollers);

@@ -166,7 +166,7 @@ Test(counter_server, nothing_is_left_when_it_is_closed)
 Test(counter_server, no_descriptor_is_left_for_it)
 {
 	struct dofi_progress none = {
-		.epfd = -1, .owner = getpid(), .thread = pthread_self(),
+		.epfd = -1, .thread = pthread_self(),
 	};
 
 	dofi_counter_server_open(&server, &none, render, NULL);

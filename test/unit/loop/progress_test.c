@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 TestSuite(progress, .init = init, .fini = fini);
 
@@ -215,26 +214,6 @@ Test(progress, a_call_outlives_signals, .timeout = 20)
 	dofi_progress_call(&progress, on_thread, &on);
 	cr_expect(on);
 	pthread_join(thread, NULL);
-}
-
-Test(progress, nothing_runs_in_a_forked_child)
-{
-	bool on = false;
-	int status;
-	pid_t pid;
-
-	cr_expect(!dofi_progress_orphaned(&progress));
-	pid = fork();
-	if (!pid) {
-		alarm(60);
-		dofi_progress_call(&progress, on_thread, &on);
-		dofi_progress_stop(&progress);
-		_exit(on || !dofi_progress_orphaned(&progress));
-	}
-	cr_assert_eq(waitpid(pid, &status, 0), pid);
-	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status));
-	dofi_progress_call(&progress, on_thread, &on);
-	cr_expect(on, "the parent's thread goes on");
 }
 
 Test(progress, completions_are_served_while_no_thread_polls)

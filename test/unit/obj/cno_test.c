@@ -11,7 +11,6 @@
 #include <semaphore.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define QUICK 2000	/* a timeout in microseconds */
@@ -767,24 +766,6 @@ Test(cno_fd, goes_with_the_ia)
 {
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 	cr_expect_eq(fcntl(fd, F_GETFD), -1);
-}
-
-/* Parent and child share the descriptor, so a read in the child would take the parent's trigger. */
-Test(cno_fd, a_forked_child_leaves_it_alone)
-{
-	DAT_EVD_HANDLE which;
-	int status;
-	pid_t pid;
-
-	succeed(post_number(evd, 1));
-	pid = fork();
-	if (!pid) {
-		alarm(60);
-		_exit(dofi_cno_trigger(cno, &which) != DAT_SUCCESS);
-	}
-	cr_assert_eq(waitpid(pid, &status, 0), pid);
-	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status), "status %#x", status);
-	cr_expect(readable());
 }
 
 Test(cno, trigger_checks_its_arguments)

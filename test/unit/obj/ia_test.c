@@ -390,14 +390,14 @@ Test(ia, abrupt_close_answers_waiting_requests)
 	cr_expect_eq(transport.unlistens, 1);
 }
 
-Test(ia, a_forked_child_may_close_its_copy)
+Test(ia, a_forked_child_has_no_ia_of_its_parent)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
 		alarm(60);
-		_exit(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS);
+		_exit(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) != DOFI_BAD_HANDLE(IA));
 	}
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status), "status %#x", status);

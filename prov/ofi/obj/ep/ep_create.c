@@ -33,7 +33,7 @@ static void ep_destroy(struct dofi_obj *obj)
 	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
 	/* a post that found the handle valid has entered the EP, or has left the lock */
-	dofi_obj_await_calls(obj);
+	dofi_calls_await(&obj->calls);
 	if (live)
 		dofi_progress_call(&ia->progress, ep_close, ep);
 	dofi_progress_withdraw(&ia->progress, &ep->work);

@@ -209,13 +209,13 @@ static void revoke_run(void *arg)
 	}
 }
 
-/* Returns when no operation that was posted before uses the memory. A forked process has none. */
+/* Returns when no operation that was posted before uses the memory. */
 static void revoke(struct dofi_ia *ia, uint32_t context, bool rmr)
 {
 	struct revoked r = { .ia = ia, .context = context, .rmr = rmr };
 	struct dofi_obj *obj;
 
-	if (!context || dofi_progress_orphaned(&ia->progress))
+	if (!context)
 		return;
 	if (!rmr) {
 		/*

@@ -24,8 +24,7 @@ struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor
 
 /*
  * Sets the recipients that have not taken the trigger; the descriptor follows the waiter's bit. A
- * trigger that a waiter took while no agent was set is over: a later agent is not called for it. A
- * forked child does not touch the descriptor, which it shares with its parent.
+ * trigger that a waiter took while no agent was set is over: a later agent is not called for it.
  */
 static void triggered_set(struct dofi_cno *cno, unsigned triggered) DOFI_NEEDS(cno->lock)
 {
@@ -36,7 +35,7 @@ static void triggered_set(struct dofi_cno *cno, unsigned triggered) DOFI_NEEDS(c
 		triggered = 0;
 	cno->triggered = triggered;
 	cno->again &= triggered;
-	if (!changed || cno->fd < 0 || dofi_progress_orphaned(&cno->obj.ia->progress))
+	if (!changed || cno->fd < 0)
 		return;
 	/* not write(), a cancellation point; never full, and empty if the program has read it */
 	syscall(triggered ? SYS_write : SYS_read, cno->fd, &n, sizeof(n));

@@ -171,7 +171,7 @@ static void srq_destroy(struct dofi_obj *obj)
 	/* a post that found the handle valid has entered the SRQ, or has left the lock */
 	dofi_mutex_lock(&srq->lock);
 	dofi_mutex_unlock(&srq->lock);
-	dofi_obj_await_calls(obj);
+	dofi_calls_await(&obj->calls);
 	dofi_obj_unlink(obj, DAT_HANDLE_TYPE_SRQ);
 	dofi_obj_put(&srq->pz->obj);
 	dofi_queue_fini(&srq->queue);

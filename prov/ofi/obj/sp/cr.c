@@ -155,7 +155,7 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 
 undo:
 	if (cr && dofi_obj_claim(&cr->obj)) {
-		dofi_obj_await_calls(&cr->obj);
+		dofi_calls_await(&cr->obj.calls);
 		cr_free(cr);
 	}
 	if (made)
