@@ -294,6 +294,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	cq->mixed = ops->mixed;
 	cq->owner = NULL;
 	LIST_INIT(&cq->sweepers);
+	TAILQ_INIT(&cq->stalls);
 	cq->left = 0;
 	cq->barren = 0;
 	cq->most = 1;

@@ -76,6 +76,16 @@ struct dofi_sweeper {
 	LIST_ENTRY(dofi_sweeper) link;	/* in cq->sweepers; CQ lock */
 };
 
+/* An EP with something that the fabric refused. Its owner ends it before the CQ is closed. */
+struct dofi_stall {
+	/* Called once for each dofi_cq_stall(), by a sweep. CQ lock held. */
+	void (*go_on)(struct dofi_stall *stall);
+	bool queued;			/* in cq->stalls; cq->stalls_lock */
+	TAILQ_ENTRY(dofi_stall) link;
+};
+
+TAILQ_HEAD(dofi_stalls, dofi_stall);
+
 struct dofi_cq {
 	/* held while a thread reads and delivers; keeps completions in order */
 	struct dofi_mutex lock;
@@ -143,6 +153,8 @@ struct dofi_cq {
 	_Atomic(struct fid_cq *) programs_fid;
 	/* ops->poll, or NULL while each read has to take a batch. Written as programs_fid. */
 	_Atomic(dofi_polled *) programs_poll;
+	struct dofi_mutex stalls_lock;	/* a leaf */
+	struct dofi_stalls stalls;	/* stalls_lock; EPs that the next sweep calls */
 	_Atomic unsigned sweeps_wanted;	/* calls of dofi_cq_want_sweep() */
 	/* sweeps_wanted before the last sweep; written with the lock */
 	_Atomic unsigned sweeps_done;
@@ -381,6 +393,11 @@ static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
  * sweeper: these are called at least once per tick until none calls this. Any thread, any lock.
  */
 void dofi_cq_want_sweep(struct dofi_cq *cq);
+
+/* The next sweep calls @stall->go_on(), once. Any thread, any lock but stalls_lock. */
+void dofi_cq_stall(struct dofi_cq *cq, struct dofi_stall *stall);
+/* No sweep calls @stall any more. */
+void dofi_cq_stall_end(struct dofi_cq *cq, struct dofi_stall *stall) DOFI_NEEDS(cq->lock);
 
 /* A CQ forgets its sweepers when it is opened. */
 static inline void dofi_cq_add_sweeper(struct dofi_cq *cq, struct dofi_sweeper *sweeper)

@@ -130,6 +130,44 @@ static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink) 
 	return n;
 }
 
+void dofi_cq_stall(struct dofi_cq *cq, struct dofi_stall *stall)
+{
+	dofi_mutex_lock(&cq->stalls_lock);
+	if (!stall->queued)
+		TAILQ_INSERT_TAIL(&cq->stalls, stall, link);
+	stall->queued = true;
+	dofi_mutex_unlock(&cq->stalls_lock);
+	dofi_cq_want_sweep(cq);
+}
+
+void dofi_cq_stall_end(struct dofi_cq *cq, struct dofi_stall *stall)
+{
+	dofi_mutex_assert_held(&cq->lock);
+	dofi_mutex_lock(&cq->stalls_lock);
+	if (stall->queued)
+		TAILQ_REMOVE(&cq->stalls, stall, link);
+	stall->queued = false;
+	dofi_mutex_unlock(&cq->stalls_lock);
+}
+
+/* An EP that stalls again is left for the next sweep. */
+static void stalls_go_on(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
+{
+	struct dofi_stalls now = TAILQ_HEAD_INITIALIZER(now);
+	struct dofi_stall *stall;
+
+	dofi_mutex_lock(&cq->stalls_lock);
+	TAILQ_CONCAT(&now, &cq->stalls, link);
+	while ((stall = TAILQ_FIRST(&now))) {
+		TAILQ_REMOVE(&now, stall, link);
+		stall->queued = false;
+		dofi_mutex_unlock(&cq->stalls_lock);
+		stall->go_on(stall);
+		dofi_mutex_lock(&cq->stalls_lock);
+	}
+	dofi_mutex_unlock(&cq->stalls_lock);
+}
+
 /* A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep. */
 static void sweep(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 {
@@ -145,6 +183,7 @@ static void sweep(struct dofi_cq *cq) DOFI_NEEDS(cq->lock)
 		next = LIST_NEXT(s, link);
 		s->swept(s);
 	}
+	stalls_go_on(cq);
 	atomic_store(&cq->sweeps_done, wanted);
 }
 

@@ -163,8 +163,8 @@ struct dofi_xport {
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
 	/*
 	 * submit() may return -FI_EAGAIN while nothing is in flight that completes, as the fabric
-	 * may lack memory: it is called again after a tick. Other transports continue by
-	 * themselves.
+	 * may lack memory: a sweep calls it again. close() ends ep->stall. Other transports
+	 * continue by themselves.
 	 */
 	bool retries;
 

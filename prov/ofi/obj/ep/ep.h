@@ -36,8 +36,7 @@ enum {
 	DOFI_EP_ACCEPT = 1 << 1,
 	DOFI_EP_CLOSE = 1 << 2,
 	DOFI_EP_EXCHANGE = 1 << 3,	/* of a datagram EP */
-	DOFI_EP_RETRY = 1 << 4,		/* after a tick: dofi_dto_submit_pending() */
-	DOFI_EP_WATCH = 1 << 5,		/* reads: see dofi_ep.probe */
+	DOFI_EP_WATCH = 1 << 4,		/* reads: see dofi_ep.probe */
 };
 
 #define DOFI_EP_COUNTERS 24
@@ -125,8 +124,8 @@ struct dofi_ep {
 	void *accepting;		/* the transport's part of the request being accepted */
 	/* of the attempt; later of a peer if the fabric does not report its end */
 	struct dofi_timer timer;
-	struct dofi_timer retry;	/* of DOFI_EP_RETRY */
 	struct dofi_timer watch;	/* of DOFI_EP_WATCH */
+	struct dofi_stall stall;	/* calls dofi_dto_submit_pending(), by a sweep of cq */
 	struct dofi_linger *lingering;	/* the transport's, while it waits in finish() */
 	uint32_t received;		/* rq.head when dofi_ep_last_receives() started the timer */
 	DAT_EVENT_NUMBER last_event;	/* its event */

@@ -73,14 +73,14 @@ static void ep_timeout(struct dofi_timer *timer)
 		dofi_ep_end_with(ep, ep->last_event, NULL, 0);
 }
 
-static void ep_retry(struct dofi_timer *timer)
+static void ep_go_on(struct dofi_stall *stall)
 {
-	struct dofi_ep *ep = DOFI_CONTAINER_OF(timer, struct dofi_ep, retry);
+	struct dofi_ep *ep = DOFI_CONTAINER_OF(stall, struct dofi_ep, stall);
 
 	dofi_ep_lock(ep);
 	dofi_dto_submit_pending(ep);
 	dofi_ep_unlock(ep);
-	dofi_cq_kick(ep->cq, ep->shard);	/* for arrivals before a receive */
+	dofi_cq_want_sweep(ep->cq);	/* a further read, for arrivals before a receive */
 }
 
 /* Posts the probe, unless it is at the fabric. If the fabric refuses it, the next tick tries. */
@@ -211,7 +211,6 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	bool scoped, connected;
 
 	dofi_timer_stop(&ia->progress, &ep->timer);
-	dofi_timer_stop(&ia->progress, &ep->retry);
 	dofi_timer_stop(&ia->progress, &ep->watch);
 	if (ep->datagrams)
 		dofi_exchanges_start(ep);
@@ -275,9 +274,6 @@ static void ep_work(struct dofi_work *work)
 		finish = ep->finishing && ep->xport->finish;
 	}
 	dofi_ep_unlock(ep);
-	if (todo & DOFI_EP_RETRY)
-		dofi_timer_start(&ep->obj.ia->progress, &ep->retry,
-				 dofi_now() + dofi_settings.tick_us * 1000);
 	if (todo & DOFI_EP_WATCH)
 		dofi_timer_start(&ep->obj.ia->progress, &ep->watch, watch_due());
 	if (todo & DOFI_EP_CLOSE) {
@@ -302,7 +298,7 @@ void dofi_ep_cm_init(struct dofi_ep *ep)
 	ep->conn = NULL;
 	ep->accepting = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
-	ep->retry = (struct dofi_timer){ .fire = ep_retry };
+	ep->stall = (struct dofi_stall){ .go_on = ep_go_on };
 	ep->watch = (struct dofi_timer){ .fire = ep_watch };
 	memset(ep->part, 0, sizeof(ep->part));
 	if (ep->obj.ia->xport->ep_init)

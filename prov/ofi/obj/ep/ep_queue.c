@@ -90,7 +90,7 @@ static __attribute__((noinline)) void refused(struct dofi_ep *ep, const struct d
 {
 	dto->at_fabric = dto->parts;
 	if (ep->xport->retries && !dto->parts && !dofi_queue_has_flight(q))
-		dofi_ep_todo(ep, DOFI_EP_RETRY);
+		dofi_cq_stall(ep->cq, &ep->stall);
 }
 
 /* The first read after a while without one. */

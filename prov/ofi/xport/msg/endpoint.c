@@ -266,6 +266,9 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 	msg_mail_close(mail);
 	dofi_cq_ask(ep->cq, ep->shard);
 	dofi_cq_drain(ep->cq);
+	dofi_mutex_lock(&ep->cq->lock);
+	dofi_cq_stall_end(ep->cq, &ep->stall);
+	dofi_mutex_unlock(&ep->cq->lock);
 	conn_remove(ep);
 	dofi_ep_lock(ep);
 	ep->shard = NULL;

@@ -156,7 +156,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 		dofi_ep_open_queues(ep);
 	}
 	if (ep->resume_pending && ep->sq.open)
-		dofi_ep_todo(ep, DOFI_EP_RETRY);
+		dofi_cq_stall(ep->cq, &ep->stall);
 }
 
 static void take_requests(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)

@@ -22,6 +22,15 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+static void conn_go_on(struct dofi_stall *stall)
+{
+	struct rdm_conn *conn = DOFI_CONTAINER_OF(stall, struct rdm_conn, stall);
+
+	dofi_ep_lock(conn->ep);
+	rdm_go_on(conn);
+	dofi_ep_unlock(conn->ep);
+}
+
 static void conn_work(struct dofi_work *work);
 static void lost_fire(struct dofi_timer *timer);
 
@@ -42,6 +51,7 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	conn->window = rpz->rings ? RDM_RING_WINDOW : RDM_WINDOW;
 	conn->work.run = conn_work;
 	conn->lost.fire = lost_fire;
+	conn->stall.go_on = conn_go_on;
 	STAILQ_INIT(&conn->pending);
 	LIST_INIT(&conn->ops);
 	if (!rpz->rings)

@@ -30,7 +30,6 @@ int rdm_ops_open(struct rdm_pz *rpz)
 	size_t i;
 
 	dofi_mutex_init(&rpz->lock);
-	TAILQ_INIT(&rpz->stalled);
 	SLIST_INIT(&rpz->ops);
 	SLIST_INIT(&rpz->copies);
 	STAILQ_INIT(&rpz->spare);
@@ -165,7 +164,7 @@ void rdm_ops_abandon(struct rdm_conn *conn)
 		LIST_REMOVE(op, link);
 		op->conn = NULL;
 	}
-	rdm_stalls_remove(&conn->rpz->lock, &conn->rpz->stalled, &conn->stall);
+	dofi_cq_stall_end(&conn->rpz->domain->cq, &conn->stall);
 }
 
 /* Pending frames */
@@ -209,51 +208,6 @@ void rdm_lost(struct rdm_conn *conn)
 
 void rdm_stall(struct rdm_conn *conn)
 {
-	struct rdm_pz *rpz = conn->rpz;
-
 	dofi_ep_assert_locked(conn->ep);
-	dofi_mutex_lock(&rpz->lock);
-	rdm_stalls_add(&rpz->stalled, &conn->stall, conn->ep);
-	dofi_mutex_unlock(&rpz->lock);
-}
-
-void rdm_stalls_add(struct rdm_stalls *stalls, struct rdm_stall *stall, struct dofi_ep *ep)
-{
-	if (!stall->ep)
-		TAILQ_INSERT_TAIL(stalls, stall, link);
-	stall->ep = ep;
-	dofi_cq_want_sweep(ep->cq);
-}
-
-void rdm_stalls_remove(struct dofi_mutex *lock, struct rdm_stalls *stalls, struct rdm_stall *stall)
-{
-	dofi_mutex_lock(lock);
-	if (stall->ep)
-		TAILQ_REMOVE(stalls, stall, link);
-	stall->ep = NULL;
-	dofi_mutex_unlock(lock);
-}
-
-/* EPs that stall again are appended behind @last, and are left for the next call. */
-void rdm_stalls_go_on(struct dofi_mutex *lock, struct rdm_stalls *stalls,
-		      void (*go_on)(struct dofi_ep *ep))
-{
-	struct rdm_stall *stall, *last;
-	struct dofi_ep *ep;
-
-	dofi_mutex_lock(lock);
-	last = TAILQ_LAST(stalls, rdm_stalls);
-	while (last && (stall = TAILQ_FIRST(stalls))) {
-		TAILQ_REMOVE(stalls, stall, link);
-		ep = stall->ep;
-		stall->ep = NULL;
-		dofi_mutex_unlock(lock);
-		dofi_ep_lock(ep);
-		go_on(ep);
-		dofi_ep_unlock(ep);
-		dofi_mutex_lock(lock);
-		if (stall == last)
-			break;
-	}
-	dofi_mutex_unlock(lock);
+	dofi_cq_stall(&conn->rpz->domain->cq, &conn->stall);
 }

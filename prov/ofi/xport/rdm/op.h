@@ -68,12 +68,4 @@ void rdm_lost(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Records that the fabric did not take something: a sweep of the CQ repeats it. */
 void rdm_stall(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 
-/* Adds @ep to @stalls, which a sweep of its CQ repeats. Call with the lock of @stalls held. */
-void rdm_stalls_add(struct rdm_stalls *stalls, struct rdm_stall *stall, struct dofi_ep *ep);
-/* Removes @stall from @stalls, if it is there. @lock protects both. */
-void rdm_stalls_remove(struct dofi_mutex *lock, struct rdm_stalls *stalls, struct rdm_stall *stall);
-/* Calls @go_on, with the EP lock held, once for each EP that is in @stalls now. CQ lock held. */
-void rdm_stalls_go_on(struct dofi_mutex *lock, struct rdm_stalls *stalls,
-		      void (*go_on)(struct dofi_ep *ep));
-
 #endif

@@ -99,14 +99,6 @@ struct rdm_here {
 	const _Atomic uint64_t *word;
 };
 
-/* An EP with something that the fabric has not taken, in a list of a PZ. */
-struct rdm_stall {
-	TAILQ_ENTRY(rdm_stall) link;
-	struct dofi_ep *ep;		/* NULL while it is not in the list */
-};
-
-TAILQ_HEAD(rdm_stalls, rdm_stall);
-
 /* The transport's part of a PZ, made with its first connection. */
 struct rdm_pz {
 	LIST_ENTRY(rdm_pz) link;
@@ -130,7 +122,6 @@ struct rdm_pz {
 
 	/* protects the fields below; no other lock is taken under it */
 	struct dofi_mutex lock;
-	struct rdm_stalls stalled;
 	/* free operations: without and with memory for a copy of a frame */
 	SLIST_HEAD(rdm_ops, rdm_op) ops, copies;
 	STAILQ_HEAD(, rdm_pending) spare;	/* free memory for pending frames */
@@ -190,7 +181,7 @@ struct rdm_conn {
 	bool ask_next, ask_always;
 
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
-	struct rdm_stall stall;		/* in the PZ's list; protected by the PZ's lock */
+	struct dofi_stall stall;	/* calls rdm_go_on() */
 	bool processing;
 	/* the peer was notified of a failed request: nothing behind that is processed */
 	bool refused;

@@ -160,14 +160,6 @@ static void ring_arrived(struct dofi_link *link, const unsigned char *frame, siz
 
 static const struct dofi_link_user ring_user = { .arrived = ring_arrived, .poll = rdm_fast_poll };
 
-static void go_on(struct dofi_ep *ep)
-{
-	struct rdm_conn *conn = rdm_conn_of(ep);
-
-	dofi_ep_assert_locked(conn->ep);
-	rdm_go_on(conn);
-}
-
 /* Also reposts buffers of the endpoints that the fabric did not take before. */
 static void rdm_swept(struct dofi_cq *cq)
 {
@@ -178,7 +170,6 @@ static void rdm_swept(struct dofi_cq *cq)
 		return;
 	LIST_FOREACH(e, &rpz->endpoints, link)
 		dofi_rdm_sweep(&e->rdm);
-	rdm_stalls_go_on(&rpz->lock, &rpz->stalled, go_on);
 }
 
 static void rdm_resume(struct dofi_ep *ep)

@@ -151,7 +151,6 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 	dofi_mutex_init(&upz->lock);
 	TAILQ_INIT(&upz->inboxes);
 	TAILQ_INIT(&upz->waiting);
-	TAILQ_INIT(&upz->stalled);
 	STAILQ_INIT(&upz->free);
 	high = dofi_random();
 	low = dofi_random();
@@ -302,7 +301,7 @@ void ud_pz_remove(struct ud_ep *uep)
 	}
 	/* a sweep, which holds the lock, may be calling the EP */
 	dofi_mutex_lock(lock);
-	rdm_stalls_remove(&upz->lock, &upz->stalled, &uep->stall);
+	dofi_cq_stall_end(&ud_first_way(upz)->domain->cq, &uep->ep->stall);
 	dofi_mutex_unlock(lock);
 }
 

@@ -193,8 +193,6 @@ void ud_swept(struct dofi_sweeper *sweeper)
 	TAILQ_FOREACH(peer, &upz->waiting, wait)
 		dofi_cq_want_sweep(cq_of(upz, peer));
 	dofi_mutex_unlock(&upz->lock);
-	if (way == ud_first_way(upz))
-		rdm_stalls_go_on(&upz->lock, &upz->stalled, dofi_dto_submit_pending);
 }
 
 void ud_sent(struct dofi_rdm_buffer *buffer, int err)
@@ -222,7 +220,7 @@ static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 	ssize_t ret = -FI_EAGAIN;
 
 	if (!s) {
-		rdm_stalls_add(&upz->stalled, &uep->stall, uep->ep);
+		dofi_cq_stall(uep->ep->cq, &uep->ep->stall);
 		return -FI_EAGAIN;
 	}
 	STAILQ_REMOVE_HEAD(&upz->free, link);

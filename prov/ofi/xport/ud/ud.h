@@ -131,7 +131,6 @@ struct ud_ep {
 	struct ud_pz *upz;
 	uint32_t number;
 	uint32_t matched;		/* number of the next receive to be matched; EP lock */
-	struct rdm_stall stall;		/* in upz->stalled; under upz->lock */
 	/* exchanges that are not reported; progress thread */
 	LIST_HEAD(, ud_call) calls;
 	LIST_HEAD(, ud_request) answers;	/* accepted, and not confirmed by the peer */
@@ -168,7 +167,6 @@ struct ud_pz {
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock; a leaf */
 	struct ud_peers waiting;	/* peers that copies wait for */
-	struct rdm_stalls stalled;		/* EPs with a send that the fabric has not taken */
 	struct ud_sends free;
 	struct ud_send *send;		/* all of them */
 	unsigned char *memory;		/* their buffers */

@@ -296,16 +296,15 @@ Test(rdm_stall, does_not_outlive_the_connection)
 Test(rdm_stall, leaves_the_line_with_the_connection)
 {
 	struct rdm_conn *conn = rdm_conn_of(ep);
-	struct rdm_pz *rpz = conn->rpz;
-	struct dofi_cq *cq = &rpz->domain->cq;
+	struct dofi_cq *cq = &conn->rpz->domain->cq;
 
 	dofi_mutex_lock(&cq->lock);
 	dofi_ep_lock(conn->ep);
 	rdm_stall(conn);
 	rdm_stall(conn);
 	dofi_ep_unlock(conn->ep);
-	cr_expect(conn->stall.ep && TAILQ_FIRST(&rpz->stalled) == &conn->stall);
+	cr_expect(conn->stall.queued && TAILQ_FIRST(&cq->stalls) == &conn->stall);
 	rdm_ops_abandon(conn);
-	cr_expect(!conn->stall.ep && TAILQ_EMPTY(&rpz->stalled));
+	cr_expect(!conn->stall.queued && TAILQ_EMPTY(&cq->stalls));
 	dofi_mutex_unlock(&cq->lock);
 }

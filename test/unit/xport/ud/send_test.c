@@ -40,12 +40,12 @@ static unsigned waiting(struct ud_peer *ah)
 
 static bool is_stalled(DAT_EP_HANDLE ep)
 {
-	struct ud_pz *upz = ud_part(&ud_near);
+	struct dofi_ep *e = ep;
 	bool stalled;
 
-	dofi_mutex_lock(&upz->lock);
-	stalled = ud_ep_of(ep)->stall.ep;
-	dofi_mutex_unlock(&upz->lock);
+	dofi_mutex_lock(&e->cq->stalls_lock);
+	stalled = e->stall.queued;
+	dofi_mutex_unlock(&e->cq->stalls_lock);
 	return stalled;
 }
 
