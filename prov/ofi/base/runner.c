@@ -37,7 +37,7 @@ int64_t dofi_runner_ran(struct dofi_runner *runner)
 {
 	const int tid = atomic_load_explicit(&runner->tid, memory_order_relaxed);
 	const int64_t before = tid == runner->seen ? runner->ran : INT64_MIN;
-	/* the kernel's per-thread CPU clock of a TID (include/linux/posix-timers.h) */
+	/* the kernel's per-thread CPU clock of a TID (linux/posix-timers.h) */
 	const clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | 6);
 	struct timespec ts;
 

@@ -214,14 +214,14 @@ int64_t dofi_writer_patience_ns = 5 * INT64_C(1000000000);
 
 #define SPINS 1000
 
-/* Waits while the mark is @busy and the writer lives; before Linux 5.3, up to the limit. */
+/* Waits while the word is @busy and the writer lives; before Linux 5.3, up to the limit. */
 static void await(struct dofi_writer *writer, uint64_t busy)
 {
 	const int64_t until = dofi_now() + dofi_writer_patience_ns;
 	struct pollfd p = { .fd = -1, .events = POLLIN };
 	int spins = 0;
 
-	while (atomic_load(&writer->mark->busy) == busy && writer->given_up != busy) {
+	while (atomic_load(&writer->writing->busy) == busy && writer->given_up != busy) {
 		if (spins++ < SPINS)
 			continue;
 		if (p.fd < 0)
@@ -240,9 +240,9 @@ static void await(struct dofi_writer *writer, uint64_t busy)
 
 void dofi_writer_await(struct dofi_writer *writer, uint32_t page)
 {
-	const uint64_t busy = atomic_load(&writer->mark->busy);
+	const uint64_t busy = atomic_load(&writer->writing->busy);
 
-	if ((busy & ((1u << DOFI_MARK_PAGE_BITS) - 1)) == page)
+	if ((busy & ((1u << DOFI_WRITING_PAGE_BITS) - 1)) == page)
 		await(writer, busy);
 }
 
@@ -250,8 +250,8 @@ void dofi_writer_end(struct dofi_writer *writer)
 {
 	uint64_t busy;
 
-	atomic_store(&writer->mark->over, 1);
-	busy = atomic_load(&writer->mark->busy);
+	atomic_store(&writer->writing->over, 1);
+	busy = atomic_load(&writer->writing->busy);
 	if (busy)
 		await(writer, busy);
 }

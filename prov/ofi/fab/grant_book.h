@@ -54,31 +54,32 @@ bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct do
 bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_permit *permit);
 
 /*
- * Writes of peers to this process's memory, and the wait of a grant's end for them. A writer marks
- * the page of the grant as busy, then checks grant and connection, writes, and clears the mark. The
- * owner voids the page, or declares the connection over, and then reads the mark. These accesses
- * are sequentially consistent: the writer finds that it may not write, or the owner waits for the
- * bytes. Both processes can write to the mark, so the wait is bounded, and ends with a dead writer.
- * A stopped writer delays the owner once; stopped after its check, it writes when it continues.
+ * Writes of peers to this process's memory, and the wait of a grant's end for them. A writer stores
+ * in a shared word that it is writing to the page of the grant, then checks grant and connection,
+ * writes, and clears the word. The owner voids the page, or declares the connection over, and then
+ * reads the word. These accesses are sequentially consistent: the writer finds that it may not
+ * write, or the owner waits for the bytes. Both processes can change the word, so the wait is
+ * bounded, and ends with a dead writer. A stopped writer delays the owner once; stopped after its
+ * check, it writes when it continues.
  */
 
-/* Most bytes that are written under one mark, so that an owner waits for few. */
+/* Most bytes of one write, so that an owner waits for few. */
 #define DOFI_WRITE_PIECE ((size_t)1 << 20)
 
 /* Shared by the two processes; all zero at first. */
-struct dofi_mark {
+struct dofi_writing {
 	/* 0, or the page being written to in the low bits and a count in the high bits */
 	_Alignas(DOFI_CACHE_LINE) _Atomic uint64_t busy;
 	_Atomic uint32_t over;		/* set by the owner: the connection has ended */
 };
 
-#define DOFI_MARK_PAGE_BITS 16
+#define DOFI_WRITING_PAGE_BITS 16
 
-/* The owner's end of a mark. */
+/* The owner's end. */
 struct dofi_writer {
-	struct dofi_mark *mark;
+	struct dofi_writing *writing;
 	pid_t pid;			/* the writer's process */
-	uint64_t given_up;		/* the mark for which a wait has ended without success */
+	uint64_t given_up;		/* value of busy for which a wait ended without success */
 	LIST_ENTRY(dofi_writer) link;	/* in the list of dofi_grants */
 };
 
@@ -90,20 +91,20 @@ void dofi_writer_await(struct dofi_writer *writer, uint32_t page);
 void dofi_writer_end(struct dofi_writer *writer);
 
 /* The writer's end. @count is the writer's own. */
-static inline void dofi_mark_set(struct dofi_mark *mark, uint64_t *count, uint32_t page)
+static inline void dofi_writing_begin(struct dofi_writing *w, uint64_t *count, uint32_t page)
 {
-	atomic_store(&mark->busy, ++*count << DOFI_MARK_PAGE_BITS | page);
+	atomic_store(&w->busy, ++*count << DOFI_WRITING_PAGE_BITS | page);
 }
 
-static inline void dofi_mark_clear(struct dofi_mark *mark)
+static inline void dofi_writing_end(struct dofi_writing *w)
 {
-	atomic_store_explicit(&mark->busy, 0, memory_order_release);
+	atomic_store_explicit(&w->busy, 0, memory_order_release);
 }
 
-/* Returns whether the owner has declared the connection over. Call with the mark set. */
-static inline bool dofi_mark_over(const struct dofi_mark *mark)
+/* Returns whether the owner has declared the connection over. Call between begin and end. */
+static inline bool dofi_writing_is_over(const struct dofi_writing *w)
 {
-	return atomic_load(&mark->over);
+	return atomic_load(&w->over);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests to connect, and exchanges of addresses: datagram.h begins and ends them. */
+/* Requests to connect, and exchanges of addresses: obj/ep/datagram.h begins and ends them. */
 #ifndef DOFI_OBJ_EXCHANGE_H
 #define DOFI_OBJ_EXCHANGE_H
 

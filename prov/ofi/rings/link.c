@@ -23,7 +23,7 @@ struct dofi_link_memory {
 	/* of each ring, written by its receiver: the slot in the receiver's set */
 	_Atomic uint32_t slot[2];
 	_Atomic uint32_t use;		/* of a link in one direction: OFFERED, ... */
-	struct dofi_mark mark[2];	/* 0: of the end that created the memory, as a writer */
+	struct dofi_writing writing[2];	/* 0: of the end that created the memory, as a writer */
 	struct dofi_ring ring[2];	/* 0: to the end that created the memory; 1: from it */
 };
 
@@ -39,8 +39,8 @@ static struct dofi_link *link_new(struct dofi_link_memory *memory, bool made, in
 	link->in.ring = &memory->ring[made ? 0 : 1];
 	dofi_ring_seek(&link->in, 0);
 	link->out.ring = &memory->ring[made ? 1 : 0];
-	link->mark_out = &memory->mark[made ? 0 : 1];
-	link->writer.mark = &memory->mark[made ? 1 : 0];
+	link->writing = &memory->writing[made ? 0 : 1];
+	link->writer.writing = &memory->writing[made ? 1 : 0];
 	return link;
 }
 

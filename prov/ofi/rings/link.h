@@ -68,7 +68,7 @@ struct dofi_link {
 	void *owner;			/* for the user */
 	/* under the lock of the sender: for writes to the peer's memory */
 	const struct dofi_grant_pages *grants;	/* the peer's, or NULL */
-	struct dofi_mark *mark_out;
+	struct dofi_writing *writing;
 	uint64_t writes;		/* marks that were set */
 	struct dofi_writer writer;	/* under the lock of the grants: for the peer's writes */
 	struct dofi_link_memory *memory; /* constant, but for fd */

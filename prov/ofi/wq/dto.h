@@ -25,7 +25,7 @@ enum dofi_dto_kind {
 	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport_srq.arrived() */
 	DOFI_DTO_PROBE,			/* dofi_ep.probe, in no queue */
 	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver will invalidate */
-	/* of the extension, see ep_post.h */
+	/* of the extension, see obj/ep/ep_post.h */
 	DOFI_DTO_SEND_IMMED,
 	DOFI_DTO_WRITE_IMMED,
 	DOFI_DTO_FETCH_ADD,
@@ -151,7 +151,7 @@ struct dofi_dto {
 #define DOFI_DTO_GRANTED 0x01
 /* In marks: the LMR or RMR of a pending request was freed. It fails when it is the next one. */
 #define DOFI_DTO_REVOKED 0x02
-/* In marks: a receive that was cancelled at the fabric; see ep_revoke.c. */
+/* In marks: a receive that was cancelled at the fabric; see obj/ep/ep_revoke.c. */
 #define DOFI_DTO_RECALLED 0x04
 /*
  * In marks: RDMA to addresses that no peer has. Fabrics whose check of bounds wraps would kill the

@@ -289,7 +289,7 @@ Test(grant_book, without_memory_or_descriptors_there_is_none)
 
 /* The end of a grant waits for a peer that writes: while it writes, and while it lives. */
 
-static struct dofi_mark *mark;		/* shared with children */
+static struct dofi_writing *mark;		/* shared with children */
 static struct dofi_writer writer;
 static uint64_t count;
 
@@ -297,7 +297,7 @@ static void writer_init(void)
 {
 	mark = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert(mark != MAP_FAILED);
-	writer = (struct dofi_writer){ .mark = mark, .pid = getpid() };
+	writer = (struct dofi_writer){ .writing = mark, .pid = getpid() };
 	count = 0;
 	dofi_writer_patience_ns = INT64_C(60000000000);
 }
@@ -312,13 +312,13 @@ TestSuite(writer, .init = writer_init, .fini = writer_fini, .timeout = 30);
 Test(writer, only_its_own_page_is_waited_for)
 {
 	dofi_writer_await(&writer, 1);
-	dofi_mark_set(mark, &count, 2);
+	dofi_writing_begin(mark, &count, 2);
 	dofi_writer_await(&writer, 1);
-	dofi_mark_clear(mark);
+	dofi_writing_end(mark);
 	dofi_writer_await(&writer, 2);
-	cr_expect(!dofi_mark_over(mark));
+	cr_expect(!dofi_writing_is_over(mark));
 	dofi_writer_end(&writer);
-	cr_expect(dofi_mark_over(mark));
+	cr_expect(dofi_writing_is_over(mark));
 }
 
 static _Atomic pid_t waiter;
@@ -347,17 +347,17 @@ static void wait_and_change(void *(*run)(void *arg), bool again)
 
 	returned = false;
 	waiter = 0;
-	dofi_mark_set(mark, &count, 7);
+	dofi_writing_begin(mark, &count, 7);
 	cr_assert_eq(pthread_create(&thread, NULL, run, NULL), 0);
 	while (!thread_rests(atomic_load(&waiter)))
 		usleep(100);
 	cr_expect(!atomic_load(&returned));
 	if (again)
-		dofi_mark_set(mark, &count, 7);
+		dofi_writing_begin(mark, &count, 7);
 	else
-		dofi_mark_clear(mark);
+		dofi_writing_end(mark);
 	cr_assert_eq(pthread_join(thread, NULL), 0);
-	dofi_mark_clear(mark);
+	dofi_writing_end(mark);
 }
 
 Test(writer, until_the_mark_is_cleared_or_another)
@@ -370,7 +370,7 @@ Test(writer, until_the_mark_is_cleared_or_another)
 
 static void write_on(int fd)
 {
-	dofi_mark_set(mark, &count, 7);
+	dofi_writing_begin(mark, &count, 7);
 	say(fd, "", 1);
 	child_rest(fd);
 }

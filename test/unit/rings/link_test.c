@@ -228,11 +228,11 @@ Test(link, an_end_learns_the_grants_of_the_other)
 	cr_expect(asked->grants != NULL, "the first ones stay");
 	dofi_grants_fini(&grants);
 	/* the marks of the two ends are two */
-	dofi_mark_set(asked->mark_out, &count, 3);
-	cr_expect(asker->writer.mark->busy && !asked->writer.mark->busy);
-	dofi_mark_clear(asked->mark_out);
+	dofi_writing_begin(asked->writing, &count, 3);
+	cr_expect(asker->writer.writing->busy && !asked->writer.writing->busy);
+	dofi_writing_end(asked->writing);
 	dofi_writer_end(&asker->writer);
-	cr_expect(dofi_mark_over(asked->mark_out) && !dofi_mark_over(asker->mark_out));
+	cr_expect(dofi_writing_is_over(asked->writing) && !dofi_writing_is_over(asker->writing));
 }
 
 Test(link, other_memory_is_refused)

@@ -4,7 +4,7 @@
  * EP has no connection: it is CONNECTED from dat_ep_create() to dat_ep_free(), sends to any address
  * handle of its PZ, and receives from any peer that has an address handle of it. dat_ep_connect()
  * and dat_cr_accept() exchange addresses; an exchange ends with one event. struct dofi_datagrams in
- * xport.h is the transport's part.
+ * obj/xport.h is the transport's part.
  */
 #ifndef DOFI_OBJ_EP_DATAGRAM_H
 #define DOFI_OBJ_EP_DATAGRAM_H

@@ -106,7 +106,7 @@ struct dofi_ep {
 	DAT_COUNT hard_watermark;	/* more receives break the connection */
 	struct dofi_tally posted[DOFI_DTO_KINDS], receipts[DOFI_DTO_KINDS];
 	uint64_t n_connect, n_disconnect;
-	uint64_t base[DOFI_EP_COUNTERS]; /* see counters.c */
+	uint64_t base[DOFI_EP_COUNTERS]; /* see obj/counters.c */
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
 	DAT_EVENT_NUMBER end;		/* the event that will report the end */
 	struct dofi_work work;

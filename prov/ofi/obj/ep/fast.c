@@ -2,8 +2,8 @@
 /*
  * The fast path, top to bottom: how a plain operation is posted, how it completes, and how a
  * polling thread gets its event. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
- * evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow fast.lock, which is the EP lock or the
- * access lock of a CQ, nor straight_try(), which returns the CQ that it has locked.
+ * obj/evd/evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow fast.lock, which is the EP lock or
+ * the access lock of a CQ, nor straight_try(), which returns the CQ that it has locked.
  */
 
 #include "obj/ep/fast.h"

@@ -106,7 +106,7 @@ struct dofi_evd {
 		uint64_t poll;
 		uint64_t connection, completion; /* events queued */
 	} count_of;
-	uint64_t base[DOFI_EVD_COUNTERS]; /* values at the last reset: counters.c; under the lock */
+	uint64_t base[DOFI_EVD_COUNTERS]; /* at the last reset: obj/counters.c; under the lock */
 };
 
 DOFI_OBJ_HANDLES(evd, EVD, struct dofi_evd);
@@ -293,7 +293,7 @@ void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS_NOT(e
 DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			 DAT_EVENT *event, DAT_COUNT *nmore);
 
-/* The slow path of dat_evd_dequeue(); dofi_evd_dequeue() in fast.c is the fast one. */
+/* The slow path of dat_evd_dequeue(); dofi_evd_dequeue() in obj/ep/fast.c is the fast one. */
 
 /* As dat_evd_dequeue(), from the queue of @evd alone. */
 DAT_RETURN dofi_evd_dequeue_slow(struct dofi_evd *evd, DAT_EVENT *event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event Dispatcher: its queue, and dat_evd_dequeue; fast.c has its fast path. */
+/* Event Dispatcher: its queue, and dat_evd_dequeue; obj/ep/fast.c has its fast path. */
 
 #include "obj/evd/evd.h"
 

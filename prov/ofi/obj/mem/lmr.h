@@ -141,7 +141,7 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
 			   DAT_VLEN *registered_length, DAT_VADDR *registered_address);
 
-/* ep_revoke.c: operations that were posted before must not use the memory any more. */
+/* obj/ep/ep_revoke.c: operations that were posted before must not use the memory any more. */
 DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle);
 
 #endif

@@ -105,13 +105,13 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DA
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 #endif
 
-/* ep_bind.c: the only call on an RMR that is a request of an EP. */
+/* obj/ep/ep_bind.c: the only call on an RMR that is a request of an EP. */
 DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 			 DOFI_RMR_LMR const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS priv,
 			 DOFI_LMR_VA_TYPE DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
 			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
 
-/* ep_revoke.c: operations that were posted before must not use the memory any more. */
+/* obj/ep/ep_revoke.c: operations that were posted before must not use the memory any more. */
 DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle);
 
 #endif

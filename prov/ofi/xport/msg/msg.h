@@ -119,7 +119,7 @@ struct msg_openings {
 
 /* The transport's part of an IA. */
 struct msg_ia {
-	struct dofi_ports ports;	/* first, see ports.h */
+	struct dofi_ports ports;	/* first, see xport/ports.h */
 	DAT_COUNT request_size;		/* bytes for a qualifier and private data in a request */
 	struct msg_openings openings;	/* of all PZs */
 	void *endpoints;		/* tsearch tree of struct msg_conn, by fid */

@@ -2,7 +2,7 @@
 /*
  * The connectionless transport: the fast path of messages that fit a frame, in the order of a
  * message: it is sent, a receive is posted for it, and it arrives. Each step may continue in the
- * slow path: ep_post.c and send.c, recv.c, xport.c.
+ * slow path: obj/ep/ep_post.c and send.c, recv.c, xport.c.
  */
 
 #include "xport/rdm/send.h"

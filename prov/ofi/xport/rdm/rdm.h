@@ -20,7 +20,7 @@
  *	op.c		operations at the fabric; pending frames; stalled EPs
  *	endpoint.c	the fabric's endpoints of a PZ; their replacement
  *	peer.c		the other end of a connection
- *	link.c		sending a frame; credits
+ *	transmit.c	sending a frame; credits
  *	rndv.c		messages longer than a frame, at both ends
  *	rma.c		RDMA and atomics, by the fabric, by this end, or by the peer
  *	target.c	RDMA and atomics carried out for the peer
@@ -78,7 +78,7 @@ extern const struct dofi_xport dofi_rdm_xport, dofi_rings_xport;
 
 /* The transport's part of an IA. */
 struct rdm_ia {
-	struct dofi_ports ports;	/* first, see ports.h */
+	struct dofi_ports ports;	/* first, see xport/ports.h */
 	const struct dofi_fabric_choice *fabric;
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
@@ -93,7 +93,7 @@ struct rdm_ia {
 
 _Static_assert(offsetof(struct rdm_ia, ports) == 0, "dofi_ia.xport_ia is the ports");
 
-/* A word of this process that has the id of a connection or a PZ (link.h). */
+/* A word of this process that has the id of a connection or a PZ (xport/rdm/transmit.h). */
 struct rdm_here {
 	LIST_ENTRY(rdm_here) link;
 	const _Atomic uint64_t *word;

@@ -14,8 +14,9 @@
 /*
  * RDMA within a host that this end carries out alone
  *
- * The peer's grants are in memory that this end can read (fab/grant_book.h). A write is made under
- * a mark, for which the end of the grant and the end of the connection wait. A read needs no mark:
+ * The peer's grants are in memory that this end can read (fab/grant_book.h). A write is
+ * announced in a word, for which the end of the grant and the end of the connection wait. A read is
+ * not:
  * its bytes count only if the grant has not ended when they have been read.
  *
  * Requests that the peer carries out keep their order: while one is in flight, or a message that
@@ -34,11 +35,12 @@ static int write_all(struct rdm_conn *conn, const struct iovec *iov, size_t n, s
 		if (len > DOFI_WRITE_PIECE)
 			len = DOFI_WRITE_PIECE;
 		ret = -EAGAIN;
-		dofi_mark_set(ring->mark_out, &ring->writes, permit->page);
-		if (!dofi_mark_over(ring->mark_out) && dofi_grant_pages_hold(ring->grants, permit))
+		dofi_writing_begin(ring->writing, &ring->writes, permit->page);
+		if (!dofi_writing_is_over(ring->writing) &&
+		    dofi_grant_pages_hold(ring->grants, permit))
 			ret = dofi_peer_push(conn->pid, iov, n, offset, len,
 					     permit->memory + offset);
-		dofi_mark_clear(ring->mark_out);
+		dofi_writing_end(ring->writing);
 	}
 	return ret;
 }

@@ -6,8 +6,8 @@
  *
  * The net: all datagram EPs of a PZ share one endpoint of the fabric. Where the IA's fabric is
  * connectionless, that is an endpoint in the PZ's own domain. Elsewhere it is one of libfabric's
- * datagram endpoints (FI_EP_DGRAM), in a second domain of the PZ (fab/datagram.h). In an IA that
- * also has rings the endpoint is opened for the first peer that is not reached over rings.
+ * datagram endpoints (FI_EP_DGRAM), in a second domain of the PZ (dofi_datagram_choose()). In an IA
+ * that also has rings the endpoint is opened for the first peer that is not reached over rings.
  *
  * The rings: a PZ has a link (rings/link.h) from each peer's PZ on this host, its inboxes, and a
  * link to each peer's PZ that it has an address handle of, which is an inbox there. The two ends

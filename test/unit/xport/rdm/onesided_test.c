@@ -28,7 +28,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned l
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n,
 				 const struct iovec *to, unsigned long m, unsigned long flags)
 {
-	cr_expect(theirs->writer.mark->busy, "it is marked meanwhile");
+	cr_expect(theirs->writer.writing->busy, "it is marked meanwhile");
 	if (!fault)
 		return __real_process_vm_writev(pid, from, n, to, m, flags);
 	errno = fault;
@@ -150,7 +150,7 @@ static void expect_alone(size_t offset, size_t length)
 {
 	cr_expect(!dofi_ring_has(&theirs->in));
 	cr_expect(!memcmp(area + offset, big, length));
-	cr_expect_eq(theirs->writer.mark->busy, 0);
+	cr_expect_eq(theirs->writer.writing->busy, 0);
 }
 
 /* The post has sent the frame. */
@@ -418,22 +418,22 @@ Test(onesided, an_lmr_is_not_free_while_the_peer_writes)
 {
 	pthread_t thread;
 
-	dofi_mark_set(theirs->mark_out, &theirs->writes, page_of_big());
+	dofi_writing_begin(theirs->writing, &theirs->writes, page_of_big());
 	cr_assert_eq(pthread_create(&thread, NULL, free_lmr, NULL), 0);
 	while (!thread_rests(atomic_load(&caller)))
 		usleep(100);
 	cr_expect(!atomic_load(&returned));
-	dofi_mark_clear(theirs->mark_out);
+	dofi_writing_end(theirs->writing);
 	cr_assert_eq(pthread_join(thread, NULL), 0);
 }
 
 Test(onesided, a_connection_does_not_end_while_the_peer_writes)
 {
-	dofi_mark_set(theirs->mark_out, &theirs->writes, page_of_big());
+	dofi_writing_begin(theirs->writing, &theirs->writes, page_of_big());
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	while (!dofi_mark_over(theirs->mark_out))
+	while (!dofi_writing_is_over(theirs->writing))
 		usleep(100);
 	cr_expect(event_none(evd));
-	dofi_mark_clear(theirs->mark_out);
+	dofi_writing_end(theirs->writing);
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
