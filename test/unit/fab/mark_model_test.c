@@ -24,7 +24,7 @@ enum {
 struct state {
 	uint8_t writer, owner;
 	bool mark, valid;		/* in memory */
-	bool writing, mark_pending;	/* in the writer's store buffer */
+	bool mark_out, mark_pending;	/* in the writer's store buffer */
 	bool void_pending;		/* in the owner's */
 	bool may_write, seen;		/* loaded values of the page and of the mark */
 	bool writing, ended;
@@ -62,7 +62,7 @@ static uint8_t owner_step(const struct state *s)
 static void mark_store(struct state *s, bool value, bool relaxed)
 {
 	s->mark_pending = relaxed;
-	s->writing = value;
+	s->mark_out = value;
 	if (!relaxed)
 		s->mark = value;
 }
@@ -121,7 +121,7 @@ static struct state owner_moves(struct state s)
 
 static unsigned number(const struct state *s)
 {
-	return s->writer | s->owner << 3 | s->mark << 6 | s->valid << 7 | s->writing << 8 |
+	return s->writer | s->owner << 3 | s->mark << 6 | s->valid << 7 | s->mark_out << 8 |
 	       s->mark_pending << 9 | s->void_pending << 10 | s->may_write << 11 | s->seen << 12 |
 	       s->writing << 13 | s->ended << 14 | s->writes << 15;
 }
@@ -140,7 +140,7 @@ static void explore(struct state s)
 	explore(owner_moves(s));
 	next = s;
 	if (s.mark_pending) {
-		next.mark = s.writing;
+		next.mark = s.mark_out;
 		next.mark_pending = false;
 		explore(next);
 	}

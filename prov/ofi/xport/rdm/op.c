@@ -158,13 +158,15 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 
 void rdm_ops_abandon(struct rdm_conn *conn)
 {
+	struct dofi_cq *cq = &conn->rpz->domain->cq;
 	struct rdm_op *op;
 
+	dofi_mutex_assert_held(&cq->lock);
 	while ((op = LIST_FIRST(&conn->ops))) {
 		LIST_REMOVE(op, link);
 		op->conn = NULL;
 	}
-	dofi_cq_stall_end(&conn->rpz->domain->cq, &conn->stall);
+	dofi_cq_stall_end(cq, &conn->stall);
 }
 
 /* Pending frames */

@@ -292,7 +292,7 @@ void ud_pz_remove(struct ud_ep *uep)
 {
 	const uint32_t slot = uep->number & (UD_EP_SLOTS - 1);
 	struct ud_pz *upz = uep->upz;
-	struct dofi_mutex *lock = &ud_first_way(upz)->domain->cq.lock;
+	struct dofi_cq *cq = &ud_first_way(upz)->domain->cq;
 
 	slot_set(ud_first_way(upz), slot, NULL);
 	if (has_second(upz)) {
@@ -300,9 +300,9 @@ void ud_pz_remove(struct ud_ep *uep)
 		second_set(uep, NULL);
 	}
 	/* a sweep, which holds the lock, may be calling the EP */
-	dofi_mutex_lock(lock);
-	dofi_cq_stall_end(&ud_first_way(upz)->domain->cq, &uep->ep->stall);
-	dofi_mutex_unlock(lock);
+	dofi_mutex_lock(&cq->lock);
+	dofi_cq_stall_end(cq, &uep->ep->stall);
+	dofi_mutex_unlock(&cq->lock);
 }
 
 /* From now on all EPs also receive over the net. */
