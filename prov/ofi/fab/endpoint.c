@@ -52,8 +52,6 @@ static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain)
 	unsigned i;
 	int ret;
 
-	if (!rdm->n_buffers)
-		return 0;
 	rdm->memory = aligned_alloc(DOFI_CACHE_LINE,
 				    size + round_up(rdm->n_buffers * sizeof(*rdm->buffer)));
 	if (!rdm->memory)

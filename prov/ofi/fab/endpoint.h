@@ -68,7 +68,7 @@ struct dofi_rdm {
 	STAILQ_HEAD(, dofi_rdm_buffer) unposted; /* buffers to be posted; CQ lock */
 	unsigned n_unposted;			/* CQ lock */
 
-	/* progress thread only; for a direct endpoint of a connection: under the EP's lock */
+	/* progress thread only */
 	struct dofi_table by_address;	/* by the bytes of their addresses */
 	struct dofi_table by_addr;	/* by the fabric's fi_addr_t */
 	unsigned max_peers;	/* most peers added until the endpoint is closed; 0: no limit */
@@ -78,7 +78,7 @@ struct dofi_rdm {
 struct dofi_rdm_options {
 	/* frames that can arrive before the first is handled; the fabric may limit it */
 	unsigned n_buffers;
-	dofi_rdm_arrived *arrived;	/* unused without buffers */
+	dofi_rdm_arrived *arrived;
 };
 
 /*

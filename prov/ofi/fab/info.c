@@ -286,10 +286,8 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 {
 	const struct fi_info *info = choice->info;
 	/* the limits of the fabric do not apply to data that the transport moves */
-	const bool by_frames = choice->target_rdma && !choice->quirk->closes_wholly;
-	size_t tx_iov = by_frames ? MAX_IOV : info->tx_attr->iov_limit;
-	size_t rx_iov = by_frames ? MAX_IOV : info->rx_attr->iov_limit;
-	size_t rdma_iov = choice->target_rdma ? MAX_IOV : info->tx_attr->iov_limit;
+	size_t tx_iov = choice->target_rdma ? MAX_IOV : info->tx_attr->iov_limit;
+	size_t rx_iov = choice->target_rdma ? MAX_IOV : info->rx_attr->iov_limit;
 	bool can_frame = choice->rdm || info->tx_attr->inject_size >= MIN_INJECT;
 
 	*limits = (struct dofi_limits){
@@ -297,7 +295,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_message_size = least(info->ep_attr->max_msg_size, INT64_MAX),
 		.max_rdma_size = least(info->ep_attr->max_msg_size, INT64_MAX),
 		.max_iov = least(MAX_IOV, least(tx_iov, rx_iov)),
-		.max_rdma_iov = least(MAX_IOV, rdma_iov),
+		.max_rdma_iov = least(MAX_IOV, tx_iov),
 		/* ep_cnt is a limit of a device, but not of a software fabric */
 		.max_eps = least(info->nic && info->domain_attr->ep_cnt ?
 					 info->domain_attr->ep_cnt : MOST_EPS, MOST_EPS),

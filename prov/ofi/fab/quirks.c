@@ -17,7 +17,7 @@
 #define TCP .blind_when_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
 	    .delivers = true, .loses_answers = true,                                         \
 	    .joins_families = true, .ends_silently = true, .rdma_of_64_bits = true,            \
-	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
+	    .refusal_ends_all = true, .frame_size = LONG_FRAME
 
 #define RXM .rank = 5, .refusal_ends_all = true, .many_reads = true,                        \
 	    .tx_variable = "FI_OFI_RXM_TX_SIZE", .rx_variable = "FI_OFI_RXM_RX_SIZE"
@@ -82,9 +82,7 @@ static const struct dofi_quirk quirks[] = {
 	  RXM, .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
 	  .reason = "a layer over connected endpoints; replaces one that ends without reporting "
 		    "what was lost; a message longer than its buffer is overtaken; lets peers read "
-		    "all that may be sent; serves its connections in one of 128 reads of a CQ; "
-		    "leaves a closed endpoint in the wait set of its CQ, and reads it there "
-		    "(2.1)" },
+		    "all that may be sent; serves its connections in one of 128 reads of a CQ" },
 	{ .provider = "udp", .datagrams = true, .trywait_reads = true,
 	  .reason = "cuts off a datagram that is longer than its receive, and reports no error; "
 		    "completes each message that was not injected; a read or fi_trywait of a CQ "

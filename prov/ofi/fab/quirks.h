@@ -69,8 +69,6 @@ struct dofi_quirk {
 	bool no_keys;		/* moves a peer's bytes without checking the key */
 	/* a refused RDMA operation ends all that two endpoints have in flight */
 	bool refusal_ends_all;
-	/* closing an endpoint returns all its memory, and its CQ keeps nothing of it */
-	bool closes_wholly;
 	bool frame_injected;	/* only injected frames are sure to complete */
 	/* a longer message is overtaken, or costs more than it saves; 0: unknown */
 	size_t frame_size;

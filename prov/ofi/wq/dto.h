@@ -70,7 +70,6 @@ enum dofi_dto_step {
 	DOFI_STEP_ASKED,	/* RDMA: the request was sent to the peer */
 	DOFI_STEP_RTS,		/* send: the peer was notified of the message */
 	DOFI_STEP_CTS,		/* send: the peer has a receive, and the message is to be sent */
-	DOFI_STEP_CTS_DIRECT,	/* send: like CTS, through the connection's own endpoint */
 	DOFI_STEP_DATA,		/* send: the message behind a CTS was handed to the fabric */
 	DOFI_STEP_AWAITS_DATA,	/* receive: DATA frames carry its message */
 };

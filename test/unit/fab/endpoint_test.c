@@ -419,15 +419,6 @@ Test(rdm, few_buffers_are_posted_again_at_once)
 	dofi_rdm_close(&rdm);
 }
 
-Test(rdm, without_buffers_nothing_is_posted)
-{
-	options.n_buffers = 0;
-	open_rdm();
-	cr_expect_eq(posted, 0);
-	cr_expect(!rdm.memory && !rdm.buffer);
-	dofi_rdm_close(&rdm);
-}
-
 /* The prefix belongs to the fabric: a frame of full size fits behind it. */
 Test(rdm, buffers_have_room_for_a_prefix)
 {

@@ -572,7 +572,7 @@ Test(limits, shared_receive_queues_need_injection)
 Test(limits, what_is_gathered_here_has_as_many_segments_as_there_is_room_for)
 {
 	struct dofi_fabric_choice c = {
-		.rdm = true, .target_rdma = true, .quirk = dofi_quirk_of("shm"),
+		.rdm = true, .target_rdma = true,
 	};
 	struct dofi_limits l;
 
@@ -581,9 +581,6 @@ Test(limits, what_is_gathered_here_has_as_many_segments_as_there_is_room_for)
 	dofi_info_limits(&c, 100, &l);
 	cr_expect(l.max_iov == 8 && l.max_rdma_iov == 8);
 	cr_expect(l.max_srqs > 0);	/* our own messages need no injection */
-	c.quirk = dofi_quirk_of("tcp");	/* the fabric sends large messages */
-	dofi_info_limits(&c, 100, &l);
-	cr_expect(l.max_iov == 1 && l.max_rdma_iov == 8);
 	fi_freeinfo(c.info);
 }
 

@@ -36,7 +36,6 @@ xport_test_sources = \
 	test/unit/xport/peer.h \
 	test/unit/xport/ports_test.c \
 	test/unit/xport/rdm/conn_test.c \
-	test/unit/xport/rdm/direct_test.c \
 	test/unit/xport/rdm/fast_test.c \
 	test/unit/xport/rdm/eager_test.c \
 	test/unit/xport/rdm/endpoint_test.c \

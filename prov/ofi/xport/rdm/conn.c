@@ -13,7 +13,6 @@
 #include "obj/ep/ep_cm.h"
 #include "obj/ep/ep_dto.h"
 #include "xport/rdm/peer.h"
-#include "xport/rdm/rndv.h"
 #include "xport/rdm/send.h"
 #include "xport/rdm/transmit.h"
 
@@ -223,7 +222,7 @@ static void settle(struct rdm_conn *conn)
 
 	dofi_ep_lock(conn->ep);
 	LIST_FOREACH(op, &conn->ops, link)
-		if (op->receives && !op->direct)
+		if (op->receives)
 			fi_cancel(&conn->endpoint->rdm.fid->fid, op);
 	dofi_ep_unlock(conn->ep);
 	wait_while(conn, has_ops);
@@ -274,7 +273,6 @@ void rdm_conn_close(struct dofi_ep *ep)
 	ep->resume_pending = false;
 	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
-	rdm_direct_close(conn);
 	settle(conn);
 	rdm_pz_remove(conn);
 	atomic_store(&conn->id, 0);
@@ -381,8 +379,6 @@ static void conn_work(struct dofi_work *work)
 		dofi_block_put(conn, sizeof(*conn));
 		return;
 	}
-	if (todo & RDM_DIRECT)
-		rdm_direct_open(conn);
 	if (todo & RDM_LOST)
 		lost_after(conn, LOST_NS);
 	if (todo & RDM_ESTABLISHED)

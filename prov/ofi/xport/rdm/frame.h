@@ -45,14 +45,13 @@ enum rdm_frame_kind {
 	RDM_FRAME_SEND,			/* a message */
 	/*
 	 * Announces a message of that length. With segments, the receiver reads it there and
-	 * answers with an ACK; without, it answers with a CTS. Value 0 is 1 if the sender has a
-	 * direct endpoint (rndv.c).
+	 * answers with an ACK; without, it answers with a CTS. Older versions set value 0 to 1,
+	 * which is ignored.
 	 */
 	RDM_FRAME_RTS,
 	/*
 	 * The receiver has a receive for the message. Value 0 is the tag under which to send it, or
-	 * the number of its DATA frames. Data is the address of the receiver's direct endpoint, if
-	 * the message is to be sent there.
+	 * the number of its DATA frames.
 	 */
 	RDM_FRAME_CTS,
 	/* the number of the CTS; data that belongs at address of the message */

@@ -88,7 +88,7 @@ static struct rdm_op *op_take(struct rdm_conn *conn, struct rdm_ops *ops)
 	if (!op)
 		return NULL;
 	op->conn = conn;
-	op->receives = op->blocks = op->ends = op->direct = false;
+	op->receives = op->blocks = op->ends = false;
 	LIST_INSERT_HEAD(&conn->ops, op, link);
 	return op;
 }
@@ -133,14 +133,12 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 	struct fi_cq_data_entry of_dto = *entry;
 	struct rdm_conn *conn = op->conn;
 	const struct dofi_dto *dto;
-	bool ends;
+	const bool ends = op->ends;
 
 	if (!conn) {
 		op_free(op);
 		return;
 	}
-	/* the flush ends an operation that failed at the direct endpoint */
-	ends = op->ends && !(op->direct && err);
 	dofi_ep_lock(conn->ep);
 	if (ends) {
 		dto = dofi_queue_at(op->receives ? &conn->ep->rq : &conn->ep->sq, op->number);

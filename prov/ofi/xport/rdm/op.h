@@ -16,7 +16,6 @@ struct rdm_op {
 	bool blocks;			/* requests behind it wait for its completion */
 	unsigned char *copy;		/* memory for a copy of a frame, or NULL */
 	bool ends;			/* its completion completes the DTO */
-	bool direct;			/* posted to the direct endpoint of the connection */
 	/* header of a message sent from the program's memory */
 	unsigned char header[RDM_FRAME_HEADER];
 	SLIST_ENTRY(rdm_op) free;
@@ -28,7 +27,6 @@ struct rdm_task {
 	struct rdm_frame frame;
 	bool matched;			/* the message was matched with receive number @receive */
 	uint32_t receive;
-	bool direct;			/* the receive is posted to the direct endpoint */
 	bool carried_out;		/* all is done but the ACK or CTS */
 	enum rdm_result result;
 	uint64_t old;			/* former value, of an atomic */

@@ -64,7 +64,6 @@
 #define RDM_EAGER_MAX 8192
 #define RDM_EAGER_RING_MAX 16384
 
-struct rdm_direct;
 struct rdm_endpoint;
 struct rdm_op;
 struct rdm_peer;
@@ -114,8 +113,6 @@ struct rdm_pz {
 	struct rdm_conn **conn;		/* indexed by the low half of the id */
 	uint32_t n_conns;
 
-	/* direct endpoints of the connections; used by the progress thread alone */
-	unsigned n_directs;
 	/* after a new connection, until exec closes the fabric's sockets; and when it last did */
 	struct dofi_timer new_sockets;
 	int64_t sockets_at;
@@ -139,8 +136,7 @@ enum {
 	/* the peer has left, and all its frames have been processed */
 	RDM_OVER = 1 << 1,
 	RDM_FREE = 1 << 2,
-	RDM_DIRECT = 1 << 3,		/* open the direct endpoint */
-	RDM_LOST = 1 << 4,		/* the fabric lost a frame or a long message */
+	RDM_LOST = 1 << 3,		/* the fabric lost a frame or a long message */
 };
 
 /* A connection, in memory that is never unmapped. */
@@ -206,8 +202,6 @@ struct rdm_conn {
 	LIST_HEAD(, rdm_op) ops;	/* operations at the fabric */
 	uint32_t blocking;		/* operations at the fabric that block later ones */
 	uint32_t n_cts;		/* messages that are to be sent, after their CTS arrived */
-	bool direct_wanted;		/* RDM_DIRECT was posted */
-	struct rdm_direct *direct;	/* NULL unless open; set by the progress thread alone */
 };
 
 /* Returns the member with this transport's part of @ia: xport_ia, unless it is the second one. */

@@ -277,10 +277,8 @@ static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f) DOFI_NEED
 
 	if (!dto || dto->step != DOFI_STEP_RTS)
 		rdm_peer_error(conn, "sent a CTS without an RTS");
-	else if (f->data_size && !rdm_direct_reach(conn, f->data, f->data_size))
-		rdm_peer_error(conn, "sent a CTS with an unusable address");
 	else
-		rdm_rndv_cts(conn, dto, f->value[0], f->data_size);
+		rdm_rndv_cts(conn, dto, f->value[0]);
 }
 
 void rdm_go_on(struct rdm_conn *conn)

@@ -4,14 +4,12 @@
 #include "xport/rdm/rndv.h"
 
 #include "base/iov.h"
-#include "fab/quirks.h"
 #include "obj/ep/ep_dto.h"
 #include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
-#include <stdlib.h>
 
 /*
  * Eager messages in several frames, which are sent before the peer has a receive for them
@@ -74,92 +72,6 @@ void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dof
 	fill(conn, dto, f, sink);
 }
 
-/*
- * Direct endpoints: the fabric moves long messages from the sender's buffer into the receiver's
- *
- * A software fabric keeps the memory that it was handed until the peer takes or sends the bytes.
- * Neither a send nor a receive that has begun can be cancelled, and only closing the endpoint
- * returns the memory. The endpoint of the PZ serves other connections too. So a connection opens a
- * direct endpoint of its own with the first RTS of a long message, and closes it at its end. Until
- * both ends have a direct endpoint, and where none can be opened, long messages go in frames.
- */
-
-/* Most direct endpoints of a PZ: each costs a listening socket and a connection. */
-#define DIRECT_MAX 64
-
-void rdm_direct_want(struct rdm_conn *conn)
-{
-	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
-
-	dofi_ep_assert_locked(conn->ep);
-	if (conn->direct_wanted || !conn->endpoint || !fabric->target_rdma ||
-	    !fabric->quirk->closes_wholly)
-		return;
-	conn->direct_wanted = true;
-	rdm_conn_todo(conn, RDM_DIRECT);
-}
-
-void rdm_direct_open(struct rdm_conn *conn)
-{
-	const struct dofi_rdm_options no_buffers = { .n_buffers = 0 };
-	struct rdm_pz *rpz = conn->rpz;
-	struct rdm_direct *direct;
-
-	if (rpz->n_directs >= DIRECT_MAX)
-		return;
-	direct = calloc(1, sizeof(*direct));
-	if (!direct)
-		return;
-	direct->tags = dofi_random();
-	if (!direct->tags ||
-	    dofi_rdm_open(&direct->rdm, rpz->domain, rdm_fabric(conn), &no_buffers)) {
-		free(direct);
-		return;
-	}
-	rpz->n_directs++;
-	dofi_ep_lock(conn->ep);
-	conn->direct = direct;
-	dofi_ep_unlock(conn->ep);
-}
-
-bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
-{
-	struct rdm_direct *direct = conn->direct;
-
-	dofi_ep_assert_locked(conn->ep);
-	if (!direct)
-		return false;
-	if (!direct->reached)
-		direct->reached = !dofi_rdm_peer_add(&direct->rdm, address, len, &direct->to);
-	return direct->reached;
-}
-
-/* Releases operations that the endpoint did not complete before: no completion follows. */
-void rdm_direct_close(struct rdm_conn *conn)
-{
-	struct rdm_direct *direct = conn->direct;
-	struct dofi_cq *cq = &conn->rpz->domain->cq;
-	struct rdm_op *op, *next;
-
-	if (!direct)
-		return;
-	dofi_ep_lock(conn->ep);
-	conn->direct = NULL;
-	dofi_ep_unlock(conn->ep);
-	dofi_rdm_close(&direct->rdm);
-	dofi_mutex_lock(&cq->lock);
-	dofi_ep_lock(conn->ep);
-	for (op = LIST_FIRST(&conn->ops); op; op = next) {
-		next = LIST_NEXT(op, link);
-		if (op->direct)
-			rdm_op_put(op);
-	}
-	dofi_ep_unlock(conn->ep);
-	dofi_mutex_unlock(&cq->lock);
-	conn->rpz->n_directs--;
-	free(direct);
-}
-
 /* Rendezvous: the sender */
 
 int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
@@ -172,36 +84,26 @@ int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *
 	f->length = dto->length;
 	if (conn->peer_reads)
 		rdm_name_segments(f, dto);
-	else
-		rdm_direct_want(conn);
-	f->value[0] = conn->direct != NULL;
 	ret = rdm_transmit(conn, f, NULL, 0, 0, 0);
 	dto->step = ret ? DOFI_STEP_NONE : DOFI_STEP_RTS;
 	return ret;
 }
 
-/*
- * Sends @dto, or receives it, at @tag, of the direct endpoint or the PZ's. A direct endpoint may
- * close after its sends, so the peer has to have the bytes by then.
- */
-static int post_tagged(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag,
-		       const struct rdm_direct *direct, bool receives) DOFI_NEEDS(conn->ep->lock)
+/* Sends @dto, or receives it, at @tag. */
+static int post_tagged(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool receives)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_op *op = rdm_op_get(conn, dto, receives);
 	struct fi_msg_tagged msg = {
 		.msg_iov = dto->iov, .desc = dto->desc, .iov_count = dto->n_iov,
-		.addr = direct ? direct->to : conn->to, .tag = tag, .context = op,
+		.addr = conn->to, .tag = tag, .context = op,
 	};
-	struct fid_ep *fid = direct ? direct->rdm.fid : conn->ep->fid;
-	const uint64_t delivered = direct ? FI_DELIVERY_COMPLETE : 0;
+	struct fid_ep *fid = conn->ep->fid;
 	ssize_t ret = -FI_EAGAIN;
 
 	if (op) {
-		op->direct = direct;
-		if (receives && direct)
-			msg.addr = FI_ADDR_UNSPEC;
 		ret = receives ? fi_trecvmsg(fid, &msg, FI_COMPLETION) :
-				 fi_tsendmsg(fid, &msg, FI_COMPLETION | delivered);
+				 fi_tsendmsg(fid, &msg, FI_COMPLETION);
 		if (ret)
 			rdm_op_put(op);
 	}
@@ -238,9 +140,8 @@ static int send_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(con
 
 static void send_after_cts(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
-	const bool direct = dto->step == DOFI_STEP_CTS_DIRECT;
-	int ret = rdm_fabric(conn)->target_rdma && !direct ? send_data(conn, dto) :
-		post_tagged(conn, dto, dto->rndv.tag, direct ? conn->direct : NULL, false);
+	int ret = rdm_fabric(conn)->target_rdma ? send_data(conn, dto) :
+		post_tagged(conn, dto, dto->rndv.tag, false);
 
 	if (ret == -FI_EAGAIN)
 		return;
@@ -261,17 +162,16 @@ void rdm_rndv_go_on(struct rdm_conn *conn)
 		return;
 	for (i = q->head; i != q->next; i++) {
 		dto = dofi_queue_at(q, i);
-		if (!dto->done &&
-		    (dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT))
+		if (!dto->done && dto->step == DOFI_STEP_CTS)
 			send_after_cts(conn, dto);
 	}
 	dofi_dto_retire(conn->ep, NULL);
 }
 
-void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct)
+void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag)
 {
 	dofi_ep_assert_locked(conn->ep);
-	dto->step = direct ? DOFI_STEP_CTS_DIRECT : DOFI_STEP_CTS;
+	dto->step = DOFI_STEP_CTS;
 	dto->rndv.tag = tag;
 	dto->rndv.sent = 0;
 	conn->n_cts++;
@@ -298,10 +198,9 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 }
 
 /* The tag of @dto. Receives of one PZ have different tags while they can be matched. */
-static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto, bool direct)
+static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
-	return direct ? conn->direct->tags + dto->number :
-			(uint64_t)(uint32_t)conn->id << 32 | dto->number;
+	return (uint64_t)(uint32_t)conn->id << 32 | dto->number;
 }
 
 /*
@@ -312,19 +211,15 @@ static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct
 			    struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	struct rdm_frame f = { .kind = RDM_FRAME_CTS, .number = task->frame.number };
-	struct iovec address = { NULL, 0 };
 	int ret = 0;
 
 	if (!task->carried_out) {
 		dto->step = DOFI_STEP_NONE;
-		rdm_direct_want(conn);
-		task->direct = conn->direct && task->frame.value[0];
-		if (rdm_fabric(conn)->target_rdma && !task->direct) {
+		if (rdm_fabric(conn)->target_rdma) {
 			dto->step = DOFI_STEP_AWAITS_DATA;
 			dto->got = 0;
 		} else {
-			ret = post_tagged(conn, dto, tag_of(conn, dto, task->direct),
-					  task->direct ? conn->direct : NULL, true);
+			ret = post_tagged(conn, dto, tag_of(conn, dto), true);
 		}
 		if (ret == -FI_EAGAIN)
 			return false;
@@ -334,11 +229,8 @@ static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct
 			return true;
 		}
 	}
-	f.value[0] = tag_of(conn, dto, task->direct);
-	if (task->direct)
-		address = (struct iovec){ conn->direct->rdm.address,
-					  conn->direct->rdm.address_len };
-	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
+	f.value[0] = tag_of(conn, dto);
+	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
 }
 
 bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,

@@ -3,7 +3,6 @@
 #ifndef DOFI_XPORT_RDM_RNDV_H
 #define DOFI_XPORT_RDM_RNDV_H
 
-#include "fab/endpoint.h"
 #include "xport/rdm/op.h"
 
 /* Sends @dto eagerly; returns as rdm_submit(). Once done, it uses no memory. */
@@ -17,7 +16,7 @@ void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dof
 int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame)
 	DOFI_NEEDS(conn->ep->lock);
 /* Processes a CTS for the message @dto. */
-void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct)
+void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag)
 	DOFI_NEEDS(conn->ep->lock);
 /* Sends messages after their CTS arrived, as far as the fabric takes them. */
 void rdm_rndv_go_on(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
@@ -29,25 +28,6 @@ bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto
 		   struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock);
 /* Processes a DATA frame. */
 void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *frame, struct dofi_sink *sink)
-	DOFI_NEEDS(conn->ep->lock);
-
-/* A connection's own endpoint, for long messages. */
-struct rdm_direct {
-	struct dofi_rdm rdm;
-	/* the tag of receive n is tags + n; known to the peer alone */
-	uint64_t tags;
-	bool reached;			/* the address of the peer's direct endpoint is known */
-	fi_addr_t to;			/* the peer's direct endpoint */
-};
-
-/* Asks the progress thread to open the direct endpoint, once, on fabrics that need one. */
-void rdm_direct_want(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
-/* Opens the direct endpoint; else long messages go in frames. Progress thread, no lock held. */
-void rdm_direct_open(struct rdm_conn *conn);
-/* Closes the direct endpoint: the fabric uses no memory of long messages. Progress thread. */
-void rdm_direct_close(struct rdm_conn *conn);
-/* Sets the address of the peer's direct endpoint. Returns false if it cannot be reached. */
-bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 	DOFI_NEEDS(conn->ep->lock);
 
 #endif

@@ -76,8 +76,7 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	/* the peer knows of the message, which is still to be sent, or to be read by the peer */
-	const bool announced = dto->step == DOFI_STEP_RTS || dto->step == DOFI_STEP_CTS ||
-			       dto->step == DOFI_STEP_CTS_DIRECT;
+	const bool announced = dto->step == DOFI_STEP_RTS || dto->step == DOFI_STEP_CTS;
 
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
 		return dto->flags & DOFI_DTO_MATCHED;

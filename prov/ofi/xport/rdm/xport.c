@@ -89,7 +89,7 @@ static void stray(struct rdm_pz *rpz, const char *what)
 static void task_begin(struct rdm_task *task)
 {
 	rdm_frame_begin(&task->frame, 0);
-	task->matched = task->carried_out = task->direct = false;
+	task->matched = task->carried_out = false;
 	task->result = RDM_OK;
 	task->old = 0;
 }

@@ -18,7 +18,7 @@ enum {
 #define WITH_SEGMENTS (1u << RDM_FRAME_RTS | 1u << RDM_FRAME_WRITE)
 #define WITH_DATA                                                                          \
 	(RDM_FRAME_SHORT | 1u << RDM_FRAME_DATA | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_ACK | \
-	 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_CTS)
+	 1u << RDM_FRAME_FIRST)
 
 /* Kinds that are invalid without data. */
 #define NEEDS_DATA (1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_MORE)

@@ -134,6 +134,22 @@ Test(rdm_rndv, parts_make_a_message)
 	cr_expect(!memcmp(big, theirs, 5000) && all_zero(big + 5000, 1000));
 }
 
+/* Older versions offer an endpoint for the message by value 0, and then accept frames as well. */
+Test(rdm_rndv, parts_make_a_message_of_an_older_peer)
+{
+	struct rdm_frame f = announcement(7, NULL, 5000);
+
+	f.n_segments = 0;
+	f.value[0] = 1;
+	receive(0, 5000, 1);
+	peer_send(&peer, &f, NULL, 0);
+	is_cleared(7);
+	part(0, 3000);
+	part(3000, 2000);
+	got(1, 5000);
+	cr_expect(!memcmp(big, theirs, 5000));
+}
+
 static void fabric_takes(bool takes)
 {
 	static const _Atomic uint64_t none;
