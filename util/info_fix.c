@@ -46,6 +46,8 @@ static void offer_text(const char *reason, char *text, size_t len)
 		snprintf(text, len, "FI_PROVIDER=%s excludes it: unset FI_PROVIDER", filter);
 	else if (!strcmp(provider, "verbs") && !libfabric_has(provider))
 		rdma_text(text, len);
+	else if (!strcmp(provider, "shm"))
+		shm_text(text, len);
 	else if (strcmp(provider, "any") && !libfabric_has(provider))
 		snprintf(text, len, "libfabric has no such provider, or the provider finds no "
 			 "device: correct dat.conf, or install what is missing");
@@ -68,7 +70,6 @@ static const struct {
 } rows[] = {
 	{ "FI_PROVIDER=", "unset FI_PROVIDER, or correct it", NULL },
 	{ "FI_PROVIDER is set", "unset FI_PROVIDER", NULL },
-	{ "/dev/shm", NULL, shm_text },
 	{ "shared memory", NULL, shm_text },
 	{ "domain=", "correct domain= in dat.conf", NULL },
 	{ "address=", "correct address= in dat.conf", NULL },

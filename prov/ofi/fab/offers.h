@@ -73,7 +73,7 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q);
 
 /* reason.c: why no fabric fits an IA. */
 
-/* Logs why no fabric fits @params. Returns -FI_ENODATA, or the errno of a missing resource. */
+/* Logs why no fabric fits @params. Returns -FI_ENODATA. */
 int dofi_reason_log(const struct dofi_params *params);
 
 /* Lists of names in a string, separated by blanks. */

@@ -188,15 +188,6 @@ static bool no_such_domain(const struct dofi_params *params, char *text, size_t 
 	return true;
 }
 
-/* Without a reason, libfabric leaves out shm if /dev/shm lacks space for a region per processor. */
-static bool shm_is_short(const struct dofi_params *params, char *text, size_t size)
-{
-	if (strcmp(params->provider, "shm"))
-		return false;
-	snprintf(text, size, "too little free space in /dev/shm");
-	return true;
-}
-
 static bool (*const reasons[])(const struct dofi_params *params, char *text, size_t size) = {
 	no_such_address,
 	no_such_interface,
@@ -205,7 +196,6 @@ static bool (*const reasons[])(const struct dofi_params *params, char *text, siz
 	filter_unknown,
 	no_such_domain,
 	filter_leaves_none,
-	shm_is_short,
 };
 
 int dofi_reason_log(const struct dofi_params *params)
@@ -216,7 +206,7 @@ int dofi_reason_log(const struct dofi_params *params)
 	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (reasons[i](params, text, sizeof(text))) {
 			dofi_log(DOFI_ERR, DOFI_FAB, "no usable fabric: %s", text);
-			return reasons[i] == shm_is_short ? -ENOSPC : -FI_ENODATA;
+			return -FI_ENODATA;
 		}
 	/* the machine lacks a device, or libfabric a provider */
 	dofi_log(DOFI_WARN, DOFI_FAB,

@@ -525,7 +525,6 @@ static const struct {
 	  true },
 	{ NULL, "provider=verbs address=127.0.0.1", "none for provider=verbs address=127.0.0.1 (",
 	  false },
-	{ NULL, "provider=shm", "too little free space in /dev/shm", true },
 };
 
 /* Like getinfo(), with regard to the requested provider and FI_PROVIDER. */
