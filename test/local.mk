@@ -112,7 +112,7 @@ check-valgrind:
 check-libfabric:
 	tests=`$(alternate) 1 $(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) $(PAIR_TESTS) \
 		$(ROBUST_TESTS) $(CONFORM_TESTS) $(REGISTRY_TESTS) $(UTIL_TESTS)` && \
-		DAT_TEST_WARM=1 DAT_TEST_DEATHS=300 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check \
+		DAT_TEST_WARM=1 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check \
 		TESTS="`echo $$tests`"
 
 # In "make distcheck": those that read files of the tree. No other test is compiled; test/man.sh asks

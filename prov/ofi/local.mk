@@ -95,7 +95,6 @@ dofi_api_sources = \
 	prov/ofi/xport/msg/srq.c \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm/conn.c \
-	prov/ofi/xport/rdm/endpoint.c \
 	prov/ofi/xport/rdm/frame.c \
 	prov/ofi/xport/rdm/transmit.c \
 	prov/ofi/xport/rdm/op.c \
@@ -210,7 +209,6 @@ noinst_HEADERS += \
 	prov/ofi/xport/msg/msg.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm/conn.h \
-	prov/ofi/xport/rdm/endpoint.h \
 	prov/ofi/xport/rdm/frame.h \
 	prov/ofi/xport/rdm/transmit.h \
 	prov/ofi/xport/rdm/op.h \

@@ -666,6 +666,8 @@ static void closed_while_sent_to(struct pair *p)
 	int i;
 
 	(void)p;
+	if (pair_fabric_is("shm-rdm"))
+		pair_skip("libfabric's shm writes to the endpoint that this process has closed");
 	node_open(&s.n);
 	mem_get(&s.n, &s.m, MESSAGE);
 	for (i = 0; i < CLOSINGS; i++) {

@@ -4,8 +4,7 @@
 # Many peers die one after the other, while idle and while streaming. deaths.sh NAME runs over
 # that fabric, deaths.sh without a name over the provider's own choice.
 #
-# DAT_TEST_DEATHS: number of each (default 40). More than 256, as in check-libfabric, exceed the
-# peers of one endpoint of libfabric's shm.
+# DAT_TEST_DEATHS: number of each (default 40).
 set -u
 . "${top_srcdir:-.}/test/robust/tap.sh"
 export IPATH_NO_BACKTRACE=1 DAT_TEST_ROUNDS="${DAT_TEST_DEATHS:-40}" DAT_TEST_IA="ofi${1:+-$1}"

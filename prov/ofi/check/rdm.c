@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Verifies connections of xport/rdm/, and the entries that its endpoints reserve for peers. */
+/* Verifies connections of xport/rdm/. */
 
 #include "check/check.h"
-#include "xport/rdm/endpoint.h"
 #include "xport/rdm/op.h"
-
-#include <string.h>
 
 static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 {
@@ -17,8 +14,8 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 
 	CHECK_SAME("connection", conn, (uint32_t)conn->id, slot);
 	CHECK_SAME("connection", conn, conn->rpz, rpz);
-	CHECK("connection", conn, !conn->endpoint == (conn->ring != NULL), "endpoint %p, ring %p",
-	      (void *)conn->endpoint, (void *)conn->ring);
+	CHECK("connection", conn, !conn->ring == !rpz->rings, "ring %p, rings %p",
+	      (void *)conn->ring, (void *)rpz->rings);
 	dofi_ep_lock(ep);
 	CHECK_SAME("connection", conn, ep->conn, conn);
 	CHECK("connection", conn, ep->cq == &rpz->domain->cq, "EP %p", (void *)ep);
@@ -48,51 +45,18 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 	dofi_ep_unlock(ep);
 }
 
-/* Reservations with equal keys share an entry, which one of them counts. */
-static void reservations_check(const struct rdm_endpoint *e)
-{
-	const struct dofi_reservations *all = &e->reservations;
-	const struct dofi_reservation *r, *other;
-	unsigned n = 0, counted;
-
-	TAILQ_FOREACH(r, &all->list, link) {
-		CHECK("endpoint", e, r->of == all, "reservation %p of %p", (const void *)r,
-		      (void *)r->of);
-		n += r->counts;
-		counted = 0;
-		TAILQ_FOREACH(other, &all->list, link)
-			counted += other->counts && other->key_len == r->key_len &&
-				   !memcmp(other->key, r->key, r->key_len);
-		CHECK("endpoint", e, counted == 1, "reservation %p is counted %u times",
-		      (const void *)r, counted);
-	}
-	CHECK_SAME("endpoint", e, all->reserved, n);
-}
-
 void check_connections(struct dofi_ia *ia)
 {
 	struct rdm_ia *ria = rdm_ia_of(ia);
-	const struct rdm_endpoint *e;
 	struct rdm_pz *rpz;
 	uint32_t i;
 
 	if (!ria)
 		return;
 	LIST_FOREACH(rpz, &ria->pzs, link) {
-		unsigned users = 0, conns = 0;
-
 		CHECK_SAME("pz", rpz->pz, rpz->pz->xport_pz, rpz);
 		for (i = 0; i < rpz->n_conns; i++)
-			if (rpz->conn[i]) {
+			if (rpz->conn[i])
 				conn_check(rpz, rpz->conn[i], i);
-				conns += rpz->conn[i]->endpoint != NULL;
-			}
-		LIST_FOREACH(e, &rpz->endpoints, link) {
-			CHECK_SAME("endpoint", e, e->rpz, rpz);
-			reservations_check(e);
-			users += e->conns;
-		}
-		CHECK("pz", rpz->pz, users == conns, "%u users of endpoints, %u connections",
-		      users, conns);
 	}
 }

@@ -11,7 +11,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -21,7 +20,6 @@
 struct dofi_rdm_peer {
 	struct dofi_table_link by_address, by_addr;
 	unsigned uses;
-	bool stays;			/* the fabric's entry stays after the last use */
 	fi_addr_t addr;
 	size_t len;
 	/* libfabric reads the size of its longest address, regardless of len */
@@ -195,7 +193,7 @@ int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		.arrived = options->arrived,
 		.frame_size = choice->frame_size,
 		.prefix = info->mode & FI_MSG_PREFIX ? info->ep_attr->msg_prefix_size : 0,
-		.max_peers = choice->quirk->max_peers,
+		.keeps_peers = choice->quirk->keeps_peers,
 		.n_buffers = most && most < options->n_buffers ? most : options->n_buffers,
 		.address_len = sizeof(rdm->address),
 		.address_format = info->addr_format,
@@ -278,9 +276,6 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 	struct dofi_rdm_peer *peer;
 	int n, ret;
 
-	/* the fabric reports neither its limit nor that it is reached */
-	if (rdm->max_peers && rdm->used_peers >= rdm->max_peers)
-		return -ENOSPC;
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return -ENOMEM;
@@ -298,7 +293,6 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 			     dofi_hash(&peer->addr, sizeof(peer->addr)));
 	if (ret)
 		goto remove_address;
-	rdm->used_peers++;
 	*out = peer;
 	return 0;
 
@@ -334,7 +328,7 @@ int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_
 	return 0;
 }
 
-void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
+void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr)
 {
 	struct dofi_table_link *link = dofi_table_find(&rdm->by_addr,
 						       dofi_hash(&addr, sizeof(addr)));
@@ -345,24 +339,12 @@ void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
 		if (peer->addr == addr && peer->uses)
 			break;
 	}
-	if (!link)
-		return;
-	peer->stays |= !removable && rdm->max_peers;
-	if (--peer->uses || peer->stays)
+	if (!link || --peer->uses || rdm->keeps_peers)
 		return;
 	dofi_table_remove(&rdm->by_address, &peer->by_address);
 	dofi_table_remove(&rdm->by_addr, &peer->by_addr);
 	fi_av_remove(rdm->av, &peer->addr, 1, 0);
 	free(peer);
-}
-
-unsigned dofi_rdm_free_entries(const struct dofi_rdm *rdm)
-{
-	const unsigned most = rdm->max_peers / 2;
-
-	if (!rdm->max_peers)
-		return UINT_MAX;
-	return rdm->used_peers < most ? most - rdm->used_peers : 0;
 }
 
 void dofi_rdm_sweep(struct dofi_rdm *rdm)

@@ -71,8 +71,7 @@ struct dofi_rdm {
 	/* progress thread only */
 	struct dofi_table by_address;	/* by the bytes of their addresses */
 	struct dofi_table by_addr;	/* by the fabric's fi_addr_t */
-	unsigned max_peers;	/* most peers added until the endpoint is closed; 0: no limit */
-	unsigned used_peers;		/* peers added so far */
+	bool keeps_peers;	/* addresses stay with the fabric until the endpoint is closed */
 };
 
 struct dofi_rdm_options {
@@ -122,22 +121,13 @@ void dofi_rdm_close(struct dofi_rdm *rdm);
 
 /*
  * Adds a use of the peer at @address, which may be any bytes; remove it as often. Returns 0;
- * -EINVAL for an address of another form; -ENOSPC if the fabric takes no further peer;
- * -EHOSTUNREACH if it cannot reach it. Locking: see the member by_address.
+ * -EINVAL for an address of another form; -EHOSTUNREACH if the fabric cannot reach it, or takes no
+ * further peer. Locking: see the member by_address.
  */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *peer);
 
-/*
- * Removes a use of the peer, and with the last one the peer, if each use was @removable; else the
- * fabric's entry stays. A limited entry is never used again: shm keeps the previous peer's state.
- */
-void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t peer, bool removable);
-
-/*
- * Returns how many peers should be added. Half of the fabric's entries stay free for peers that it
- * adds by itself, as shm (1.19) for a removed peer with a late first message.
- */
-unsigned dofi_rdm_free_entries(const struct dofi_rdm *rdm);
+/* Removes a use of the peer, and with the last one the peer, unless the fabric keeps peers. */
+void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t peer);
 
 /* Sets up @buffer, the context of operations with it. The owner may send with its own buffers. */
 static inline void dofi_rdm_buffer_init(struct dofi_rdm_buffer *buffer, struct dofi_rdm *rdm,

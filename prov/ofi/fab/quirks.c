@@ -67,10 +67,11 @@ static const struct dofi_quirk quirks[] = {
 	{ .provider = "efa", .rank = 1, .frame_size = 4096,
 	  .reason = "RDMA hardware; messages of several packets end in any order" },
 	{ .provider = "shm", .rank = 4, .shared_memory = true, .no_keys = true,
-	  .frame_injected = true, .frame_size = 4096, .max_peers = 256,
+	  .frame_injected = true, .frame_size = 4096, .keeps_peers = true,
 	  .reason = "this host's memory; ignores keys, or an endpoint hangs at a bad one (1.17), "
 		    "and both processes do at a message above 4096 bytes that is too long for its "
-		    "receive (1.17, 2.6)" },
+		    "receive (1.17, 2.6); may write to unmapped memory when an address is removed, "
+		    "and crashes when one of its 256 entries is used again (2.1, 2.6)" },
 	{ .provider = "tcp;ofi_rxm", .up_to = FI_VERSION(1, 17),
 	  .unless = { "FI_OFI_RXM_ENABLE_DYN_RBUF", "FI_OFI_RXM_ENABLE_DIRECT_SEND",
 		      "FI_OFI_RXM_ENABLE_PASSTHRU" },

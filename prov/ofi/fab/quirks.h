@@ -75,7 +75,7 @@ struct dofi_quirk {
 	const char *frame_variable; /* the environment variable that limits frame_size */
 	/* the variables with the lengths of an endpoint's queues, which take memory */
 	const char *tx_variable, *rx_variable;
-	unsigned max_peers;	/* peers of an endpoint; 0: no limit is known */
+	bool keeps_peers;	/* crashes when addresses of peers are removed, or entries reused */
 };
 
 /* Returns the row of @provider, or a row of defaults for an unknown fabric. */

@@ -38,7 +38,6 @@ xport_test_sources = \
 	test/unit/xport/rdm/conn_test.c \
 	test/unit/xport/rdm/fast_test.c \
 	test/unit/xport/rdm/eager_test.c \
-	test/unit/xport/rdm/endpoint_test.c \
 	test/unit/xport/rdm/transmit_test.c \
 	test/unit/xport/rdm/onesided_test.c \
 	test/unit/xport/rdm/op_test.c \

@@ -191,6 +191,28 @@ void rdm_fini(void)
 		hub_stop();
 }
 
+static ssize_t inject_later(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
+{
+	(void)fid, (void)buf, (void)len, (void)to;
+	return -FI_EAGAIN;
+}
+
+void fabric_takes(DAT_EP_HANDLE with, bool takes)
+{
+	static struct fi_ops_msg later, *own;
+	struct rdm_conn *conn = rdm_conn_of(with);
+	struct fid_ep *fid = conn->rpz->rdm.fid;
+
+	dofi_ep_lock(conn->ep);
+	if (fid->msg != &later) {
+		own = fid->msg;
+		later = *own;
+		later.inject = inject_later;
+	}
+	fid->msg = takes ? own : &later;
+	dofi_ep_unlock(conn->ep);
+}
+
 DAT_LMR_TRIPLET big_segment(size_t offset, size_t length)
 {
 	return (DAT_LMR_TRIPLET){

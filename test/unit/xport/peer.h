@@ -10,7 +10,7 @@
 
 #include "xport/cm/listen.h"
 #include "xport/rdm/conn.h"
-#include "xport/rdm/endpoint.h"
+#include "xport/rdm/rdm.h"
 #include "xport/rdm/rndv.h"
 #include "xport/rdm/send.h"
 #include "xport/rdm/transmit.h"
@@ -50,6 +50,9 @@ void rdm_init(void);
 void rdm_fini(void);
 /* rdm_init() on another fabric. The test ends if libfabric lacks it. */
 void rdm_init_on(const char *provider);
+
+/* If not @takes, each injection of @with's endpoint returns EAGAIN, until the next call. */
+void fabric_takes(DAT_EP_HANDLE with, bool takes);
 
 /* More memory than a frame can carry, with an LMR of all privileges. */
 #define BIG 40000

@@ -23,8 +23,6 @@ struct dofi_pz {
 	void *xport_pz;			/* the transport's state of this PZ; NULL at first */
 	void *datagrams_pz;		/* the datagram service's state; NULL at first */
 	struct dofi_domain datagram;	/* of the IA's datagram fabric, if that is a separate one */
-	/* the datagram service's: not 0 while peers in this process can send */
-	_Atomic uint64_t datagram_key;
 	struct dofi_mutex atomic_lock;	/* targets of atomics; held during an atomic; a leaf */
 	LIST_HEAD(, dofi_lmr) atomic_lmrs;
 	struct dofi_mutex rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */

@@ -33,12 +33,14 @@ static void conn_go_on(struct dofi_stall *stall)
 static void conn_work(struct dofi_work *work);
 static void lost_fire(struct dofi_timer *timer);
 
-int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len)
+int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer)
 {
 	struct rdm_pz *rpz;
 	struct rdm_conn *conn;
 	int ret = rdm_pz_open(ep->pz, &rpz);
 
+	if (!ret)
+		ret = rdm_pz_open_endpoint(rpz);
 	if (ret)
 		return ret;
 	conn = dofi_block_get(sizeof(*conn));
@@ -53,16 +55,14 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	conn->stall.go_on = conn_go_on;
 	STAILQ_INIT(&conn->pending);
 	LIST_INIT(&conn->ops);
-	if (!rpz->rings)
-		ret = rdm_endpoint_get(rpz, &peer->reservation, key, len, &conn->endpoint);
-	else if (!peer->ring)	/* this end connects */
+	if (rpz->rings && !peer->ring)	/* this end connects */
 		ret = dofi_link_make(&peer->ring);
 	if (ret)
 		goto put_conn;
 	conn->ring = peer->ring;
 	ret = rdm_pz_add(rpz, conn);
 	if (ret)
-		goto put_endpoint;
+		goto put_conn;
 	peer->conn = conn;
 	dofi_ep_lock(ep);
 	ep->conn = conn;
@@ -71,10 +71,6 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	dofi_ep_unlock(ep);
 	return 0;
 
-put_endpoint:
-	dofi_release(&peer->reservation);
-	if (conn->endpoint)
-		rdm_endpoint_put(conn->endpoint);
 put_conn:
 	dofi_block_put(conn, sizeof(*conn));
 	return ret;
@@ -102,17 +98,11 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static bool is_in_process(const struct rdm_conn *conn)
-{
-	return conn->peer->msg.host.pid == conn->rpz->ria->host.pid;
-}
-
 /* Adds the peer to the address vector, and looks for memory that is shared with it. */
 static int endpoint_find(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
-	int ret = dofi_rdm_peer_add(&conn->endpoint->rdm, peer->addr, peer->msg.addr_len,
-				    &conn->to);
+	int ret = dofi_rdm_peer_add(&conn->rpz->rdm, peer->addr, peer->msg.addr_len, &conn->to);
 
 	conn->reached = !ret;
 	if (ret) {
@@ -122,10 +112,8 @@ static int endpoint_find(struct rdm_conn *conn)
 	}
 	conn->same_host = rdm_fabric(conn)->shared_memory &&
 		     dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host);
-	if (conn->same_host) {
-		conn->peer_here = is_in_process(conn) ? rdm_here_find(peer->msg.conn_id) : NULL;
+	if (conn->same_host)
 		read_memory(conn);
-	}
 	return 0;
 }
 
@@ -152,7 +140,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 		ret = endpoint_find(conn);
 		if (ret)
 			return ret;
-		fid = conn->endpoint->rdm.fid;
+		fid = conn->rpz->rdm.fid;
 	}
 	dofi_ep_lock(conn->ep);
 	/* limits that suit both ends; the frames of a message in parts are all injected */
@@ -181,11 +169,6 @@ int rdm_conn_reach(struct rdm_conn *conn)
 static bool has_ops(struct rdm_conn *conn)
 {
 	return !LIST_EMPTY(&conn->ops);
-}
-
-static bool has_hello_due(struct rdm_conn *conn)
-{
-	return conn->hello_due;
 }
 
 /* The program may end the connection because it has seen a write while the ACK is still pending. */
@@ -223,7 +206,7 @@ static void settle(struct rdm_conn *conn)
 	dofi_ep_lock(conn->ep);
 	LIST_FOREACH(op, &conn->ops, link)
 		if (op->receives)
-			fi_cancel(&conn->endpoint->rdm.fid->fid, op);
+			fi_cancel(&conn->rpz->rdm.fid->fid, op);
 	dofi_ep_unlock(conn->ep);
 	wait_while(conn, has_ops);
 	dofi_cq_drain(conn->ep->cq);
@@ -249,26 +232,13 @@ void rdm_conn_close(struct dofi_ep *ep)
 {
 	struct dofi_cm_msg bye = { .kind = DOFI_CM_BYE };
 	struct rdm_conn *conn = ep->conn;
-	struct rdm_endpoint *endpoint;
-	bool removable;
 
 	if (!conn)
 		return;
-	endpoint = conn->endpoint;
 	dofi_timer_stop(&conn->ep->obj.ia->progress, &conn->lost);
-	/* shm maps the sender when it takes the first frame, and crashes if it cannot */
-	if (rdm_fabric(conn)->shared_memory)
-		wait_while(conn, has_hello_due);
 	wait_while(conn, is_acking);
 	dofi_ep_lock(ep);
 	bye.reason = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
-	/*
-	 * whether libfabric's shm can remove the peer (dofi_rdm_peer_remove()): it writes to the
-	 * peer's memory, at an index that the peer reported when it took our first frame (2.x;
-	 * before the array if it did not), and that is unmapped if the peer was in this process;
-	 * 1.17 keeps waiting for a peer that took no frame
-	 */
-	removable = conn->untaken != conn->sent + 1 && !is_in_process(conn);
 	ep->fid = NULL;
 	ep->resume_pending = false;
 	dofi_ep_open_queues(ep);
@@ -285,11 +255,9 @@ void rdm_conn_close(struct dofi_ep *ep)
 	bye.last_frame = conn->sent;
 	if (!conn->left)
 		dofi_cm_send(conn->peer->cm, &bye);
-	if (conn->reached && endpoint)
-		dofi_rdm_peer_remove(&endpoint->rdm, conn->to, removable);
+	if (conn->reached && !conn->ring)
+		dofi_rdm_peer_remove(&conn->rpz->rdm, conn->to);
 	rdm_peer_free(conn->peer);
-	if (endpoint)
-		rdm_endpoint_put(endpoint);
 	rdm_conn_todo(conn, RDM_FREE);
 }
 
@@ -404,8 +372,6 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 	struct dofi_ep *ep = conn->ep;
 	bool more, over;
 
-	if (event == DAT_CONNECTION_EVENT_BROKEN && conn->endpoint)
-		rdm_endpoint_suspect(conn->endpoint);
 	/* frames that are already there may establish the connection */
 	dofi_cq_drain(ep->cq);
 	conn_work(&conn->work);

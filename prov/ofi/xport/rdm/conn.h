@@ -6,8 +6,8 @@
 #include "obj/sp/cr.h"
 #include "xport/rdm/rdm.h"
 
-/* Makes a connection of @ep to the peer @key. The connection owns @peer if that succeeds. */
-int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len);
+/* Makes a connection of @ep, which owns @peer if that succeeds. */
+int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer);
 /* Makes the peer, which has reported its address, reachable, and accepts its frames. */
 int rdm_conn_reach(struct rdm_conn *conn);
 /* HELLO is sent. Without a HELLO_BACK the attempt ends, whatever the program's time-out is. */
@@ -23,6 +23,8 @@ void rdm_conn_close(struct dofi_ep *ep);
 
 /* pz.c: returns the transport's part of @pz, made if there is none. 0 or a negative errno. */
 int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **rpz);
+/* Opens the PZ's endpoint, unless it is open or there are rings. 0 or a negative errno. */
+int rdm_pz_open_endpoint(struct rdm_pz *rpz);
 /* dofi_xport.pz_close. */
 void rdm_pz_close(struct dofi_pz *pz);
 /* Gives @conn an id, by which frames find it. */

@@ -27,7 +27,6 @@ struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm)
 
 void rdm_peer_answered(struct rdm_peer *peer)
 {
-	dofi_release(&peer->reservation);
 	if (peer->port)
 		dofi_port_put(peer->port);
 	peer->port = NULL;
@@ -122,7 +121,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 			msg->fd[msg->n_fds++] = dofi_grant_book_fd(book);
 		return;
 	}
-	rdm = &conn->endpoint->rdm;
+	rdm = &conn->rpz->rdm;
 	msg->frame_size = (uint32_t)rdm->frame_size;
 	msg->addr_format = rdm->address_format;
 	msg->addr_len = rdm->address_len;

@@ -4,15 +4,13 @@
 #define DOFI_XPORT_RDM_PEER_H
 
 #include "xport/cm/conn.h"
-#include "xport/rdm/endpoint.h"
+#include "xport/rdm/rdm.h"
 
 /* The other end of a connection. */
 struct rdm_peer {
 	struct dofi_cm_conn *cm;	/* NULL: the peer ended before its request was answered */
 	struct rdm_conn *conn;		/* NULL until the request is accepted */
 	struct dofi_port *port;		/* the port of its request, until that is answered */
-	/* reservation at our endpoint, until the request is answered */
-	struct dofi_reservation reservation;
 	bool ready;			/* our request has reached a service point of the peer */
 	/* its request or answer, addr and data copied below; conn_id goes into frames to it */
 	struct dofi_cm_msg msg;
@@ -25,7 +23,7 @@ struct rdm_peer {
 struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm);
 /* Frees @peer, and closes its CM connection. */
 void rdm_peer_free(struct rdm_peer *peer);
-/* Releases the port and the reservation of @peer's request. */
+/* Releases the port of @peer's request. */
 void rdm_peer_answered(struct rdm_peer *peer);
 /* Refuses the request of @peer, and frees @peer. */
 void rdm_peer_refuse(struct rdm_peer *peer, enum dofi_cm_reason reason);

@@ -5,8 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "xport/rdm/endpoint.h"
-#include "xport/rdm/transmit.h"
+#include "xport/rdm/op.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +13,9 @@
 
 /* Bits of a connection's number that are counted up. */
 #define COUNT_BITS 0xfff
+
+/* How many frames can arrive before the first is handled. */
+#define BUFFERS 64
 
 /* Sets the owner, which the callbacks of @cq use; NULL ends them. */
 static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
@@ -39,7 +41,6 @@ int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 		return -ENOMEM;
 	rpz->pz = pz;
 	rpz->ria = ria;
-	LIST_INIT(&rpz->endpoints);
 	rpz->domain = ria->second ? &pz->local : &pz->domain;
 	if (ria->second)
 		ret = dofi_domain_open(rpz->domain, &pz->obj.ia->progress, &dofi_rings_fabric,
@@ -84,7 +85,8 @@ void rdm_pz_close(struct dofi_pz *pz)
 		return;
 	LIST_REMOVE(rpz, link);
 	dofi_timer_stop(&pz->obj.ia->progress, &rpz->new_sockets);
-	rdm_endpoints_close(rpz);
+	if (rpz->has_rdm)
+		dofi_rdm_close(&rpz->rdm);
 	owner_set(&rpz->domain->cq, NULL);
 	pz->xport_pz = NULL;
 	rdm_ops_close(rpz);
@@ -92,6 +94,25 @@ void rdm_pz_close(struct dofi_pz *pz)
 		dofi_domain_close(rpz->domain);
 	free(rpz->conn);
 	free(rpz);
+}
+
+int rdm_pz_open_endpoint(struct rdm_pz *rpz)
+{
+	const struct dofi_rdm_options options = {
+		.n_buffers = BUFFERS, .arrived = rpz->ria->arrived,
+	};
+	struct dofi_mutex *lock = &rpz->domain->cq.lock;
+	int ret;
+
+	if (rpz->rings || rpz->has_rdm)
+		return 0;
+	ret = dofi_rdm_open(&rpz->rdm, rpz->domain, rpz->ria->fabric, &options);
+	if (ret)
+		return ret;
+	dofi_mutex_lock(lock);
+	rpz->has_rdm = true;
+	dofi_mutex_unlock(lock);
+	return 0;
 }
 
 /* Part of an id is counted up: a late frame must not find the next connection in the slot. */
@@ -132,8 +153,6 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 	rpz->conn[slot] = conn;
 unlock:
 	dofi_mutex_unlock(&cq->lock);
-	if (!ret)
-		rdm_here_add(&conn->here, &conn->id);
 	return ret;
 }
 
@@ -142,7 +161,6 @@ void rdm_pz_remove(struct rdm_conn *conn)
 	struct rdm_pz *rpz = conn->rpz;
 	struct dofi_cq *cq = &rpz->domain->cq;
 
-	rdm_here_remove(&conn->here);
 	dofi_mutex_lock(&cq->lock);
 	rpz->conn[(uint32_t)atomic_load(&conn->id)] = NULL;
 	if (conn->ring)

@@ -2,8 +2,8 @@
 /*
  * The connectionless transport, for fabrics with endpoints that do not connect.
  *
- * The EPs of a PZ share one endpoint of the fabric, or a few. They exchange frames (frame.h), which
- * name the connection that they belong to. Messages are matched with an EP's receives here and not
+ * The EPs of a PZ share one endpoint of the fabric. They exchange frames (frame.h), which name the
+ * connection that they belong to. Messages are matched with an EP's receives here and not
  * in the fabric. Requests, answers and ends of connections go over a CM connection
  * (xport/cm/conn.h).
  *
@@ -18,7 +18,6 @@
  *
  *	frame.c		frames as bytes
  *	op.c		operations at the fabric; pending frames; stalled EPs
- *	endpoint.c	the fabric's endpoints of a PZ; their replacement
  *	peer.c		the other end of a connection
  *	transmit.c	sending a frame; credits
  *	rndv.c		messages longer than a frame, at both ends
@@ -64,7 +63,6 @@
 #define RDM_EAGER_MAX 8192
 #define RDM_EAGER_RING_MAX 16384
 
-struct rdm_endpoint;
 struct rdm_op;
 struct rdm_peer;
 struct rdm_pending;
@@ -92,12 +90,6 @@ struct rdm_ia {
 
 _Static_assert(offsetof(struct rdm_ia, ports) == 0, "dofi_ia.xport_ia is the ports");
 
-/* A word of this process that has the id of a connection or a PZ (xport/rdm/transmit.h). */
-struct rdm_here {
-	LIST_ENTRY(rdm_here) link;
-	const _Atomic uint64_t *word;
-};
-
 /* The transport's part of a PZ, made with its first connection. */
 struct rdm_pz {
 	LIST_ENTRY(rdm_pz) link;
@@ -105,9 +97,8 @@ struct rdm_pz {
 	struct rdm_ia *ria;
 	struct dofi_domain *domain;	/* the PZ's domain, or its local domain */
 	struct dofi_rings *rings;	/* NULL unless the domain's CQ is of rings */
-
-	/* protected by the CQ lock; written by the progress thread */
-	LIST_HEAD(, rdm_endpoint) endpoints;	/* newest first */
+	struct dofi_rdm rdm;		/* without rings: opened by the first connection */
+	bool has_rdm;			/* rdm is open; written under the CQ lock */
 
 	/* protected by the CQ lock */
 	struct rdm_conn **conn;		/* indexed by the low half of the id */
@@ -145,8 +136,7 @@ struct rdm_conn {
 	_Atomic uint64_t id;
 	struct dofi_ep *ep;
 	struct rdm_pz *rpz;
-	struct rdm_endpoint *endpoint;	/* one of the PZ's, or NULL if there is a ring */
-	/* rings to the peer in place of an endpoint, or NULL; each frame fits in */
+	/* rings to the peer in place of the PZ's endpoint, or NULL; each frame fits in */
 	struct dofi_link *ring;
 	struct rdm_peer *peer;
 	struct dofi_work work;
@@ -154,9 +144,6 @@ struct rdm_conn {
 	struct dofi_timer lost;
 	fi_addr_t to;			/* the address of the peer's endpoint */
 	bool reached;			/* the peer is in the address vector */
-	struct rdm_here here;
-	/* the peer's id if the peer is in this process, else NULL */
-	const _Atomic uint64_t *peer_here;
 
 	/* protected by the EP lock */
 	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
@@ -186,8 +173,6 @@ struct rdm_conn {
 	DAT_EVENT_NUMBER left_event;
 
 	uint32_t sent;			/* frames sent */
-	/* number of the last frame that the fabric did not take at once */
-	uint32_t untaken;
 	uint32_t seen;			/* frames received */
 	uint32_t credits, max_credits;	/* available credits, and their maximum */
 	uint32_t credits_owed;		/* credits to return to the peer */

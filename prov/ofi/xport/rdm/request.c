@@ -18,7 +18,6 @@ static const struct dofi_cm_ops cm_ops;
 
 #define NO_PATH \
 	"the peer uses another fabric or address family, or cannot be reached over this one"
-#define ACCEPTOR_DIED "the peer accepted and died"
 #define NO_MEMORY "there is no memory for the connection"
 #define OTHER_HOST "the address is not one of this host, which shared memory does not leave"
 #define OTHER_USER "the peer is another user's process, with which no memory is shared"
@@ -87,8 +86,7 @@ void rdm_connect(struct dofi_ep *ep)
 	peer = rdm_peer_new(NULL);
 	if (!peer)
 		goto failed;
-	/* requests for one qualifier mostly reach one peer */
-	ret = rdm_conn_open(ep, peer, &qual, sizeof(qual));
+	ret = rdm_conn_open(ep, peer);
 	if (ret) {
 		rdm_peer_free(peer);
 		goto failed;
@@ -131,9 +129,6 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 		dofi_ep_unlock(conn->ep);
 	} else if (conn->ring) {
 		connect_otherwise(ep, -ret);
-	} else if (ret == -ENOENT || ret == -ESTALE || ret == -ESRCH) {
-		/* a dead peer left nothing in the shared memory */
-		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ACCEPTOR_DIED);
 	} else {
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
 	}
@@ -282,7 +277,7 @@ void rdm_accept(struct dofi_ep *ep)
 
 	ep->accepting = NULL;
 	if (peer->cm)
-		ret = rdm_conn_open(ep, peer, peer->addr, peer->msg.addr_len);
+		ret = rdm_conn_open(ep, peer);
 	if (ret) {
 		rdm_peer_refuse(peer, DOFI_CM_BUSY);
 	} else {

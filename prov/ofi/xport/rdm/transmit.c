@@ -9,38 +9,6 @@
 
 #include <rdma/fi_errno.h>
 
-static struct dofi_mutex here_lock;
-static LIST_HEAD(, rdm_here) all_here DOFI_GUARDED_BY(here_lock) =
-	LIST_HEAD_INITIALIZER(all_here);
-
-void rdm_here_add(struct rdm_here *here, const _Atomic uint64_t *word)
-{
-	here->word = word;
-	dofi_mutex_lock(&here_lock);
-	LIST_INSERT_HEAD(&all_here, here, link);
-	dofi_mutex_unlock(&here_lock);
-}
-
-void rdm_here_remove(struct rdm_here *here)
-{
-	dofi_mutex_lock(&here_lock);
-	LIST_REMOVE(here, link);
-	dofi_mutex_unlock(&here_lock);
-}
-
-const _Atomic uint64_t *rdm_here_find(uint64_t id)
-{
-	const _Atomic uint64_t *word = NULL;
-	const struct rdm_here *here;
-
-	dofi_mutex_lock(&here_lock);
-	LIST_FOREACH(here, &all_here, link)
-		if (atomic_load(here->word) == id)
-			word = here->word;
-	dofi_mutex_unlock(&here_lock);
-	return word;
-}
-
 /* Wakes the peer, and counts the frame unless @ret, which it returns, is an error. */
 static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 	DOFI_NEEDS(conn->ep->lock)
@@ -48,7 +16,6 @@ static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t
 	if (conn->ring)
 		dofi_link_notify(conn->ring, &conn->rpz->ria->bell);
 	if (ret == -FI_EAGAIN) {
-		conn->untaken = f->sequence;
 		rdm_stall(conn);
 		return -FI_EAGAIN;
 	}
@@ -116,8 +83,6 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	len += dofi_iov_gather(frame + len, iov, n, offset, size);
 	if (conn->ring)
 		dofi_link_send(conn->ring, len);
-	else if (rdm_is_unmapped(conn->peer_here, conn->peer_id))
-		ret = -FI_EAGAIN;
 	else
 		ret = fi_inject(conn->ep->fid, frame, len, conn->to);
 	return handed_over(conn, f, ret);

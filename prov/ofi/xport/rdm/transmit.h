@@ -5,22 +5,6 @@
 
 #include "xport/rdm/op.h"
 
-/*
- * Peers in this process. libfabric's shm shares the memory of such a peer's endpoint instead of
- * mapping it again, and closing the endpoint unmaps it. So each connection, and each PZ with
- * datagrams, has a word, never unmapped, which has its id until then. Any thread.
- */
-void rdm_here_add(struct rdm_here *here, const _Atomic uint64_t *word);
-void rdm_here_remove(struct rdm_here *here);
-/* Returns the word with @id, or NULL if there is none. */
-const _Atomic uint64_t *rdm_here_find(uint64_t id);
-
-/* Whether the endpoint of the peer with @id and the word @here, which may be NULL, is gone. */
-static inline bool rdm_is_unmapped(const _Atomic uint64_t *here, uint64_t id)
-{
-	return here && atomic_load(here) != id;
-}
-
 /* Sends a frame with @size bytes of @iov from @offset on. 0, -FI_EAGAIN, or a lasting error. */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
 		 size_t n, size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock);

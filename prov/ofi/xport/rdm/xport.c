@@ -98,17 +98,14 @@ static void task_begin(struct rdm_task *task)
 static void buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
 			   int err, struct dofi_sink *sink)
 {
-	struct rdm_endpoint *e = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_endpoint, rdm);
-	struct rdm_pz *rpz = e->rpz;
+	struct rdm_pz *rpz = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_pz, rdm);
 	struct rdm_conn *conn = NULL;
 	struct rdm_task task;
 	uint32_t slot;
 
 	if (err && err != FI_ECANCELED)
 		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
-	if (!err && entry->len == RDM_PROBE_SIZE)
-		atomic_store(&e->answered, true);
-	if (err || entry->len == RDM_PROBE_SIZE)
+	if (err)
 		goto repost;
 	task_begin(&task);
 	if (rdm_frame_unpack(buffer->data, entry->len, &task.frame)) {
@@ -160,16 +157,15 @@ static void ring_arrived(struct dofi_link *link, const unsigned char *frame, siz
 
 static const struct dofi_link_user ring_user = { .arrived = ring_arrived, .poll = rdm_fast_poll };
 
-/* Also reposts buffers of the endpoints that the fabric did not take before. */
+/* Also reposts buffers of the endpoint that the fabric did not take before. */
 static void rdm_swept(struct dofi_cq *cq)
 {
 	struct rdm_pz *rpz = cq->owner;
-	struct rdm_endpoint *e;
 
 	if (!rpz)
 		return;
-	LIST_FOREACH(e, &rpz->endpoints, link)
-		dofi_rdm_sweep(&e->rdm);
+	if (rpz->has_rdm)
+		dofi_rdm_sweep(&rpz->rdm);
 }
 
 static void rdm_resume(struct dofi_ep *ep)

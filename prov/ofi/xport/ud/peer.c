@@ -5,11 +5,9 @@
 
 #include "base/log.h"
 #include "base/pool.h"
-#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The tag of a valid address handle in the pool. */
 #define VALID 1
@@ -89,10 +87,7 @@ static uint32_t hash_of(uint64_t key)
 	return (uint32_t)(key ^ key >> 32);
 }
 
-/*
- * libfabric's shm can remove a peer that took a message and is not in this process. The lock keeps
- * other threads from sending: the address vector of verbs has none.
- */
+/* The lock keeps other threads from sending: the address vector of verbs has none. */
 static void leave(struct ud_peer *peer)
 {
 	struct ud_pz *upz = peer->upz;
@@ -104,7 +99,7 @@ static void leave(struct ud_peer *peer)
 		return;
 	}
 	dofi_mutex_lock(&upz->lock);
-	dofi_rdm_peer_remove(&upz->rdm, peer->to, peer->taken && !peer->here);
+	dofi_rdm_peer_remove(&upz->rdm, peer->to);
 	dofi_mutex_unlock(&upz->lock);
 }
 
@@ -124,8 +119,6 @@ static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **
 	peer->gone = false;
 	peer->key = intro->key;
 	peer->frame_size = intro->frame_size;
-	peer->here = NULL;
-	peer->taken = false;
 	peer->stuck_since = 0;
 	STAILQ_INIT(&peer->waiting);
 	peer->n_waiting = peer->in_flight = peer->uses = 0;
@@ -134,8 +127,6 @@ static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **
 	if (peer->link) {
 		ret = dofi_link_claim(peer->link) ? 0 : -ECONNRESET;
 	} else {
-		if (upz->uia->fabric->shared_memory && intro->host.pid == (uint32_t)getpid())
-			peer->here = rdm_here_find(intro->key);
 		dofi_mutex_lock(&upz->lock);
 		ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
 		dofi_mutex_unlock(&upz->lock);
@@ -173,10 +164,8 @@ int ud_peer_get(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **out)
 	if (!link)
 		ret = peer_new(upz, intro, &peer);
 	if (ret) {
-		dofi_log(DOFI_WARN, DOFI_CM, "no address handle of a peer over %s: %s%s",
-			 intro->fabric, strerror(-ret),
-			 ret != -ENOSPC ? "" : "; shared memory has places for 256 peers: "
-					       "use a fabric on TCP for more");
+		dofi_log(DOFI_WARN, DOFI_CM, "no address handle of a peer over %s: %s",
+			 intro->fabric, strerror(-ret));
 		return ret;
 	}
 	peer->uses++;

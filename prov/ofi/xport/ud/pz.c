@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "obj/ep/ep_attr.h"
 #include "xport/rdm/conn.h"
-#include "xport/rdm/transmit.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -163,8 +162,6 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 	ret = upz->uia->rings ? rings_open(upz) : net_open(upz);
 	if (ret)
 		goto close_sends;
-	atomic_store(&pz->datagram_key, upz->key);
-	rdm_here_add(&upz->here, &pz->datagram_key);
 	LIST_INSERT_HEAD(&upz->uia->pzs, upz, link);
 	pz->datagrams_pz = upz;
 	*out = upz;
@@ -206,8 +203,6 @@ void ud_pz_close(struct dofi_pz *pz)
 		return;
 	settle(upz);
 	LIST_REMOVE(upz, link);
-	rdm_here_remove(&upz->here);
-	atomic_store(&pz->datagram_key, 0);
 	net_shut(upz);
 	dofi_progress_withdraw(&upz->uia->ia->progress, &upz->reaping);
 	ud_peers_close(upz);

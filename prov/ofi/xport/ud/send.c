@@ -7,7 +7,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "obj/ep/ep_dto.h"
-#include "xport/rdm/transmit.h"
+#include "xport/rdm/op.h"
 #include "xport/ud/frame.h"
 
 #include <errno.h>
@@ -64,12 +64,6 @@ static size_t pack(const struct ud_peer *peer, const struct dofi_dto *dto, unsig
 
 /* Handing datagrams over */
 
-/* Whether the net may be used for @peer, of no link. */
-static bool is_reachable(const struct ud_pz *upz, const struct ud_peer *peer)
-{
-	return upz->rdm.fid && !rdm_is_unmapped(peer->here, peer->key);
-}
-
 /* Returns whether a send of @len bytes to @peer is copied before the call returns. */
 static bool is_injected(const struct ud_pz *upz, const struct ud_peer *peer, size_t len)
 {
@@ -95,7 +89,7 @@ static ssize_t hand_over(struct ud_pz *upz, const struct ud_peer *peer, struct u
 		dofi_link_send(peer->link, s->len);
 		return 0;
 	}
-	if (!is_reachable(upz, peer))
+	if (!upz->rdm.fid)
 		return -FI_ENOTCONN;
 	return s->len <= upz->inject ? fi_inject(upz->rdm.fid, s->buffer.data, s->len, peer->to) :
 				       fi_sendmsg(upz->rdm.fid, &msg, FI_COMPLETION);
@@ -112,7 +106,6 @@ static void judge(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret) DOFI_NEE
 	if (peer->link)
 		dofi_link_notify(peer->link, ud_bell(upz->uia));
 	if (!ret) {
-		peer->taken = true;
 		peer->stuck_since = 0;
 	} else if (ret != -FI_EAGAIN) {
 		count_dropped(upz);
@@ -260,8 +253,7 @@ static int inject(const struct ud_pz *upz, const struct ud_peer *peer, const str
 	unsigned char frame[UD_INJECT_MAX];
 	const size_t len = pack(peer, dto, frame);
 
-	return is_reachable(upz, peer) ? (int)fi_inject(upz->rdm.fid, frame, len, peer->to) :
-					 -FI_ENOTCONN;
+	return upz->rdm.fid ? (int)fi_inject(upz->rdm.fid, frame, len, peer->to) : -FI_ENOTCONN;
 }
 
 /* A receive stays in its slot until a datagram arrives. */

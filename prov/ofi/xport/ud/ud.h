@@ -104,9 +104,6 @@ struct ud_peer {
 	fi_addr_t to;			/* without a link */
 	uint64_t key;			/* never 0 */
 	size_t frame_size;		/* the longest datagram that it takes, with the header */
-	/* the key while the endpoint exists, if the peer is in this process; else NULL */
-	const _Atomic uint64_t *here;
-	bool taken;			/* the fabric took a datagram to it */
 	int64_t stuck_since;		/* the fabric takes nothing since then; 0: it does */
 	struct ud_sends waiting;	/* oldest first */
 	unsigned n_waiting;
@@ -156,8 +153,6 @@ struct ud_pz {
 	size_t inject;			/* most bytes that the fabric injects; 0: none */
 	uint64_t key;			/* peers prove by it that they were given our address */
 	struct dofi_work reaping;	/* removes peers that are not used any more */
-
-	struct rdm_here here;		/* of pz->datagram_key */
 
 	/* progress thread only */
 	LIST_ENTRY(ud_pz) link;		/* in uia->pzs */

@@ -21,10 +21,12 @@ void talk_fini(void)
 {
 	const struct dofi_pz *of = pz;
 	const struct rdm_pz *rpz = of->xport_pz;
+	uint32_t i;
 
 	if (state_of_ep(ep) == DAT_EP_STATE_DISCONNECTED) {
 		cr_expect(!((struct dofi_ep *)ep)->conn);
-		cr_expect(!rpz || !LIST_FIRST(&rpz->endpoints)->conns);
+		for (i = 0; rpz && i < rpz->n_conns; i++)
+			cr_expect(!rpz->conn[i]);
 	}
 	rdm_fini();
 }

@@ -30,7 +30,7 @@ static void inject_by(ssize_t (*inject)(struct fid_ep *fid, const void *buf, siz
 	struct fid_ep *fid;
 
 	dofi_ep_lock(e);
-	fid = rdm_conn_of(e)->endpoint->rdm.fid;
+	fid = rdm_conn_of(e)->rpz->rdm.fid;
 	ops = *fid->msg;
 	ops.inject = inject;
 	fid->msg = &ops;
@@ -135,7 +135,7 @@ Test(rdm_conn_passive, accepting_without_memory)
 {
 	psp = listen_any(&qual);
 	/* allocations that succeeded before a failure are kept for the next attempt */
-	cr_expect_eq(accepting(), 4, "endpoint, its info and name, table of connections");
+	cr_expect_eq(accepting(), 4, "part of the PZ, operations, tables of connections and peers");
 	cr_expect_eq(accepting(), 0);
 }
 
@@ -240,19 +240,6 @@ Test(rdm_conn_active, a_frame_one_second_behind_the_bye_of_the_acceptor_still_co
 	peer_send(&peer, &back, NULL, 0);
 	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
-}
-
-/*
- * libfabric's shm looks up the sender of a HELLO, and the receiver crashes if the sender is gone.
- */
-Test(rdm_conn_active, an_end_during_the_greeting_is_announced_once, .fini = rdm_fini)
-{
-	is_asked();
-	reply(DOFI_CM_ACCEPT, 0);
-	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
-	cr_assert_eq(peer_recv_cm(&peer), DOFI_CM_BYE);
-	cr_expect(peer.received.last_frame <= 1);
-	cr_expect_eq(peer_recv_cm(&peer), 0);
 }
 
 /* Established connections, and how they end */

@@ -202,7 +202,7 @@ Test(rdm_op_copy, unless_the_peer_has_left)
 /* Takes all spare frames of the PZ and one more. Returns the number of spares. */
 static unsigned wait_all(struct rdm_pz *rpz, struct rdm_pending **taken)
 {
-	const size_t size = LIST_FIRST(&rpz->endpoints)->rdm.frame_size;
+	const size_t size = rpz->rdm.frame_size;
 	unsigned n = 0;
 
 	do {
@@ -230,7 +230,7 @@ Test(rdm_pending, takes_what_is_there_first)
 Test(rdm_pending, has_room_for_what_is_longer)
 {
 	struct rdm_pz *rpz = ((struct dofi_pz *)pz)->xport_pz;
-	const size_t size = LIST_FIRST(&rpz->endpoints)->rdm.frame_size + 1;
+	const size_t size = rpz->rdm.frame_size + 1;
 	struct rdm_pending *longer = rdm_pending_get(rpz, size);
 
 	cr_assert(longer && !longer->is_spare);
@@ -240,26 +240,6 @@ Test(rdm_pending, has_room_for_what_is_longer)
 
 /* Operations that the fabric does not take */
 
-/* As long as it is held, the fabric takes nothing: the peer's endpoint seems to be closed. */
-static void hold(DAT_EP_HANDLE handle, bool held)
-{
-	static const _Atomic uint64_t none;
-	struct rdm_conn *conn = rdm_conn_of(handle);
-
-	if (!conn)
-		return;
-	dofi_ep_lock(conn->ep);
-	conn->peer_here = held ? &none : NULL;
-	dofi_ep_unlock(conn->ep);
-}
-
-static void hold_both(bool held)
-{
-	hold(ep, held);
-	hold(second_ep, held);
-	dofi_cq_drain(&((struct dofi_pz *)pz)->domain.cq);
-}
-
 static const unsigned char *received_by(struct peer *p)
 {
 	return peer_take(p, RDM_FRAME_SEND)->data;
@@ -268,11 +248,12 @@ static const unsigned char *received_by(struct peer *p)
 Test(rdm_stall, ends_for_all_of_them)
 {
 	big[0] = 42;
-	hold_both(true);
+	fabric_takes(ep, false);
 	post_send(ep, 1, 1);
 	post_send(second_ep, 1, 2);
 	cr_expect(peer_has_none(&peer) && peer_has_none(&second) && event_none(evd));
-	hold_both(false);
+	fabric_takes(second_ep, true);
+	dofi_cq_drain(&((struct dofi_pz *)pz)->domain.cq);
 	cr_expect_eq(*received_by(&peer), 42);
 	cr_expect_eq(*received_by(&second), 42);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS) + done_await(evd, DAT_DTO_SUCCESS), 3);
@@ -280,13 +261,14 @@ Test(rdm_stall, ends_for_all_of_them)
 
 Test(rdm_stall, does_not_outlive_the_connection)
 {
-	hold_both(true);
+	fabric_takes(ep, false);
 	post_send(ep, 1, 1);
 	post_send(second_ep, 1, 2);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	hold_both(false);
+	fabric_takes(second_ep, true);
+	dofi_cq_drain(&((struct dofi_pz *)pz)->domain.cq);
 	received_by(&second);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 2);
 	cr_expect(peer_has_none(&peer));

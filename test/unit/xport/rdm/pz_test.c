@@ -28,7 +28,7 @@ Test(rdm_pz_state, is_made_with_its_first_connection)
 	cr_expect(!rpz_of(pz));
 	pair_connect(ep, other);
 	rpz = rpz_of(pz);
-	cr_assert(rpz && LIST_FIRST(&rpz->endpoints)->rdm.fid);
+	cr_assert(rpz && rpz->rdm.fid);
 	succeed(dofi_ep_free(ep));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	succeed(dofi_ep_free(other));
@@ -68,26 +68,6 @@ static uint64_t id_of(DAT_EP_HANDLE handle)
 	return atomic_load(&rdm_conn_of(handle)->id);
 }
 
-/* A sender asks whether its peer is in this process, and still there. */
-Test(rdm_pz_state, a_connection_of_this_process_is_found_by_its_id_until_it_ends)
-{
-	DAT_EP_HANDLE other = ep_make();
-	const _Atomic uint64_t *word;
-	uint64_t id;
-
-	pair_connect(ep, other);
-	id = id_of(ep);
-	word = rdm_here_find(id);
-	cr_assert(word && word != rdm_here_find(id_of(other)));
-	cr_expect_eq(atomic_load(word), id);
-	cr_expect(!rdm_here_find(id ^ 1ULL << 40));
-	cr_expect(!rdm_here_find(0));
-	succeed(dofi_ep_free(ep));
-	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	settle();
-	cr_expect(!rdm_here_find(id));
-}
-
 /* A late frame for an earlier connection of the entry must not find the next one. */
 Test(rdm_pz_state, an_entry_has_another_id_for_each_connection)
 {
@@ -112,7 +92,7 @@ Test(rdm_pz_state, an_entry_has_another_id_for_each_connection)
 	}
 }
 
-/* Connections of two PZs use two endpoints. The IA is its own peer. */
+/* The connections of a PZ share an endpoint, those of two PZs use two. The IA is its own peer. */
 Test(rdm_pz_state, reaches_another)
 {
 	DAT_PZ_HANDLE other_pz;

@@ -373,6 +373,6 @@ static int asking(void)
 Test(rdm_request_active, without_memory)
 {
 	close(listener());
-	cr_expect_eq(asking(), 5, "peer, endpoint, its info and name, table of connections");
+	cr_expect_eq(asking(), 4, "peer, part of the PZ, operations, table of connections");
 	cr_expect_eq(asking(), 3, "peer, CM socket, the request until it is sent");
 }

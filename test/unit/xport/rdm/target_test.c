@@ -68,29 +68,18 @@ static void set_closing(bool closing)
 	dofi_mutex_unlock(&e->lock);
 }
 
-/* While the fabric takes nothing, the peer's endpoint seems to be closed. */
-static void fabric_takes(bool takes)
-{
-	static const _Atomic uint64_t none;
-	struct rdm_conn *conn = rdm_conn_of(ep);
-
-	dofi_ep_lock(conn->ep);
-	conn->peer_here = takes ? NULL : &none;
-	dofi_ep_unlock(conn->ep);
-}
-
 /* A program that polls its memory may end the connection before the ACK can be sent. */
 Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 {
 	const struct dofi_use use = use_of(big, 100);
 
-	fabric_takes(false);
+	fabric_takes(ep, false);
 	ask(RDM_FRAME_WRITE, &use, 0);
 	while (!owes())
 		dofi_progress_wake(&ia->progress);
 	cr_expect(!memcmp(big, theirs, 100));
 	set_closing(true);
-	fabric_takes(true);
+	fabric_takes(ep, true);
 	dofi_cq_drain(((struct dofi_ep *)ep)->cq);
 	answered(peer.sent, RDM_OK);
 	cr_expect(!owes());
@@ -398,7 +387,7 @@ static void disconnect_and_take(void *arg)
 {
 	(void)arg;
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	fabric_takes(true);
+	fabric_takes(ep, true);
 }
 
 /* This thread reads no CQ before the BYE, so that the end alone can send the answer. */
@@ -406,7 +395,7 @@ Test(rdm_target_sockets, a_disconnect_sends_an_answer_that_the_fabric_did_not_ta
 {
 	const struct dofi_use use = use_of(big, 100);
 
-	fabric_takes(false);
+	fabric_takes(ep, false);
 	ask(RDM_FRAME_WRITE, &use, 0);
 	while (!owes())
 		dofi_progress_wake(&ia->progress);

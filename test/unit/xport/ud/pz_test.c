@@ -4,7 +4,6 @@
 #include "xport/ud/parts.h"
 
 #include "nomem.h"
-#include "xport/rdm/endpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,22 +34,8 @@ Test(xport_ud_pz, is_made_with_the_first_ep)
 
 Test(xport_ud_pz, has_a_key_of_its_own)
 {
-	const struct dofi_pz *pz_near = ud_near.pz;
-
 	cr_expect(ud_part(&ud_near)->key && ud_part(&ud_far)->key);
 	cr_expect(ud_part(&ud_near)->key != ud_part(&ud_far)->key);
-	cr_expect_eq(atomic_load(&pz_near->datagram_key), ud_part(&ud_near)->key);
-}
-
-Test(xport_ud_pz, has_no_key_once_it_is_closed)
-{
-	const struct dofi_pz *of;
-
-	ud_side_open(&ud_third);
-	of = ud_third.pz;
-	cr_expect(atomic_load(&of->datagram_key));
-	ud_side_close(&ud_third);
-	cr_expect(!atomic_load(&of->datagram_key));
 }
 
 Test(xport_ud_pz, may_lack_memory)
