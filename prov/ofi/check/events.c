@@ -8,7 +8,7 @@
 /* An EVD whose table of feeds was full at some time counts fewer users than there are. */
 static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->lock, evd->lock)
 {
-	struct dofi_cq *only = NULL, *direct;
+	struct dofi_cq *only = NULL;
 	struct dofi_obj *obj;
 	int i, n = 0, all;
 
@@ -36,9 +36,6 @@ static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia-
 	if (n != 1 || evd->cno || evd->waiting)
 		only = NULL;
 	CHECK_SAME("evd", evd, evd->sole_cq, only);
-	direct = only && !(only->ops && only->ops->poll) ? only : NULL;
-	CHECK("evd", evd, evd->straight_cq == (evd->count ? NULL : direct), "%p, %p, %u events",
-	      (void *)evd->straight_cq, (void *)direct, evd->count);
 }
 
 static void evd_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->lock)

@@ -225,9 +225,12 @@ void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
  *
  *	if (!dofi_cq_try(cq))
  *		return;			another thread reads, and delivers to every EVD
+ *	fid = atomic_load(&cq->programs_fid);
+ *	if (!fid)
+ *		return;			a read has to take a batch
  *	dofi_cq_lock_access(cq);
- *	entry = dofi_cq_next(cq, &n);
- *	taken = entry && take(entry);
+ *	n = dofi_cq_next(cq, fid);
+ *	taken = n == 1 && take(cq->entry);
  *	dofi_cq_unlock_access(cq);
  *	if (!taken && !dofi_cq_is_idle(cq, n))
  *		dofi_cq_go_on(cq, n, sink);
@@ -262,39 +265,32 @@ static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
 ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 
 /*
- * Returns the next completion, in cq->entry[0]; or NULL if there is none, or a batch was read
- * (programs_fid). Sets *@n for dofi_cq_go_on(), to the completions or to the error of the read. A
- * read of several costs a third less for each, but an empty one a third more: only after
- * dofi_cq_expect() several are read, until a read finds none or several.
+ * Reads the next completion from @fid, which is programs_fid, into cq->entry[0]. Returns 1, or as
+ * fi_cq_read() if there is none. A read of several costs a third less for each, but an empty one a
+ * third more: only after dofi_cq_expect() several are read, until a read finds none or several.
  */
-static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ssize_t *n)
+static inline ssize_t dofi_cq_next(struct dofi_cq *cq, struct fid_cq *fid)
 	DOFI_NEEDS(cq->lock, cq->access)
 {
-	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	ssize_t n;
 
 	dofi_mutex_assert_held(&cq->lock);
 	dofi_cq_assert_access(cq);
-	if (!fid) {
-		*n = dofi_cq_read(cq);
-		return NULL;
-	}
 	if (__builtin_expect(cq->left, 0)) {
 		cq->left--;
 		cq->entry[0] = *cq->next++;
-		*n = 1;
-		return cq->entry;
+		return 1;
 	}
-	*n = fi_cq_read(fid, cq->entry, cq->most);
-	if (*n != 1) {
-		cq->most = 1;
-		if (*n < 1)
-			return NULL;
-		/* the others are for the next calls */
-		cq->next = &cq->entry[1];
-		cq->left = *n - 1;
-		*n = 1;
-	}
-	return cq->entry;
+	n = fi_cq_read(fid, cq->entry, cq->most);
+	if (n == 1)
+		return 1;
+	cq->most = 1;
+	if (n < 1)
+		return n;
+	/* the others are for the next calls */
+	cq->next = &cq->entry[1];
+	cq->left = n - 1;
+	return 1;
 }
 
 /* Returns whether a read that returned @n leaves nothing to do. */

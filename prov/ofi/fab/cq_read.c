@@ -257,14 +257,16 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 
 void dofi_cq_poll_next(struct dofi_cq *cq)
 {
+	struct fid_cq *fid;
 	ssize_t n;
 
 	if (!dofi_cq_try(cq)) {
 		give_way(cq);
 		return;
 	}
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	dofi_cq_lock_access(cq);
-	dofi_cq_next(cq, &n);
+	n = fid ? dofi_cq_next(cq, fid) : dofi_cq_read(cq);
 	dofi_cq_unlock_access(cq);
 	dofi_cq_go_on(cq, n, NULL);
 }

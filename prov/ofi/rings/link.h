@@ -53,7 +53,7 @@ struct dofi_link_user {
 	void (*arrived)(struct dofi_link *link, const unsigned char *frame, size_t len,
 			struct dofi_sink *sink);
 	/* As dofi_polled(), for the next frame of @link, which has one. */
-	bool (*poll)(struct dofi_link *link, const struct dofi_cq *cq, struct dofi_sink *sink);
+	bool (*poll)(struct dofi_link *link, struct dofi_sink *sink);
 };
 
 struct dofi_link {

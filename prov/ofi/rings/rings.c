@@ -187,7 +187,7 @@ bool dofi_rings_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 		if (!link)
 			link = find_from(rings, 0, rings->turn);
 	}
-	return !link || link->user->poll(link, cq, sink);
+	return !link || link->user->poll(link, sink);
 }
 
 /* The completion queue: an entry has the link, the frame in the ring, and the end of its record */

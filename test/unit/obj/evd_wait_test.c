@@ -202,31 +202,31 @@ Test(evd_wait, is_for_one_thread)
 	succeed(waiter_end(&w));
 }
 
-static struct dofi_cq *straight_cq(void)
+static struct dofi_cq *sole_cq(void)
 {
 	struct dofi_evd *e = evd;
 	struct dofi_cq *cq;
 
 	dofi_mutex_lock(&e->lock);
-	cq = e->straight_cq;
+	cq = e->sole_cq;
 	dofi_mutex_unlock(&e->lock);
 	return cq;
 }
 
 /* Another thread would take a completion past the check for a waiter. */
-Test(evd_wait, closes_the_straight_feed)
+Test(evd_wait, closes_the_sole_feed)
 {
 	struct dofi_cq *feed;
 	struct waiter w;
 
 	make_connected(ep_make());
-	feed = straight_cq();
+	feed = sole_cq();
 	cr_assert(feed);
 	waiter_start(&w, 1);
-	cr_expect_eq(straight_cq(), NULL);
+	cr_expect_eq(sole_cq(), NULL);
 	succeed(post_number(evd, 1));
 	succeed(waiter_end(&w));
-	cr_expect_eq(straight_cq(), feed);
+	cr_expect_eq(sole_cq(), feed);
 }
 
 /* The wakeup ends the sleep, and the thread then reads the fabric. */

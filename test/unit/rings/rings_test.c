@@ -79,9 +79,9 @@ static void user_arrived(struct dofi_link *link, const unsigned char *frame, siz
 	arrived = frame;
 }
 
-static bool user_poll(struct dofi_link *link, const struct dofi_cq *q, struct dofi_sink *sink)
+static bool user_poll(struct dofi_link *link, struct dofi_sink *sink)
 {
-	(void)q, (void)sink;
+	(void)sink;
 	polled = link;
 	return false;
 }

@@ -3,7 +3,7 @@
  * The fast path, top to bottom: how a plain operation is posted, how it completes, and how a
  * polling thread gets its event. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
  * obj/evd/evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow fast.lock, which is the EP lock or
- * the access lock of a CQ, nor straight_try(), which returns the CQ that it has locked.
+ * the access lock of a CQ, nor sole_try(), which returns the CQ that it has locked.
  */
 
 #include "obj/ep/fast.h"
@@ -401,8 +401,7 @@ static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, st
 	uint64_t length;
 
 	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
-			     atomic_load_explicit(&evd->straight_cq, memory_order_relaxed) != cq,
-			     0))
+			     dofi_evd_pending(evd), 0))
 		return false;
 	if (dto->kind == DOFI_DTO_RECV) {
 		if (__builtin_expect(!dofi_queue_is_oldest(&ep->rq, dto) ||
@@ -434,18 +433,43 @@ static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, st
 /* Dequeue: a poll of the CQ that alone feeds an EVD */
 
 /*
- * Delivers @n completions that were read, or handles an error, as dofi_cq_go_on(). If only the next
+ * Delivers @n completions that were read, or handles an error, as dofi_cq_go_on(). If the next
  * completion was read, and was another EVD's, polls once more.
  */
 static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT *event,
-						struct dofi_cq *cq, ssize_t n, bool one)
+						struct dofi_cq *cq, ssize_t n)
 	DOFI_DROPS(cq->lock)
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
 	dofi_cq_go_on(cq, n, &sink);
-	if (one && sink.evd)
+	if (n == 1 && sink.evd)
 		dofi_cq_poll(cq, &sink);
+	return !sink.evd;
+}
+
+/*
+ * Polls @cq where a read takes a batch, or its transport polls. The transport may leave a
+ * completion to a read.
+ */
+static __attribute__((noinline)) bool poll_otherwise(struct dofi_evd *evd, DAT_EVENT *event,
+						      struct dofi_cq *cq)
+	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
+{
+	dofi_polled *poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
+	struct dofi_sink sink = { .evd = evd, .event = event };
+	const bool polled = poll && poll(cq, &sink);
+	ssize_t n = -FI_EAGAIN;
+
+	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1)) {
+		dofi_cq_leave(cq);
+	} else {
+		dofi_cq_lock_access(cq);
+		if (!polled)
+			n = dofi_cq_read(cq);
+		dofi_cq_unlock_access(cq);
+		dofi_cq_go_on(cq, n, &sink);
+	}
 	return !sink.evd;
 }
 
@@ -454,27 +478,29 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
  * was written; if not, an event may be queued now. Plain operations are under the access lock of a
  * serial CQ, else under the EP's lock: if that is taken, poll_past() waits for it.
  */
-static DOFI_INTO_CALLER bool poll_straight(struct dofi_evd *evd, DAT_EVENT *event,
-					   struct dofi_cq *cq, const bool serial)
+static DOFI_INTO_CALLER bool poll_sole(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+				       const bool serial)
 	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
 {
-	const struct fi_cq_data_entry *entry;
+	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	struct dofi_dto *dto;
 	bool taken = false;
 	ssize_t n;
 
+	if (__builtin_expect(!fid, 0))
+		return poll_otherwise(evd, event, cq);
 	if (serial)
 		dofi_mutex_lock(&cq->access);
-	entry = dofi_cq_next(cq, &n);
-	dto = entry ? dofi_dto_of(entry->op_context) : NULL;
+	n = dofi_cq_next(cq, fid);
+	dto = n == 1 ? dofi_dto_of(cq->entry->op_context) : NULL;
 	if (dto && serial) {
 		taken = dofi_fast_lock_holds(dto->ep, &cq->access) &&
-			fast_ended(entry, dto->ep, dto, cq, evd, event);
+			fast_ended(cq->entry, dto->ep, dto, cq, evd, event);
 	} else if (dto) {
 		struct dofi_ep *ep = dto->ep;
 
 		if (__builtin_expect(dofi_mutex_try(&ep->lock), 1)) {
-			taken = fast_ended(entry, ep, dto, cq, evd, event);
+			taken = fast_ended(cq->entry, ep, dto, cq, evd, event);
 			dofi_mutex_unlock(&ep->lock);
 		}
 	}
@@ -485,69 +511,27 @@ static DOFI_INTO_CALLER bool poll_straight(struct dofi_evd *evd, DAT_EVENT *even
 		return true;
 	}
 	if (__builtin_expect(!dofi_cq_is_idle(cq, n), 0))
-		return poll_past(evd, event, cq, n, entry);
+		return poll_past(evd, event, cq, n);
 	dofi_cq_leave(cq);
 	return false;
 }
 
-/* Locks and returns evd->straight_cq; NULL if there is none, or its lock is held. */
-static DOFI_INTO_CALLER struct dofi_cq *straight_try(struct dofi_evd *evd) DOFI_UNCHECKED_LOCKS
-{
-	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_cq, memory_order_relaxed);
-
-	return cq && dofi_cq_try(cq) ? cq : NULL;
-}
-
 /*
- * The transport's poll left a completion to a read (@polled is false), or a sweep is wanted. Called
- * with the CQ lock held, and releases it.
+ * Locks and returns evd->sole_cq; NULL if there is none, events are queued, or its lock is held.
  */
-static __attribute__((noinline)) void poll_by_read(struct dofi_cq *cq, bool polled,
-						    struct dofi_sink *sink)
-	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
-{
-	ssize_t n = -FI_EAGAIN;
-
-	dofi_cq_lock_access(cq);
-	if (!polled)
-		n = dofi_cq_read(cq);
-	dofi_cq_unlock_access(cq);
-	dofi_cq_go_on(cq, n, sink);
-}
-
-/*
- * Polls the only CQ of @evd, where its transport does that. Returns false if nothing was polled.
- * Sets *@taken if @event was written; if not, an event may be queued now.
- */
-static DOFI_INTO_CALLER bool poll_by_transport(struct dofi_evd *evd, DAT_EVENT *event,
-					       bool *taken) DOFI_UNCHECKED_LOCKS
+static DOFI_INTO_CALLER struct dofi_cq *sole_try(struct dofi_evd *evd) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->sole_cq, memory_order_relaxed);
-	struct dofi_sink sink = { .evd = evd, .event = event };
-	dofi_polled *poll;
-	bool polled;
 
-	if (!cq || !dofi_cq_try(cq))
-		return false;
-	poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
-	polled = poll && poll(cq, &sink);
-	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1))
-		dofi_cq_leave(cq);
-	else
-		poll_by_read(cq, polled, &sink);
-	*taken = !sink.evd;
-	return true;
+	return cq && !dofi_evd_pending(evd) && dofi_cq_try(cq) ? cq : NULL;
 }
 
 bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
-	struct dofi_cq *cq = straight_try(evd);
-	bool taken;
+	struct dofi_cq *cq = sole_try(evd);
 
-	if (!cq)
-		return !dofi_evd_pending(evd) && poll_by_transport(evd, event, &taken) && taken;
-	return cq->serial ? poll_straight(evd, event, cq, true) :
-			    poll_straight(evd, event, cq, false);
+	return cq && (cq->serial ? poll_sole(evd, event, cq, true) :
+				   poll_sole(evd, event, cq, false));
 }
 
 /* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
@@ -564,25 +548,14 @@ static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *eve
 static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
 							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
-	return dequeued(evd, event, poll_straight(evd, event, cq, true));
+	return dequeued(evd, event, poll_sole(evd, event, cq, true));
 }
 
 static __attribute__((noinline)) DAT_RETURN dequeue_parallel(struct dofi_evd *evd,
 							     DAT_EVENT *event, struct dofi_cq *cq)
 	DOFI_DROPS(cq->lock)
 {
-	return dequeued(evd, event, poll_straight(evd, event, cq, false));
-}
-
-/* Dequeues where the EVD has no straight CQ, or another thread reads it. */
-static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd,
-							      DAT_EVENT *event)
-{
-	bool taken;
-
-	if (!poll_by_transport(evd, event, &taken))
-		return dofi_evd_dequeue_any(evd, event);
-	return dequeued(evd, event, taken);
+	return dequeued(evd, event, poll_sole(evd, event, cq, false));
 }
 
 /* Serial CQs have their own function: one for both would save more registers. */
@@ -594,10 +567,10 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 		    !event ||
 		    !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
 		return dofi_evd_dequeue_any(evd_handle, event);
-	cq = straight_try(evd_handle);
+	cq = sole_try(evd_handle);
 	if (__builtin_expect(!cq, 0))
 		return dofi_evd_pending(evd_handle) ? dofi_evd_dequeue_slow(evd_handle, event) :
-						      dequeue_otherwise(evd_handle, event);
+						      dofi_evd_dequeue_any(evd_handle, event);
 	return cq->serial ? dequeue_serial(evd_handle, event, cq) :
 			    dequeue_parallel(evd_handle, event, cq);
 }

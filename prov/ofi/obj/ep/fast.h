@@ -20,11 +20,8 @@
  *		the LMR of the last plain operation is there and has the privileges; dofi_lmr_none
  *		unless ep->fast is set. change_lmr(), dofi_fast_renew(); an LMR that was freed has
  *		no context any more
- *	evd->straight_cq
- *		one CQ alone feeds the EVD, its transport does not poll it, no event is queued, no
- *		thread waits there, and no CNO watches it. dofi_evd_route(), dofi_evd_set_count()
  *	evd->sole_cq
- *		as straight_cq, of any transport, and whether or not an event is queued.
+ *		one CQ alone feeds the EVD, no thread waits there, and no CNO watches it.
  *		dofi_evd_route()
  *	cq->programs_fid
  *		a thread of the program may read the CQ itself. dofi_cq_route()

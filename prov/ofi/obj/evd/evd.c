@@ -57,12 +57,10 @@ struct dofi_cq *dofi_evd_only_cq(const struct dofi_evd *evd)
 
 void dofi_evd_route(struct dofi_evd *evd)
 {
-	struct dofi_cq *only = evd->cno || evd->waiting ? NULL : dofi_evd_only_cq(evd);
-
 	dofi_mutex_assert_held(&evd->lock);
-	atomic_store_explicit(&evd->sole_cq, only, memory_order_relaxed);
-	evd->direct_cq = only && only->ops && only->ops->poll ? NULL : only;
-	dofi_evd_set_count(evd, atomic_load(&evd->count));
+	atomic_store_explicit(&evd->sole_cq,
+			      evd->cno || evd->waiting ? NULL : dofi_evd_only_cq(evd),
+			      memory_order_relaxed);
 }
 
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)

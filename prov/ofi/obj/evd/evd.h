@@ -60,12 +60,11 @@ struct dofi_evd {
 	_Atomic(struct dofi_cq *) feed[DOFI_EVD_FEEDS];
 
 	/*
-	 * The CQ that alone feeds the EVD, while only a polling thread needs its events and none is
-	 * queued: a completion may go straight to the consumer. NULL if the transport polls the CQ
-	 * (struct dofi_progress_ops, poll). Written by dofi_evd_route() and dofi_evd_set_count(),
-	 * read without a lock.
+	 * The CQ that alone feeds the EVD, while no thread waits there and no CNO watches it: while
+	 * no event is queued, a completion may go straight to a polling thread. Written by
+	 * dofi_evd_route(), read without a lock.
 	 */
-	_Atomic(struct dofi_cq *) straight_cq;
+	_Atomic(struct dofi_cq *) sole_cq;
 
 	_Atomic int keepers;		/* references to the memory: of EPs, and 1 of the IA */
 
@@ -81,9 +80,6 @@ struct dofi_evd {
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;
 	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
-	/* as straight_cq, but with or without queued events, of any transport */
-	_Atomic(struct dofi_cq *) sole_cq;
-	struct dofi_cq *direct_cq;	/* sole_cq, or NULL if its transport polls it */
 	DAT_COUNT qlen;
 	int feed_users[DOFI_EVD_FEEDS];
 	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
@@ -154,18 +150,13 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event) DOFI_NEEDS(evd->lock);
 
-/*
- * Sets sole_cq and direct_cq. Call after a change of the feeds, the CNO or the waiter. Needs
- * the lock.
- */
+/* Sets sole_cq. Call after a change of the feeds, the CNO or the waiter. Needs the lock. */
 void dofi_evd_route(struct dofi_evd *evd) DOFI_NEEDS(evd->lock);
 
 /* Sets the number of queued events. */
 static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count) DOFI_NEEDS(evd->lock)
 {
 	dofi_mutex_assert_held(&evd->lock);
-	atomic_store_explicit(&evd->straight_cq, count ? NULL : evd->direct_cq,
-			      memory_order_relaxed);
 	/* releases the queued events */
 	atomic_store_explicit(&evd->count, count, memory_order_release);
 }

@@ -311,7 +311,6 @@ int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen)
 	evd->qlen = qlen;
 	evd->head = 0;
 	atomic_store_explicit(&evd->sole_cq, NULL, memory_order_relaxed);
-	evd->direct_cq = NULL;
 	evd->overflowed = false;
 	dofi_evd_set_count(evd, 0);
 	return 0;

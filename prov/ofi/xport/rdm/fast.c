@@ -66,8 +66,8 @@ ssize_t rdm_fast_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint
 
 /* Whether @record is the next message of @conn, plain and short enough for the oldest receive. */
 static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_record *record,
-			     uint16_t *credits, const struct dofi_cq *cq,
-			     const struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+			     uint16_t *credits, const struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_ep *ep = conn->ep;
 	const struct dofi_queue *q = &ep->rq;
@@ -75,7 +75,6 @@ static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_recor
 
 	/* the slow path also grants credits to a sender that has none, and sees the peer's end */
 	return ep->fast.recv && ep->fast.recv_evd == sink->evd &&
-	       atomic_load_explicit(&sink->evd->sole_cq, memory_order_relaxed) == cq &&
 	       !dofi_evd_pending(sink->evd) &&
 	       dofi_queue_has_flight(q) && conn->matched == q->head && dofi_dto_is_plain(dto) &&
 	       conn->credits && !conn->refused && !conn->left &&
@@ -88,14 +87,14 @@ static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_recor
 
 /* Returns false without side effects if the message takes the slow path. */
 static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
-		 const struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+		 struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_ep *ep = conn->ep;
 	struct dofi_dto *dto = dofi_queue_oldest(&ep->rq);
 	const size_t len = record->len - RDM_FRAME_HEADER;
 	uint16_t credits;
 
-	if (__builtin_expect(!completes_oldest(conn, record, &credits, cq, sink), 0))
+	if (__builtin_expect(!completes_oldest(conn, record, &credits, sink), 0))
 		return false;
 	memcpy(dto->memory, record->data + RDM_FRAME_HEADER, len);
 	dofi_ring_consume(&conn->ring->in, record);
@@ -115,17 +114,16 @@ static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
 	return true;
 }
 
-bool rdm_fast_poll(struct dofi_link *link, const struct dofi_cq *cq, struct dofi_sink *sink)
+bool rdm_fast_poll(struct dofi_link *link, struct dofi_sink *sink)
 {
 	struct rdm_conn *conn = link->owner;
 	struct dofi_ring_record record;
 	bool taken;
 
-	dofi_mutex_assert_held(&cq->lock);
 	if (!dofi_ring_peek(&link->in, &record) || record.len < RDM_FRAME_HEADER ||
 	    !dofi_mutex_try(&conn->ep->lock))
 		return false;
-	taken = take(conn, &record, cq, sink);
+	taken = take(conn, &record, sink);
 	dofi_mutex_unlock(&conn->ep->lock);
 	return taken;
 }

@@ -26,6 +26,6 @@ void rdm_fast(struct dofi_ep *ep, struct dofi_fast *fast);
 dofi_send rdm_fast_send;
 dofi_recv rdm_fast_recv;
 /* dofi_link_user.poll: takes a short message for the oldest receive of its EP. */
-bool rdm_fast_poll(struct dofi_link *link, const struct dofi_cq *cq, struct dofi_sink *sink);
+bool rdm_fast_poll(struct dofi_link *link, struct dofi_sink *sink);
 
 #endif

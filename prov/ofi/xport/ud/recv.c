@@ -112,11 +112,10 @@ static void inbox_arrived(struct dofi_link *link, const unsigned char *frame, si
 }
 
 /* Past a SKIP, a broken ring, or an event of another EVD a read goes on. */
-static bool inbox_poll(struct dofi_link *link, const struct dofi_cq *cq, struct dofi_sink *sink)
+static bool inbox_poll(struct dofi_link *link, struct dofi_sink *sink)
 {
 	struct dofi_ring_record record;
 
-	(void)cq;
 	if (!dofi_ring_peek(&link->in, &record))
 		return false;
 	take(&((struct ud_inbox *)link->owner)->upz->local, no_header, record.data, record.len,
