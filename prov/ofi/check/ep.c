@@ -60,22 +60,13 @@ static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
 			   !ep->rq.held && !ep->resume_pending;
-	const bool fast = ep->fast.send || ep->fast.recv;
 
 	CHECK_EP(ep, ep->rq.open == (open && !(trying && early)), "%d", ep->rq.open);
 	CHECK_EP(ep,
 		 ep->sq.open == (open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING),
 		 "%d", ep->sq.open);
-	CHECK_EP(ep, plain || !fast, "resume %d, receives held %d", ep->resume_pending,
-		 ep->rq.held);
-	CHECK_EP(ep,
-		 ep->fast.lock_when_free ==
-			 (ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock),
-		 "%p", (void *)ep->fast.lock_when_free);
-	CHECK_EP(ep,
-		 !fast || (ep->fast.request_evd == ep->request_evd &&
-			   ep->fast.recv_evd == ep->recv_evd),
-		 "%p, %p", (void *)ep->fast.request_evd, (void *)ep->fast.recv_evd);
+	CHECK_EP(ep, plain || !(ep->fast.send || ep->fast.recv),
+		 "resume %d, receives held %d", ep->resume_pending, ep->rq.held);
 }
 
 static void state_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)

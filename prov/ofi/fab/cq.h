@@ -181,9 +181,8 @@ int dofi_wc_errno(int status, int err);
 
 /*
  * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial
- * CQ allows one at a time (FI_THREAD_COMPLETION). Take no lock of ours in between. The fast path
- * holds it for a whole operation: dofi_fast_lock(). DOFI_UNCHECKED_LOCKS: the analysis counts the
- * access lock as held on every CQ, serial or not.
+ * CQ allows one at a time (FI_THREAD_COMPLETION). Take no lock of ours in between.
+ * DOFI_UNCHECKED_LOCKS: the analysis counts the access lock as held on every CQ, serial or not.
  */
 static inline void dofi_cq_lock_access(struct dofi_cq *cq)
 	DOFI_TAKES(cq->access) DOFI_UNCHECKED_LOCKS
@@ -221,21 +220,8 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS_NOT(cq-
 void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
 /*
- * A polling thread that takes a completion itself polls like this:
- *
- *	if (!dofi_cq_try(cq))
- *		return;			another thread reads, and delivers to every EVD
- *	fid = atomic_load(&cq->programs_fid);
- *	if (!fid)
- *		return;			a read has to take a batch
- *	dofi_cq_lock_access(cq);
- *	n = dofi_cq_next(cq, fid);
- *	taken = n == 1 && take(cq->entry);
- *	dofi_cq_unlock_access(cq);
- *	if (!taken && !dofi_cq_is_idle(cq, n))
- *		dofi_cq_go_on(cq, n, sink);
- *	else
- *		dofi_cq_leave(cq);
+ * For a polling thread: dofi_cq_try() and dofi_cq_leave(), or dofi_cq_go_on(), with one read in
+ * between. If the lock is held, another thread reads, and delivers to every EVD.
  */
 static inline bool dofi_cq_try(struct dofi_cq *cq) DOFI_TAKES_IF(true, cq->lock)
 {
@@ -267,7 +253,7 @@ ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 /*
  * Reads the next completion from @fid, which is programs_fid, into cq->entry[0]. Returns 1, or as
  * fi_cq_read() if there is none. A read of several costs a third less for each, but an empty one a
- * third more: only after dofi_cq_expect() several are read, until a read finds none or several.
+ * third more: several are read only after a read that found one.
  */
 static inline ssize_t dofi_cq_next(struct dofi_cq *cq, struct fid_cq *fid)
 	DOFI_NEEDS(cq->lock, cq->access)
@@ -282,10 +268,8 @@ static inline ssize_t dofi_cq_next(struct dofi_cq *cq, struct fid_cq *fid)
 		return 1;
 	}
 	n = fi_cq_read(fid, cq->entry, cq->most);
-	if (n == 1)
-		return 1;
-	cq->most = 1;
-	if (n < 1)
+	cq->most = n > 0 ? DOFI_CQ_BATCH : 1;
+	if (n < 2)
 		return n;
 	/* the others are for the next calls */
 	cq->next = &cq->entry[1];
@@ -304,12 +288,6 @@ static inline void dofi_cq_leave(struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 	cq->polls++;
 	dofi_runner_note(&cq->runner);
 	dofi_mutex_unlock(&cq->lock);
-}
-
-/* Call with the lock held while more operations are in flight: a read may find several. */
-static inline void dofi_cq_expect(struct dofi_cq *cq)
-{
-	cq->most = DOFI_CQ_BATCH;
 }
 
 /*

@@ -171,8 +171,7 @@ struct dofi_xport {
 	/*
 	 * Sets fast->send, fast->recv and fast->to of an EP with plain operations: messages of one
 	 * segment without immediate data, and receives into one segment. NULL in send or recv, and
-	 * fast itself: submit() is as simple. send, recv, write and read are called with fast.lock
-	 * held; where the CQ is serial, that is within dofi_cq_lock_access().
+	 * fast itself: submit() is as simple. All four functions are called with the EP lock held.
 	 */
 	void (*fast)(struct dofi_ep *ep, struct dofi_fast *fast);
 	/* RDMA with one local segment; NULL if that is not simpler than submit(). */

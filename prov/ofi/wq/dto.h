@@ -193,7 +193,7 @@ static inline struct dofi_dto *dofi_dto_of(const void *context)
 	return (struct dofi_dto *)((uintptr_t)context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
 }
 
-/* In the tag: the slow path. Clear in a plain operation, with one segment and no flags. */
+/* In the tag: the slow path. Clear in a plain operation, of one segment: obj/ep/fast.h. */
 #define DOFI_DTO_SLOW 0x80
 
 static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
@@ -201,16 +201,16 @@ static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
 	return !(dto->tag & DOFI_DTO_SLOW);
 }
 
-/* Whether @context belongs to @dto, and @dto is plain: one comparison. */
-static inline bool dofi_dto_is_plain_of(const struct dofi_dto *dto, const void *context)
-{
-	return (uintptr_t)context == (uintptr_t)dto + dto->tag;
-}
-
 /* Begins the next generation of the slot. */
 static inline void dofi_dto_renew(struct dofi_dto *dto)
 {
 	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_SLOW;
+}
+
+/* Whether @context belongs to @dto, which is at the fabric. */
+static inline bool dofi_dto_awaits(const struct dofi_dto *dto, const void *context)
+{
+	return dto->at_fabric && dofi_dto_context(dto) == context;
 }
 
 /* Initialises the slot of operation @number, except its tag. */

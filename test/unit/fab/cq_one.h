@@ -114,15 +114,6 @@ static inline void poll_in_loop(void)
 	dofi_mutex_unlock(&cq.lock);
 }
 
-/* Like a caller that polls again while more than one completion is outstanding. */
-static inline void poll_next(void)
-{
-	dofi_cq_poll_next(&cq);
-	dofi_mutex_lock(&cq.lock);
-	dofi_cq_expect(&cq);
-	dofi_mutex_unlock(&cq.lock);
-}
-
 static inline bool doorbell_rang(void)
 {
 	uint64_t n;

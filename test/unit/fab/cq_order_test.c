@@ -44,7 +44,7 @@ static void nothing_is_lost(void)
 				poll_once();
 				break;
 			case 7:
-				poll_next();
+				dofi_cq_poll_next(&cq);
 				break;
 			case 2:
 				if (epoll_fires())
@@ -127,10 +127,11 @@ static _Atomic bool all_done;
 
 static void *poll_until_done(void *arg)
 {
-	void (*const poll)(void) = arg ? poll_next : poll_once;
-
 	while (!all_done) {
-		poll();
+		if (arg)
+			dofi_cq_poll_next(&cq);
+		else
+			poll_once();
 		sched_yield();
 	}
 	return NULL;

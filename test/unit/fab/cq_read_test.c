@@ -54,27 +54,28 @@ Test(cq_read, poll_next_reads_one)
 static void read_ahead(unsigned n)
 {
 	make_owned();
-	poll_next();
+	complete(1);
+	dofi_cq_poll_next(&cq);
 	complete(n + 1);
 	delivered = next_context - n - 2;
-	poll_next();
+	dofi_cq_poll_next(&cq);
 	cr_assert_eq(fake_unread(), 0);
 	cr_assert_eq(cq.left, n);
 	cr_assert_eq(delivered, next_context - n - 1);
 }
 
-Test(cq_read, after_expect_poll_next_reads_several_and_delivers_one)
+Test(cq_read, after_a_find_poll_next_reads_several_and_delivers_one)
 {
 	unsigned reads;
 
 	read_ahead(3);
 	reads = fake.cq_reads;
 	complete(1);
-	poll_next();
-	poll_next();
-	poll_next();
+	dofi_cq_poll_next(&cq);
+	dofi_cq_poll_next(&cq);
+	dofi_cq_poll_next(&cq);
 	cr_expect_eq(fake.cq_reads, reads);
-	poll_next();
+	dofi_cq_poll_next(&cq);
 	cr_expect_eq(fake.cq_reads, reads + 1);
 	cr_expect_eq(delivered, next_context - 1);
 	cr_expect_eq(out_of_order, 0);
@@ -83,12 +84,14 @@ Test(cq_read, after_expect_poll_next_reads_several_and_delivers_one)
 Test(cq_read, after_an_empty_read_poll_next_reads_one)
 {
 	make_owned();
-	poll_next();
+	dofi_cq_poll_next(&cq);
 	complete(3);
 	dofi_cq_poll_next(&cq);
-	cr_expect_eq(cq.left, 2);
-	while (cq.left)
-		dofi_cq_poll_next(&cq);
+	cr_expect_eq(cq.left, 0);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(cq.left, 1);
+	dofi_cq_poll_next(&cq);
+	dofi_cq_poll_next(&cq);
 	complete(3);
 	dofi_cq_poll_next(&cq);
 	cr_expect_eq(cq.left, 0);
@@ -156,9 +159,9 @@ Test(cq_read, an_error_stays_behind_what_was_left)
 {
 	read_ahead(1);
 	fake_complete((void *)next_context++, FI_ECANCELED);
-	poll_next();
+	dofi_cq_poll_next(&cq);
 	cr_expect_eq(last_err, 0);
-	poll_next();
+	dofi_cq_poll_next(&cq);
 	cr_expect_eq(last_err, FI_ECANCELED);
 	cr_expect_eq(delivered, next_context - 1);
 	cr_expect_eq(out_of_order, 0);
@@ -577,7 +580,7 @@ Test(cq_read_shards, polls_find_what_came_in_order)
 	complete(40);
 	poll_once();
 	while (fake_unread())
-		poll_next();
+		dofi_cq_poll_next(&cq);
 	cr_expect_eq(delivered, 42);
 	cr_expect_eq(out_of_order, 0);
 }
@@ -586,14 +589,14 @@ Test(cq_read_shards, polls_find_what_came_in_order)
 Test(cq_read_shards, what_was_left_comes_first)
 {
 	make_owned();
-	poll_next();
 	complete(5);
-	poll_next();
+	dofi_cq_poll_next(&cq);
+	dofi_cq_poll_next(&cq);
 	cr_assert(cq.left);
 	dofi_cq_enter_shard(&cq);
 	complete(3);
 	while (fake_unread() || cq.left)
-		poll_next();
+		dofi_cq_poll_next(&cq);
 	cr_expect_eq(delivered, next_context - 1);
 	cr_expect_eq(out_of_order, 0);
 }
@@ -639,7 +642,7 @@ Test(cq_read_shards, a_poll_that_finds_nothing_reads_none)
 	poll_once();
 	fake.cq_reads = 0;
 	poll_once();
-	poll_next();
+	dofi_cq_poll_next(&cq);
 	cr_expect_eq(fake.cq_reads, 0);
 }
 

@@ -117,7 +117,7 @@ static void arrive_as(unsigned i, bool solicited)
 		.kind = DOFI_DTO_RECV, .solicited = solicited, .length = 8,
 	};
 
-	dofi_dto_complete_as(&entry, &arrived, NULL);
+	dofi_dto_complete_as(&entry, 0, &arrived, NULL);
 }
 
 /* The sender decides which messages notify, but failures always do. */

@@ -414,7 +414,7 @@ static void arrive_with(unsigned i, uint32_t context)
 		.kind = DOFI_DTO_RECV_INVALIDATE, .immed = context, .length = 8,
 	};
 
-	dofi_dto_complete_as(&entry, &arrived, NULL);
+	dofi_dto_complete_as(&entry, 0, &arrived, NULL);
 }
 
 static bool is_granted(void)

@@ -504,7 +504,7 @@ Test(ep_queue, after_an_end_no_read_is_counted)
 
 /* Threads */
 
-static void post_at_once(void)
+Test(ep_queue, threads_post_at_once)
 {
 	unsigned next[POSTERS] = { 0 }, i;
 
@@ -521,16 +521,6 @@ static void post_at_once(void)
 		cr_assert_eq(n % POSTS, next[n / POSTS]++);
 	}
 	cr_expect(event_none(evd));
-}
-
-Test(ep_queue, threads_post_at_once)
-{
-	post_at_once();
-}
-
-Test(ep_queue, threads_post_at_once_to_a_serial_cq, .init = ops_init_serial)
-{
-	post_at_once();
 }
 
 /* The fabric, as a thread of its own. */
@@ -550,7 +540,7 @@ static void *completes(void *arg)
 	return NULL;
 }
 
-static void complete_while_threads_post(void)
+Test(ep_queue, completions_come_while_threads_post)
 {
 	pthread_t fabric;
 	unsigned i;
@@ -564,14 +554,4 @@ static void complete_while_threads_post(void)
 		event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	cr_expect(event_none(evd));
 	cr_expect(dofi_queue_empty(&inside()->sq));
-}
-
-Test(ep_queue, completions_come_while_threads_post)
-{
-	complete_while_threads_post();
-}
-
-Test(ep_queue, completions_come_to_a_serial_cq_while_threads_post, .init = ops_init_serial)
-{
-	complete_while_threads_post();
 }

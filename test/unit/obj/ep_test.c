@@ -3,103 +3,13 @@
 
 #include "obj/ops.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 TestSuite(ep, .init = ops_init, .fini = ia_fini);
-TestSuite(ep_serial, .init = ops_init_serial, .fini = ia_fini);
-
-/* The lock of plain operations: with a serial CQ, the access lock of the CQ */
-
-static struct dofi_mutex *access_to_cq(void)
-{
-	return &inside()->cq->access;
-}
-
-static bool is_wanted(struct dofi_mutex *mutex)
-{
-	return atomic_load(&mutex->word) & ~DOFI_MUTEX_LOCKED;
-}
 
 Test(ep, a_plain_operation_has_the_lock)
 {
 	succeed(post_send(1));
 	cr_expect_eq(transport.plain, 1);
-	cr_expect(transport.at_ep && !transport.in_cq);
-}
-
-Test(ep_serial, a_plain_operation_has_its_cq_alone)
-{
-	succeed(post_send(1));
-	succeed(post_recv(2));
-	succeed(post_write(3, 8, 8));
-	succeed(post_read(4, 8, 8, 0));
-	cr_expect_eq(transport.plain, 4);
-	cr_expect(!transport.at_ep && transport.in_cq);
-	cr_expect_eq(atomic_load(&access_to_cq()->word), 0);
-	cr_expect_eq(atomic_load(&inside()->lock.word), 0);
-}
-
-Test(ep_serial, without_a_connection_there_is_the_lock_only)
-{
-	dofi_ep_lock(inside());
-	dofi_ep_end(inside(), DAT_CONNECTION_EVENT_BROKEN);
-	dofi_ep_unlock(inside());
-	settle();
-	cr_expect_eq(atomic_load(&inside()->fast.lock), &inside()->lock);
-	succeed(post_recv(1));
-	cr_expect_eq(transport.plain, 0);
-}
-
-static void *post_one(void *arg)
-{
-	succeed(post_send((uintptr_t)arg));
-	return NULL;
-}
-
-Test(ep_serial, the_lock_holder_is_alone)
-{
-	pthread_t thread;
-
-	dofi_ep_lock(inside());
-	cr_expect_eq(atomic_load(&access_to_cq()->word), 0);
-	cr_assert(!pthread_create(&thread, NULL, post_one, (void *)7));
-	while (!is_wanted(&inside()->lock))
-		sched_yield();
-	cr_expect_eq(transport.n, 0);
-	dofi_ep_unlock(inside());
-	pthread_join(thread, NULL);
-	cr_expect_eq(transport.n, 1);
-	/* on the slow path, because the EP may have changed */
-	cr_expect_eq(transport.plain, 0);
-	succeed(post_send(8));
-	cr_expect_eq(transport.plain, 1);
-}
-
-static void *query(void *arg)
-{
-	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, arg));
-	return NULL;
-}
-
-Test(ep_serial, taking_the_lock_waits_for_plain_operations)
-{
-	struct dofi_mutex *lock;
-	DAT_EP_PARAM param;
-	pthread_t thread;
-
-	cr_assert(dofi_fast_lock(inside(), &lock));
-	cr_expect_eq(lock, access_to_cq());
-	cr_assert(!pthread_create(&thread, NULL, query, &param));
-	while (!is_wanted(lock))
-		sched_yield();
-	cr_expect(atomic_load(&inside()->lock.word) & DOFI_MUTEX_LOCKED);
-	dofi_mutex_unlock(lock);
-	pthread_join(thread, NULL);
-	cr_expect_eq(param.ep_state, DAT_EP_STATE_CONNECTED);
-	cr_assert(dofi_fast_lock(inside(), &lock));
-	cr_expect_eq(lock, access_to_cq());
-	dofi_mutex_unlock(lock);
+	cr_expect(transport.at_ep);
 }
 
 /* How a connection's end begins */

@@ -149,7 +149,6 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 	dto->desc[0] = desc;
 	transport.plain++;
 	transport.at_ep = is_locked(&ep->lock);
-	transport.in_cq = is_locked(&ep->cq->access);
 	return ret;
 }
 

@@ -37,8 +37,8 @@ struct transport {
 	int fail;			/* if not 0, the next operation fails with this */
 	unsigned n;
 	unsigned plain;			/* operations submitted on the fast path */
-	/* The last operation on the fast path held the EP's lock, or its CQ's access lock. */
-	bool at_ep, in_cq;
+	/* The last operation on the fast path held the EP's lock. */
+	bool at_ep;
 	struct dofi_dto *dto[SUBMITS];
 	void *context[SUBMITS];
 	uint64_t remote_addr[SUBMITS];

@@ -65,16 +65,16 @@ Test(wq_dto, plain_and_other_operations_share_the_generations)
 	cr_expect(dofi_dto_renew_plain(dto) != second);
 }
 
-Test(wq_dto, only_the_context_of_a_plain_operation_is_plain)
+Test(wq_dto, awaits_its_newest_context_while_it_is_at_the_fabric)
 {
 	struct dofi_dto *dto = slot();
 	void *old = dofi_dto_renew_plain(dto), *now = dofi_dto_renew_plain(dto);
 
-	cr_expect(dofi_dto_is_plain_of(dto, now));
-	cr_expect(!dofi_dto_is_plain_of(dto, old));
-	cr_expect(!dofi_dto_is_plain_of(dto, NULL));
-	dofi_dto_renew(dto);
-	cr_expect(!dofi_dto_is_plain_of(dto, dofi_dto_context(dto)));
+	dto->at_fabric = true;
+	cr_expect(dofi_dto_awaits(dto, now));
+	cr_expect(!dofi_dto_awaits(dto, old));
+	dofi_dto_set_done(dto, 0);
+	cr_expect(!dofi_dto_awaits(dto, now));
 }
 
 Test(wq_dto, slots_are_aligned_to_their_generations)

@@ -48,21 +48,9 @@ static void ep_ctor(void *obj)
 	struct dofi_ep *ep = obj;
 
 	dofi_mutex_init(&ep->lock);
-	atomic_init(&ep->fast.lock, &ep->lock);
 }
 
 struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
-
-/* The holder of the CQ's access lock takes no other lock: see dofi_cq_lock_access(). */
-void dofi_fast_close(struct dofi_ep *ep)
-{
-	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
-
-	dofi_mutex_assert_held(&ep->lock);
-	dofi_mutex_lock(lock);
-	atomic_store_explicit(&ep->fast.lock, &ep->lock, memory_order_relaxed);
-	dofi_mutex_unlock(lock);
-}
 
 void dofi_fast_renew(struct dofi_ep *ep)
 {
@@ -75,13 +63,10 @@ void dofi_fast_renew(struct dofi_ep *ep)
 	dofi_ep_assert_locked(ep);
 	fast->send = NULL;
 	fast->recv = NULL;
-	fast->request_evd = plain ? ep->request_evd : NULL;
-	fast->recv_evd = plain ? ep->recv_evd : NULL;
 	if (plain)
 		xport->fast(ep, fast);
 	if (ep->srq)
 		fast->recv = NULL;
-	fast->lock_when_free = fast->send && ep->cq->serial ? &ep->cq->access : &ep->lock;
 	/* the fast path tests the LMR alone */
 	if (!fast->send)
 		ep->sq.lmr = &dofi_lmr_none;

@@ -43,19 +43,11 @@ enum {
 /* Bytes of dofi_ep.part. */
 #define DOFI_EP_PART 160
 
-/* The assumptions of the fast path of an EP, see fast.h. dofi_fast_renew() writes all but lock. */
+/* The assumptions of the fast path of an EP, see fast.h. Written by dofi_fast_renew(). */
 struct dofi_fast {
-	/*
-	 * The lock that posts and completions of plain operations hold: the EP's lock; or, where
-	 * its CQ is serial, the CQ's access lock alone, which they need anyway, while no thread
-	 * holds the EP lock. Written with the EP lock.
-	 */
-	_Atomic(struct dofi_mutex *) lock;
-	struct dofi_mutex *lock_when_free;	/* lock, while no thread has the EP lock */
 	dofi_send *send;		/* NULL: the slow path, also of RDMA */
 	dofi_recv *recv;		/* NULL: the slow path */
 	struct fid_ep *to;		/* the first argument of send and recv */
-	struct dofi_evd *request_evd, *recv_evd;	/* the EP's; NULL on the slow path */
 };
 
 struct dofi_ep {
@@ -144,65 +136,18 @@ struct dofi_ep {
 
 DOFI_OBJ_HANDLES(ep, EP, struct dofi_ep);
 
-/*
- * Waits until no other thread is in a plain operation of @ep; none begins until dofi_ep_unlock().
- * EP lock held.
- */
-void dofi_fast_close(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
-
-/* All of @ep is the caller's until dofi_ep_unlock(): "EP lock held" in other comments. */
+/* "EP lock held" in other comments. */
 static inline void dofi_ep_lock(struct dofi_ep *ep) DOFI_TAKES(ep->lock)
 {
 	dofi_mutex_lock(&ep->lock);
-	if (atomic_load_explicit(&ep->fast.lock, memory_order_relaxed) != &ep->lock)
-		dofi_fast_close(ep);
 }
 
 static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
 {
-	atomic_store_explicit(&ep->fast.lock, ep->fast.lock_when_free, memory_order_release);
 	dofi_mutex_unlock(&ep->lock);
 }
 
-/* As dofi_mutex_assert_held(), for dofi_ep_lock() and dofi_fast_lock(). */
-#define dofi_ep_assert_locked(ep) dofi_ep_check_locked(ep, __func__)
-
-static inline void dofi_ep_check_locked(const struct dofi_ep *ep, const char *function)
-	DOFI_ASSERTS(ep->lock) DOFI_UNCHECKED_LOCKS
-{
-#ifdef DOFI_CHECKS
-	dofi_mutex_check_held(atomic_load_explicit(&ep->fast.lock, memory_order_relaxed),
-			      "the EP lock", function);
-#else
-	/* the compiler would keep the load */
-	(void)ep, (void)function;
-#endif
-}
-
-/*
- * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken
- * the EP lock. If so, @lock is fast.lock_when_free.
- */
-static inline bool dofi_fast_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
-{
-	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == lock,
-				1);
-}
-
-/*
- * Locks @ep for a plain operation; the caller unlocks *@lock after it. Returns false, and @ep is
- * not locked, if another thread took the EP lock meanwhile: the caller takes the slow path.
- * DOFI_UNCHECKED_LOCKS: clang does not know which lock *@lock is.
- */
-static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock) DOFI_UNCHECKED_LOCKS
-{
-	*lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
-	dofi_mutex_lock(*lock);
-	if (dofi_fast_lock_holds(ep, *lock))
-		return true;
-	dofi_mutex_unlock(*lock);
-	return false;
-}
+#define dofi_ep_assert_locked(ep) dofi_mutex_assert_held(&(ep)->lock)
 
 /* @ep as fast.to of a transport without a fabric's endpoint per EP, and back. */
 static inline struct fid_ep *dofi_fast_to(struct dofi_ep *ep)

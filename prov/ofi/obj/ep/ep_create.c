@@ -79,10 +79,8 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
 	ep->shard = NULL;
-	ep->fast.lock_when_free = &ep->lock;
 	ep->fast.send = NULL;
 	ep->fast.recv = NULL;
-	ep->fast.request_evd = ep->fast.recv_evd = NULL;
 	ep->mailbox.key = 0;
 	ep->resume_pending = false;
 	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->silent = false;

@@ -7,6 +7,7 @@
 #include "obj/mem/rmr.h"
 
 #include <errno.h>
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
 DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
@@ -216,9 +217,9 @@ static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
 	const bool reported = __builtin_expect(
 		evd && (!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) ||
 			dto->status != DAT_DTO_SUCCESS), 1);
-	DAT_EVENT *event = reported ? dofi_sink_take(sink, evd) : NULL;
+	DAT_EVENT *event;
 
-	if (reported && !event) {
+	if (reported && !dofi_sink_wants(sink, evd)) {
 		enqueue(evd, ep, dto);
 		return;
 	}
@@ -226,6 +227,7 @@ static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
 		release_buffer(ep);
 	if (!reported)
 		return;
+	event = dofi_sink_take(sink);
 	event->event_number = fill_event(&event->event_data, ep, dto);
 	event->evd_handle = evd;
 	if (__builtin_expect(dto->kind >= DOFI_DTO_BIND, 0))
@@ -280,6 +282,82 @@ void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 		dofi_receives_retire(ep, sink);
 	if (__builtin_expect(ep->graceful, 0))
 		dofi_ep_request_done(ep);
+}
+
+/* Whether no operation behind the oldest one of @q has ended before it. */
+static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q)
+{
+	return dofi_queue_has_one(q) || !dofi_queue_at(q, q->head + 1)->done;
+}
+
+/*
+ * Writes the event of @dto for the thread that polls for it. Returns false without side effects
+ * unless the operation ended well and in order, with nothing else to do: see ep->fast.
+ */
+static DOFI_INTO_CALLER bool end_straight(struct dofi_ep *ep, struct dofi_dto *dto,
+					  const struct fi_cq_data_entry *entry,
+					  struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
+{
+	const bool receive = dto->kind == DOFI_DTO_RECV;
+	struct dofi_queue *q = receive ? &ep->rq : &ep->sq;
+	struct dofi_evd *evd = receive ? ep->recv_evd : ep->request_evd;
+	uint64_t length = dto->length;
+	DAT_EVENT *event;
+
+	/* the oldest operation is at the fabric, as none waits: fast.send */
+	if (__builtin_expect(dofi_dto_context(dto) != entry->op_context || !ep->fast.send ||
+			     dto->kind > DOFI_DTO_RECV || dto->parts ||
+			     (dto->kind == DOFI_DTO_WRITE && ep->reads) ||
+			     dto->flags & (DAT_COMPLETION_SUPPRESS_FLAG | DOFI_DTO_SHARED |
+					   DOFI_DTO_MATCHED) ||
+			     !dofi_queue_is_oldest(q, dto) || !next_is_pending(q), 0))
+		return false;
+	if (receive) {
+		length = entry->len;
+		if (length && !dto->n_iov && !dofi_dto_is_plain(dto))
+			return false;	/* too long */
+	}
+	if (__builtin_expect(!dofi_sink_wants(sink, evd), 0))
+		return false;
+	event = dofi_sink_take(sink);
+	if (receive)
+		dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], length);
+	else if (dto->kind == DOFI_DTO_READ)
+		ep->reads--;
+	dofi_queue_retire(q);
+	dto->at_fabric = false;
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind,
+		       DAT_DTO_SUCCESS, length);
+	return true;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+_Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
+		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ &&
+		       (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
+	       "these kinds are what DAT calls them");
+#endif
+
+void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+	DOFI_UNCHECKED_LOCKS
+{
+	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
+	struct dofi_ep *ep;
+	bool ended;
+
+	if (!dto)
+		return;
+	ep = dto->ep;
+	/* continued by a tail call, so that the usual case saves few registers */
+	if (__builtin_expect(sink && !err && dofi_mutex_try(&ep->lock), 1)) {
+		ended = end_straight(ep, dto, entry, sink);
+		dofi_ep_unlock(ep);
+		if (__builtin_expect(ended, 1))
+			return;
+	}
+	dofi_dto_complete_as(entry, err, NULL, sink);
 }
 
 void dofi_dto_flush(struct dofi_ep *ep)

@@ -166,64 +166,56 @@ static __attribute__((noinline)) void lost_fail(struct dofi_ep *ep, const struct
 	}
 }
 
-static inline void complete(const struct fi_cq_data_entry *entry, int err,
-			    const struct dofi_arrived *arrived, struct dofi_sink *sink)
+static void complete(struct dofi_ep *ep, struct dofi_dto *dto,
+		     const struct fi_cq_data_entry *entry, int err,
+		     const struct dofi_arrived *arrived, struct dofi_sink *sink)
+	DOFI_NEEDS(ep->lock)
+{
+	/* a receive that was recalled, and got no message */
+	if (err == FI_ECANCELED && dofi_dto_is(dto->kind, DOFI_DTO_RECVS) &&
+	    dto->marks & DOFI_DTO_RECALLED) {
+		dto->at_fabric = false;
+		return;
+	}
+	/* the fabric reports the connection by another queue, which may be read later */
+	if (err && !dofi_ep_may_deliver(ep)) {
+		fail_early(ep, dto, err);
+		return;
+	}
+	if (dto->kind == DOFI_DTO_FRAME) {
+		ep->xport->srq->arrived(ep, dto, entry->len, err, sink);
+		return;
+	}
+	if (dto->kind == DOFI_DTO_PROBE) {
+		dto->at_fabric = false;
+		if (!err)
+			lost_fail(ep, dto, sink);
+		return;
+	}
+	if (dto->kind == DOFI_DTO_RECV && !err)
+		err = receive(ep, dto, entry, arrived);
+	if (dto->parts && !err) {
+		/* other parts of the operation are in flight, or to be submitted */
+		dto->parts--;
+		dofi_dto_submit_pending(ep);
+		return;
+	}
+	if (ep->reads && dto->kind == DOFI_DTO_WRITE && !err && dofi_ep_loses_answers(ep))
+		lost_fail(ep, dto, sink);
+	end(ep, dto, err, sink);
+}
+
+void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, int err,
+			  const struct dofi_arrived *arrived, struct dofi_sink *sink)
 {
 	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
-	struct dofi_ep *ep;
 
 	if (!dto)
 		return;
-	ep = dto->ep;
-	dofi_ep_lock(ep);
-	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
-		/* a receive that was recalled, and got no message */
-		if (__builtin_expect(err == FI_ECANCELED, 0) &&
-		    dofi_dto_is(dto->kind, DOFI_DTO_RECVS) && dto->marks & DOFI_DTO_RECALLED) {
-			dto->at_fabric = false;
-			goto unlock;
-		}
-		/* the fabric reports the connection by another queue, which may be read later */
-		if (__builtin_expect(err && !dofi_ep_may_deliver(ep), 0)) {
-			fail_early(ep, dto, err);
-			goto unlock;
-		}
-		if (__builtin_expect(dto->kind == DOFI_DTO_FRAME, 0)) {
-			ep->xport->srq->arrived(ep, dto, entry->len, err, sink);
-			goto unlock;
-		}
-		if (__builtin_expect(dto->kind == DOFI_DTO_PROBE, 0)) {
-			dto->at_fabric = false;
-			if (!err)
-				lost_fail(ep, dto, sink);
-			goto unlock;
-		}
-		if (dto->kind == DOFI_DTO_RECV && !err)
-			err = receive(ep, dto, entry, arrived);
-		if (__builtin_expect(dto->parts && !err, 0)) {
-			/* other parts of the operation are in flight, or to be submitted */
-			dto->parts--;
-			dofi_dto_submit_pending(ep);
-		} else {
-			if (__builtin_expect(ep->reads && dto->kind == DOFI_DTO_WRITE && !err &&
-					     dofi_ep_loses_answers(ep), 0))
-				lost_fail(ep, dto, sink);
-			end(ep, dto, err, sink);
-		}
-	}
-unlock:
-	dofi_ep_unlock(ep);
-}
-
-void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
-{
-	complete(entry, err, NULL, sink);
-}
-
-void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
-			  struct dofi_sink *sink)
-{
-	complete(entry, 0, arrived, sink);
+	dofi_ep_lock(dto->ep);
+	if (dofi_dto_awaits(dto, entry->op_context))
+		complete(dto->ep, dto, entry, err, arrived, sink);
+	dofi_ep_unlock(dto->ep);
 }
 
 /* Buffers of an SRQ */

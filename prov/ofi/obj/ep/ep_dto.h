@@ -22,9 +22,9 @@ struct dofi_arrived {
 /* Reads @cq_data, not 0, of a message of @length bytes. */
 void dofi_arrived_read(struct dofi_arrived *arrived, uint64_t cq_data, uint64_t length);
 
-/* As dofi_dto_complete(), for a receive that @arrived describes. */
-void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
-			  struct dofi_sink *sink);
+/* As dofi_dto_complete(); @arrived describes a receive, or is NULL. */
+void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, int err,
+			  const struct dofi_arrived *arrived, struct dofi_sink *sink);
 
 /* Processes the remote CQ data of a receive with valid cq_data. Returns 0 or a positive error. */
 int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);

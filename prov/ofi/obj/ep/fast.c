@@ -2,8 +2,8 @@
 /*
  * The fast path, top to bottom: how a plain operation is posted, how it completes, and how a
  * polling thread gets its event. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
- * obj/evd/evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow fast.lock, which is the EP lock or
- * the access lock of a CQ, nor sole_try(), which returns the CQ that it has locked.
+ * obj/evd/evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow sole_try(), which returns the CQ
+ * that it has locked.
  */
 
 #include "obj/ep/fast.h"
@@ -53,8 +53,7 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
 
 /*
  * The LMR of @s, or NULL if the operation is not plain or the connection is not in a state for the
- * fast path; with @no_change also if the LMR is not the former operation's. Requires the lock of
- * dofi_fast_lock().
+ * fast path; with @no_change also if the LMR is not the former operation's.
  */
 static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind,
 							const DAT_LMR_TRIPLET *s,
@@ -128,7 +127,7 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 static DOFI_INTO_CALLER void send_report(struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	struct dofi_unread *unread = ep->sq.unread;
-	struct dofi_evd *evd = ep->fast.request_evd;
+	struct dofi_evd *evd = ep->request_evd;
 	struct dofi_event *event;
 
 	if (__builtin_expect(!evd, 0))
@@ -153,7 +152,7 @@ static DOFI_INTO_CALLER void send_report(struct dofi_ep *ep, const struct dofi_d
 
 /* The plain request @dto is done, and no completion comes. A send alone takes no slot. */
 static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
-	DOFI_UNCHECKED_LOCKS
+	DOFI_NEEDS(ep->lock)
 {
 	if (__builtin_expect(dto->kind == DOFI_DTO_SEND && dofi_queue_empty(&ep->sq), 1)) {
 		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);
@@ -166,12 +165,10 @@ static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
-/*
- * Returns false if the operation is not plain, or the fabric refused it: then it is not queued.
- * Requires the lock of dofi_fast_lock().
- */
+/* Returns false if the operation is not plain, or the fabric refused it: then it is not queued. */
 static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+	DOFI_NEEDS(ep->lock)
 {
 	const struct dofi_lmr *lmr = fast_lmr(ep, kind, s, remote, false);
 	struct dofi_queue *q = queue_of(ep, kind);
@@ -200,19 +197,19 @@ static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 
 /*
  * Continues post_one() after lock contention, a change of the LMR, or for an operation that is not
- * plain. @lock is held, or NULL.
+ * plain. DOFI_UNCHECKED_LOCKS: the EP lock is held if @locked.
  */
 static __attribute__((noinline)) DAT_RETURN
 post_otherwise(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 	       const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie,
-	       struct dofi_mutex *lock) DOFI_UNCHECKED_LOCKS
+	       bool locked) DOFI_UNCHECKED_LOCKS
 {
-	bool posted = false;
+	bool posted;
 
-	if (lock || dofi_fast_lock(ep, &lock)) {
-		posted = dofi_fast_lock_holds(ep, lock) && fast_post(ep, kind, s, remote, cookie);
-		dofi_mutex_unlock(lock);
-	}
+	if (!locked)
+		dofi_ep_lock(ep);
+	posted = fast_post(ep, kind, s, remote, cookie);
+	dofi_ep_unlock(ep);
 	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
 }
 
@@ -220,45 +217,43 @@ post_otherwise(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
 							  const DAT_LMR_TRIPLET *s,
 							  const DAT_RMR_TRIPLET *remote,
-							  ssize_t ret) DOFI_UNCHECKED_LOCKS
+							  ssize_t ret) DOFI_DROPS(ep->lock)
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
 	const uint8_t kind = dto->kind;
 
 	if (__builtin_expect(ret == DOFI_DONE, 1)) {
 		fast_done(ep, dto);
-		dofi_mutex_unlock(ep->fast.lock_when_free);
+		dofi_ep_unlock(ep);
 		return DAT_SUCCESS;
 	}
-	dofi_mutex_unlock(ep->fast.lock_when_free);
+	dofi_ep_unlock(ep);
 	return dofi_ep_post_any(ep, kind, s, remote, cookie);
 }
 
 /*
  * Posts a request of one segment without flags. It calls only the fabric, and after that needs only
- * @ep, the slot and the segments, so that it saves few registers. While fast.lock is held it is
- * fast.lock_when_free.
+ * @ep, the slot and the segments, so that it saves few registers.
  */
 static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind,
 					    const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
 					    DAT_DTO_COOKIE cookie) DOFI_UNCHECKED_LOCKS
 {
-	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 	const struct dofi_lmr *lmr;
 	struct dofi_dto *dto;
 	ssize_t ret;
 
-	if (__builtin_expect(!dofi_mutex_try(lock), 0))
-		return post_otherwise(ep, kind, s, remote, cookie, NULL);
-	lmr = dofi_fast_lock_holds(ep, lock) ? fast_lmr(ep, kind, s, remote, true) : NULL;
+	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
+		return post_otherwise(ep, kind, s, remote, cookie, false);
+	lmr = fast_lmr(ep, kind, s, remote, true);
 	if (__builtin_expect(!lmr, 0))
-		return post_otherwise(ep, kind, s, remote, cookie, lock);
+		return post_otherwise(ep, kind, s, remote, cookie, true);
 	dto = dofi_queue_at(&ep->sq, ep->sq.tail);
 	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
 	if (__builtin_expect(ret, 0))
 		return post_answered(ep, dto, s, remote, ret);
 	fast_posted(ep, kind, dto);
-	dofi_mutex_unlock(ep->fast.lock_when_free);
+	dofi_ep_unlock(ep);
 	return DAT_SUCCESS;
 }
 
@@ -318,27 +313,25 @@ static __attribute__((noinline)) void first_posted(struct dofi_ep *ep, struct do
 }
 
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags) DOFI_UNCHECKED_LOCKS
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = ep_handle;
 	struct dofi_shard *shard = NULL;
 	struct dofi_cq *first = NULL;
-	struct dofi_mutex *lock;
 	bool posted;
 
 	if (__builtin_expect(!of_one(n, iov, flags) ||
 			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep), 0))
 		return dofi_ep_recv_any(ep, n, iov, cookie, flags);
 	/* constants from here on: n and flags need no registers */
-	if (!dofi_fast_lock(ep, &lock))
-		return dofi_ep_recv_any(ep, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	dofi_ep_lock(ep);
 	posted = fast_post(ep, DOFI_DTO_RECV, iov, NULL, cookie);
 	if (__builtin_expect(posted && dofi_queue_used(&ep->rq) == 1, 0)) {
 		first = ep->cq;
 		shard = ep->shard;
 		dofi_calls_begin(&ep->obj.calls);
 	}
-	dofi_mutex_unlock(lock);
+	dofi_ep_unlock(ep);
 	if (__builtin_expect(first != NULL, 0))
 		first_posted(ep, first, shard);
 	if (__builtin_expect(posted, 1))
@@ -367,21 +360,6 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT 
 }
 #endif
 
-/* Completion */
-
-/*
- * Whether no operation behind the oldest one has completed before it. If a second operation is in
- * flight, the next read of @cq, which may be NULL, reads a batch.
- */
-static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
-{
-	if (dofi_queue_has_one(q))
-		return true;
-	if (cq)
-		dofi_cq_expect(cq);
-	return !dofi_queue_at(q, q->head + 1)->done;
-}
-
 #if DAT_VERSION_MAJOR >= 2
 _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
 		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ &&
@@ -389,129 +367,62 @@ _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_
 	       "a plain operation's kind is what DAT calls it");
 #endif
 
-/*
- * Writes the event of @dto, of @ep, for the thread that polls @evd, which @cq feeds. Returns false
- * and leaves the slot unless @entry is of a plain operation that ended well and in order. Called
- * with fast.lock held.
- */
-static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
-					struct dofi_dto *dto, struct dofi_cq *cq,
-					struct dofi_evd *evd, DAT_EVENT *event)
-{
-	uint64_t length;
-
-	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
-			     dofi_evd_pending(evd), 0))
-		return false;
-	if (dto->kind == DOFI_DTO_RECV) {
-		if (__builtin_expect(!dofi_queue_is_oldest(&ep->rq, dto) ||
-				     !next_is_pending(&ep->rq, NULL) ||
-				     ep->fast.recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA,
-				     0))
-			return false;
-		dofi_queue_retire(&ep->rq);
-		length = entry->len;
-		dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], length);
-	} else {
-		if (__builtin_expect(!dofi_queue_is_oldest(&ep->sq, dto) ||
-				     !next_is_pending(&ep->sq, cq) || ep->fast.request_evd != evd,
-				     0))
-			return false;
-		dofi_queue_retire(&ep->sq);
-		length = dto->length;
-		if (dto->kind == DOFI_DTO_READ)
-			ep->reads--;
-	}
-	dto->at_fabric = false;
-	event->event_number = DAT_DTO_COMPLETION_EVENT;
-	event->evd_handle = evd;
-	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind,
-		       DAT_DTO_SUCCESS, length);
-	return true;
-}
-
 /* Dequeue: a poll of the CQ that alone feeds an EVD */
 
-/*
- * Delivers @n completions that were read, or handles an error, as dofi_cq_go_on(). If the next
- * completion was read, and was another EVD's, polls once more.
- */
-static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT *event,
-						struct dofi_cq *cq, ssize_t n)
+/* Reads a batch, unless @n is the result of a read that found none, and delivers to each EVD. */
+static __attribute__((noinline)) void poll_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 	DOFI_DROPS(cq->lock)
 {
-	struct dofi_sink sink = { .evd = evd, .event = event };
-
-	dofi_cq_go_on(cq, n, &sink);
-	if (n == 1 && sink.evd)
-		dofi_cq_poll(cq, &sink);
-	return !sink.evd;
-}
-
-/*
- * Polls @cq where a read takes a batch, or its transport polls. The transport may leave a
- * completion to a read.
- */
-static __attribute__((noinline)) bool poll_otherwise(struct dofi_evd *evd, DAT_EVENT *event,
-						      struct dofi_cq *cq)
-	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
-{
-	dofi_polled *poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
-	struct dofi_sink sink = { .evd = evd, .event = event };
-	const bool polled = poll && poll(cq, &sink);
-	ssize_t n = -FI_EAGAIN;
-
-	if (__builtin_expect(polled && !dofi_cq_wants_sweep(cq), 1)) {
-		dofi_cq_leave(cq);
-	} else {
+	if (n > 0) {
 		dofi_cq_lock_access(cq);
-		if (!polled)
-			n = dofi_cq_read(cq);
+		n = dofi_cq_read(cq);
 		dofi_cq_unlock_access(cq);
-		dofi_cq_go_on(cq, n, &sink);
 	}
-	return !sink.evd;
+	dofi_cq_go_on(cq, n, sink);
+}
+
+static __attribute__((noinline)) ssize_t next_serial(struct dofi_cq *cq, struct fid_cq *fid)
+	DOFI_NEEDS(cq->lock)
+{
+	ssize_t n;
+
+	dofi_cq_lock_access(cq);
+	n = dofi_cq_next(cq, fid);
+	dofi_cq_unlock_access(cq);
+	return n;
 }
 
 /*
- * Polls the only CQ of @evd. Called with the CQ lock held, and releases it. Returns true if @event
- * was written; if not, an event may be queued now. Plain operations are under the access lock of a
- * serial CQ, else under the EP's lock: if that is taken, poll_past() waits for it.
+ * Polls @cq, the only one of @evd. Called with its lock held, and releases it. Returns true if
+ * @event was written; if not, an event may be queued now. DOFI_UNCHECKED_LOCKS: the access lock is
+ * taken for a serial CQ alone.
  */
-static DOFI_INTO_CALLER bool poll_sole(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
-				       const bool serial)
+static DOFI_INTO_CALLER bool poll_sole(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq)
 	DOFI_DROPS(cq->lock) DOFI_UNCHECKED_LOCKS
 {
 	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
-	struct dofi_dto *dto;
-	bool taken = false;
-	ssize_t n;
+	struct dofi_sink sink = { .evd = evd, .event = event };
+	dofi_polled *poll;
+	ssize_t n = 1;
 
-	if (__builtin_expect(!fid, 0))
-		return poll_otherwise(evd, event, cq);
-	if (serial)
-		dofi_mutex_lock(&cq->access);
-	n = dofi_cq_next(cq, fid);
-	dto = n == 1 ? dofi_dto_of(cq->entry->op_context) : NULL;
-	if (dto && serial) {
-		taken = dofi_fast_lock_holds(dto->ep, &cq->access) &&
-			fast_ended(cq->entry, dto->ep, dto, cq, evd, event);
-	} else if (dto) {
-		struct dofi_ep *ep = dto->ep;
-
-		if (__builtin_expect(dofi_mutex_try(&ep->lock), 1)) {
-			taken = fast_ended(cq->entry, ep, dto, cq, evd, event);
-			dofi_mutex_unlock(&ep->lock);
-		}
+	if (__builtin_expect(fid != NULL, 1)) {
+		n = __builtin_expect(cq->serial, 0) ? next_serial(cq, fid) : dofi_cq_next(cq, fid);
+		/* the completion may be another EVD's */
+		if (n == 1)
+			cq->completed(cq->entry, 0, &sink);
+	} else {
+		poll = atomic_load_explicit(&cq->programs_poll, memory_order_relaxed);
+		if (poll && poll(cq, &sink))
+			n = -FI_EAGAIN;
 	}
-	if (serial)
-		dofi_mutex_unlock(&cq->access);
-	if (__builtin_expect(taken, 1)) {
+	if (__builtin_expect(!sink.evd, 1)) {
 		dofi_cq_leave(cq);
 		return true;
 	}
-	if (__builtin_expect(!dofi_cq_is_idle(cq, n), 0))
-		return poll_past(evd, event, cq, n);
+	if (__builtin_expect(!dofi_cq_is_idle(cq, n), 0)) {
+		poll_on(cq, n, &sink);
+		return !sink.evd;
+	}
 	dofi_cq_leave(cq);
 	return false;
 }
@@ -530,14 +441,14 @@ bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq = sole_try(evd);
 
-	return cq && (cq->serial ? poll_sole(evd, event, cq, true) :
-				   poll_sole(evd, event, cq, false));
+	return cq && poll_sole(evd, event, cq);
 }
 
-/* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
-static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *event, bool taken)
+/* Continues dofi_evd_dequeue(), which saves no registers where it is not needed. */
+static __attribute__((noinline)) DAT_RETURN dequeue_sole(struct dofi_evd *evd, DAT_EVENT *event,
+							 struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
-	if (__builtin_expect(taken, 1)) {
+	if (__builtin_expect(poll_sole(evd, event, cq), 1)) {
 		dofi_count(&evd->count_of.straight);
 		return DAT_SUCCESS;
 	}
@@ -545,20 +456,6 @@ static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *eve
 	return dofi_evd_dequeue_queued(evd, event);
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
-							   struct dofi_cq *cq) DOFI_DROPS(cq->lock)
-{
-	return dequeued(evd, event, poll_sole(evd, event, cq, true));
-}
-
-static __attribute__((noinline)) DAT_RETURN dequeue_parallel(struct dofi_evd *evd,
-							     DAT_EVENT *event, struct dofi_cq *cq)
-	DOFI_DROPS(cq->lock)
-{
-	return dequeued(evd, event, poll_sole(evd, event, cq, false));
-}
-
-/* Serial CQs have their own function: one for both would save more registers. */
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UNCHECKED_LOCKS
 {
 	struct dofi_cq *cq;
@@ -571,6 +468,5 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 	if (__builtin_expect(!cq, 0))
 		return dofi_evd_pending(evd_handle) ? dofi_evd_dequeue_slow(evd_handle, event) :
 						      dofi_evd_dequeue_any(evd_handle, event);
-	return cq->serial ? dequeue_serial(evd_handle, event, cq) :
-			    dequeue_parallel(evd_handle, event, cq);
+	return dequeue_sole(evd_handle, event, cq);
 }

@@ -2,14 +2,13 @@
 /*
  * The fast path. A plain operation is a send, a receive, or an RDMA write or read, of one segment,
  * without flags. It is posted, and its event is handed to the thread that polls, without testing
- * each obstacle: the fields below cache the tests. The functions named below write a
- * field; call them after changing anything that it caches.
+ * each obstacle: the fields below cache the tests. The functions named below write a field; call
+ * them after changing anything that it caches.
  *
  *	ep->fast
  *		the EP is connected, its queues are open and not held, nothing waits in them, the
- *		peer needs no frames, nothing is to be resumed; and its EVDs, its transport and
- *		fabric endpoint, and whether its CQ is serial. dofi_fast_renew(); fast.lock by
- *		dofi_ep_lock() and dofi_ep_unlock()
+ *		peer needs no frames, nothing is to be resumed; and the functions of its transport
+ *		or fabric endpoint. dofi_fast_renew()
  *	q->open
  *		the EP has a fabric endpoint, is not closing, and its state lets the operations of
  *		this queue go to the fabric. dofi_ep_open_queues()

@@ -138,11 +138,15 @@ static inline uint32_t dofi_evd_pending(const struct dofi_evd *evd)
 	return atomic_load_explicit(&evd->count, memory_order_acquire);
 }
 
-/* Where an event for @evd may be written at once; NULL if it must be queued. */
-static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd *evd)
+/* Whether an event for @evd goes to @sink, which may be NULL. If not, it must be queued. */
+static inline bool dofi_sink_wants(const struct dofi_sink *sink, const struct dofi_evd *evd)
 {
-	if (!sink || sink->evd != evd || dofi_evd_pending(evd))
-		return NULL;
+	return sink && sink->evd == evd && !dofi_evd_pending(evd);
+}
+
+/* Where the event is written that @sink wants. */
+static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink)
+{
 	sink->evd = NULL;
 	return sink->event;
 }

@@ -52,6 +52,14 @@ static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
 	fast->to = ep->fid;
 }
 
+/* Serial CQs: the EP is the argument. */
+static void native_fast(struct dofi_ep *ep, struct dofi_fast *fast)
+{
+	fast->send = msg_native_send;
+	fast->recv = msg_native_recv;
+	fast->to = dofi_fast_to(ep);
+}
+
 #define OPS                                                                                       \
 	.name = "msg", .header_size = DOFI_WIRE_FIXED, .retries = true, .ep_init = msg_ep_init,   \
 	.ia_init = msg_ia_init, .ia_fini = msg_ia_fini, .pz_close = msg_open_pz_close,            \
@@ -72,7 +80,7 @@ static const struct dofi_xport marked_xport = {
 
 static const struct dofi_xport native_xport = {
 	OPS, .progress_ops = &native_progress_ops, .submit = msg_native_submit,
-	.fast = fast, .write = msg_write, .read = msg_read,
+	.fast = native_fast, .write = msg_native_write, .read = msg_native_read,
 };
 
 /* Private data that the DAT text promises programs, where a fabric can carry it. */

@@ -172,6 +172,9 @@ void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct 
  * immediate data (dofi_fabric_choice.immed), atomics and fences. CQs are serial there.
  */
 int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
+dofi_send msg_native_send;
+dofi_recv msg_native_recv;
+dofi_rdma msg_native_write, msg_native_read;
 void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
 /*

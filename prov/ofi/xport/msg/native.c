@@ -99,6 +99,58 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	return ret;
 }
 
+/* Plain operations */
+
+ssize_t msg_native_send(struct fid_ep *to, const void *buf, size_t len, void *desc,
+			uint64_t unused, void *context)
+{
+	struct dofi_ep *ep = dofi_fast_ep(to);
+	ssize_t ret;
+
+	(void)unused;
+	dofi_cq_lock_access(ep->cq);
+	ret = fi_send(ep->fid, buf, len, desc, 0, context);
+	dofi_cq_unlock_access(ep->cq);
+	return ret;
+}
+
+ssize_t msg_native_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
+			void *context)
+{
+	struct dofi_ep *ep = dofi_fast_ep(to);
+	ssize_t ret;
+
+	(void)unused;
+	dofi_cq_lock_access(ep->cq);
+	ret = fi_recv(ep->fid, buf, len, desc, 0, context);
+	dofi_cq_unlock_access(ep->cq);
+	return ret;
+}
+
+ssize_t msg_native_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+			 uint64_t key, void *context)
+{
+	ssize_t ret;
+
+	dofi_cq_lock_access(ep->cq);
+	ret = ep->obj.ia->fabric.write_flags ?
+		      msg_write(ep, buf, len, desc, addr, key, context) :
+		      fi_write(ep->fid, buf, len, desc, 0, addr, key, context);
+	dofi_cq_unlock_access(ep->cq);
+	return ret;
+}
+
+ssize_t msg_native_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+			uint64_t key, void *context)
+{
+	ssize_t ret;
+
+	dofi_cq_lock_access(ep->cq);
+	ret = fi_read(ep->fid, buf, len, desc, 0, addr, key, context);
+	dofi_cq_unlock_access(ep->cq);
+	return ret;
+}
+
 /* A write with immediate data fills no receive, and uDAPL 1.2 has no event that reports more. */
 static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,
 							  struct dofi_sink *sink)
@@ -113,7 +165,7 @@ static __attribute__((noinline)) void completed_with_data(const struct fi_cq_dat
 
 	if (written)
 		receive.len = 0;
-	dofi_dto_complete_as(&receive, &arrived, sink);
+	dofi_dto_complete_as(&receive, 0, &arrived, sink);
 }
 
 void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)

@@ -225,7 +225,7 @@ static void received_with_data(const struct fi_cq_data_entry *entry, struct dofi
 	struct dofi_arrived arrived;
 
 	dofi_arrived_read(&arrived, entry->data, entry->len);
-	dofi_dto_complete_as(entry, &arrived, sink);
+	dofi_dto_complete_as(entry, 0, &arrived, sink);
 }
 
 static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,

@@ -13,7 +13,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-/* Sending; called with fast.lock held. */
+/* Sending; called with the EP lock held. */
 
 static __attribute__((noinline)) ssize_t send_frame(struct rdm_conn *conn, const void *buf,
 						     size_t len) DOFI_NEEDS(conn->ep->lock)
@@ -74,7 +74,7 @@ static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_recor
 	const struct dofi_dto *dto = dofi_queue_oldest(q);
 
 	/* the slow path also grants credits to a sender that has none, and sees the peer's end */
-	return ep->fast.recv && ep->fast.recv_evd == sink->evd &&
+	return ep->fast.recv && ep->recv_evd == sink->evd &&
 	       !dofi_evd_pending(sink->evd) &&
 	       dofi_queue_has_flight(q) && conn->matched == q->head && dofi_dto_is_plain(dto) &&
 	       conn->credits && !conn->refused && !conn->left &&
