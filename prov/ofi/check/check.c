@@ -163,8 +163,8 @@ static void check_on_thread(void *arg)
 		timers_check(p, p->timers.top);
 	CHECK("progress thread", p, !p->sleeping, "%d", p->sleeping);
 	CHECK("progress thread", p, set, "epoll set %d", p->epfd);
-	CHECK("progress thread", p, is_registered(set, p->doorbell, &p->doorbell_source),
-	      "doorbell %d", p->doorbell);
+	CHECK("progress thread", p, is_registered(set, p->wake_fd, &p->wake_source),
+	      "wake_fd %d", p->wake_fd);
 	eq_check(p, &p->eq, set);
 	eq_check(p, &p->listen_eq, set);
 	queues_check(ia, set);

@@ -86,7 +86,7 @@ static void eq_empty_wakeup(struct dofi_progress *p, struct dofi_eq *eq)
 
 	if (++eq->empty_wakeups >= EMPTY_WAKEUPS) {
 		eq->empty_wakeups = 0;
-		fd = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+		fd = fcntl(p->wake_fd, F_DUPFD_CLOEXEC, 0);
 		lacks = fd < 0 && (errno == EMFILE || errno == ENFILE);
 		if (fd >= 0)
 			close(fd);

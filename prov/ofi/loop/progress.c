@@ -150,12 +150,12 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	}
 }
 
-static void doorbell_ready(struct dofi_source *source)
+static void wake_ready(struct dofi_source *source)
 {
-	struct dofi_progress *p = DOFI_CONTAINER_OF(source, struct dofi_progress, doorbell_source);
+	struct dofi_progress *p = DOFI_CONTAINER_OF(source, struct dofi_progress, wake_source);
 	uint64_t rung;
 
-	if (read(p->doorbell, &rung, sizeof(rung)) < 0)
+	if (read(p->wake_fd, &rung, sizeof(rung)) < 0)
 		return;
 }
 
@@ -231,23 +231,23 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 		ret = -errno;
 		goto close_eq;
 	}
-	p->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->doorbell < 0) {
+	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->wake_fd < 0) {
 		ret = -errno;
 		goto close_epoll;
 	}
-	p->doorbell_source.ready = doorbell_ready;
-	ret = dofi_source_add(p, &p->doorbell_source, p->doorbell, EPOLLIN);
+	p->wake_source.ready = wake_ready;
+	ret = dofi_source_add(p, &p->wake_source, p->wake_fd, EPOLLIN);
 	if (!ret)
 		ret = dofi_eqs_watch(p);
 	if (ret)
-		goto close_doorbell;
+		goto close_wake_fd;
 	ret = dofi_thread_start(&p->thread, progress_run, p);
 	if (!ret)
 		return 0;
 
-close_doorbell:
-	close(p->doorbell);
+close_wake_fd:
+	close(p->wake_fd);
 close_epoll:
 	close(p->epfd);
 close_eq:
@@ -269,7 +269,7 @@ void dofi_progress_stop(struct dofi_progress *p)
 	pthread_join(p->thread, NULL);
 	if (p->lingering_end)
 		p->lingering_end(p);
-	close(p->doorbell);
+	close(p->wake_fd);
 	close(p->epfd);
 	dofi_eqs_close(p);
 	fi_close(&p->fabric->fid);

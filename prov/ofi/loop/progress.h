@@ -3,7 +3,7 @@
  * The progress thread of an IA.
  *
  * Software fabrics move nothing by themselves: an idle target would not answer an RDMA read. So one
- * thread per IA sleeps in epoll on the event queues, the completion queues and a doorbell. It costs
+ * thread per IA sleeps in epoll on the event queues, the completion queues and an eventfd. It costs
  * nothing while all is idle, and leaves queues that the program polls to the program.
  *
  * Only this thread opens, connects and closes endpoints and reads the event queues: an event never
@@ -170,8 +170,8 @@ struct dofi_progress {
 	struct dofi_eq listen_eq;	/* see dofi_progress_listen_eq() */
 	struct dofi_eq_traits traits;
 	int epfd;
-	int doorbell;
-	struct dofi_source doorbell_source;
+	int wake_fd;
+	struct dofi_source wake_source;
 	pthread_t thread;
 	_Atomic int failure;		/* a negative errno once the fabric has failed */
 	struct dofi_work failure_work;

@@ -68,7 +68,7 @@ void dofi_progress_wake(struct dofi_progress *p)
 	uint64_t one = 1;
 
 	/* fails only when the counter is full, and then the thread is awake anyway */
-	if (write(p->doorbell, &one, sizeof(one)) < 0)
+	if (write(p->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }
 

@@ -350,7 +350,7 @@ static struct dofi_fds sockets_of(struct dofi_progress *p)
 
 	dofi_epoll_each(dofi_progress_listen_eq(p)->fd, &p->listeners.spare, collect, &sockets);
 	if (p->listeners.spare < 0)
-		p->listeners.spare = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+		p->listeners.spare = fcntl(p->wake_fd, F_DUPFD_CLOEXEC, 0);
 	return sockets;
 }
 

@@ -86,11 +86,11 @@ static void ignore(struct dofi_source *source)
 	(void)source;
 }
 
-Test(check, a_doorbell, .signal = SIGABRT)
+Test(check, a_wake_fd, .signal = SIGABRT)
 {
 	static struct dofi_source other = { .ready = ignore };
 
-	cr_assert_eq(dofi_source_change(&ia->progress, &other, ia->progress.doorbell, EPOLLIN), 0);
+	cr_assert_eq(dofi_source_change(&ia->progress, &other, ia->progress.wake_fd, EPOLLIN), 0);
 	dofi_check_invariants();
 }
 

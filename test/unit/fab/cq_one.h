@@ -64,7 +64,7 @@ static inline void init(void)
 	dofi_settings.tick_us = 1000;
 	progress.ops = &ops;
 	progress.fabric = &fake.fabric;
-	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	progress.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
@@ -114,11 +114,11 @@ static inline void poll_in_loop(void)
 	dofi_mutex_unlock(&cq.lock);
 }
 
-static inline bool doorbell_rang(void)
+static inline bool was_woken(void)
 {
 	uint64_t n;
 
-	return read(progress.doorbell, &n, sizeof(n)) == sizeof(n);
+	return read(progress.wake_fd, &n, sizeof(n)) == sizeof(n);
 }
 
 /* Epoll fires while the program polls, and none of the first wakeups is left. */

@@ -149,7 +149,7 @@ Test(cq_read, what_was_left_is_not_forgotten_when_a_thread_sleeps)
 {
 	read_ahead(3);
 	dofi_cq_sleep_begin(&cq);
-	cr_expect(doorbell_rang());
+	cr_expect(was_woken());
 	serve();
 	cr_expect_eq(delivered, next_context - 1);
 	dofi_cq_sleep_end(&cq);
@@ -241,15 +241,15 @@ Test(cq_read, a_failed_completion_makes_the_event_queue_due)
 	fake_complete((void *)1, -FI_ECANCELED);
 	poll_once();
 	cr_expect(!progress.eq_wanted, "it is watched");
-	doorbell_rang();
+	was_woken();
 	progress.eq_away = true;
 	fake_complete((void *)2, -FI_ECANCELED);
 	poll_once();
 	cr_expect(progress.eq_wanted);
-	cr_expect(doorbell_rang());
+	cr_expect(was_woken());
 	fake_complete((void *)3, -FI_ECANCELED);
 	poll_once();
-	cr_expect(!doorbell_rang(), "once is enough");
+	cr_expect(!was_woken(), "once is enough");
 }
 
 Test(cq_read, a_poller_gives_its_sink)
@@ -309,7 +309,7 @@ static bool progress_thread_is_woken(void)
 {
 	uint64_t rung;
 
-	return read(progress.doorbell, &rung, sizeof(rung)) == sizeof(rung);
+	return read(progress.wake_fd, &rung, sizeof(rung)) == sizeof(rung);
 }
 
 Test(cq_read, a_flood_leaves_the_lock_to_others, .timeout = 20)
@@ -521,21 +521,21 @@ Test(cq_read, a_wanted_sweep_wakes_the_progress_thread)
 	serve();
 	idle_sweeps = 1;
 	dofi_cq_want_sweep(&cq);
-	cr_expect(doorbell_rang());
+	cr_expect(was_woken());
 	dofi_cq_want_sweep(&cq);
 	poll_once();
-	cr_expect(!doorbell_rang());
+	cr_expect(!was_woken());
 	poll_once();
 	cr_expect_eq(sweeps, 2);
 	dofi_cq_want_sweep(&cq);
-	cr_expect(doorbell_rang());
+	cr_expect(was_woken());
 }
 
 Test(cq_read, a_wanted_sweep_does_not_disturb_a_reader)
 {
 	make_owned();
 	dofi_cq_want_sweep(&cq);
-	cr_expect(!doorbell_rang());
+	cr_expect(!was_woken());
 	poll_once();
 	cr_expect_eq(sweeps, 1);
 }

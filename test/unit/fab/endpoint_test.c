@@ -232,7 +232,7 @@ static void init(void)
 	choice.quirk = dofi_quirk_of("nosuch");
 	progress.ops = &ops;
 	progress.fabric = &fake.fabric;
-	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	progress.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);

@@ -69,7 +69,7 @@ static void init(void)
 	dofi_longest_sleep_ns = LONG * US * 60;
 	progress.ops = &ops;
 	progress.fabric = &fake.fabric;
-	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	progress.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);

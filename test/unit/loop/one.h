@@ -146,7 +146,7 @@ static inline uint64_t rung(void)
 {
 	uint64_t n;
 
-	return read(progress.doorbell, &n, sizeof(n)) < 0 ? 0 : n;
+	return read(progress.wake_fd, &n, sizeof(n)) < 0 ? 0 : n;
 }
 
 static inline void letter_run(struct dofi_work *work)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The progress thread: work, calls, the doorbell, starting and stopping. */
+/* The progress thread: work, calls, wakeups, starting and stopping. */
 
 #include "loop/progress.h"
 

@@ -292,7 +292,7 @@ Test(halfopen, the_spare_descriptor_is_one_and_is_returned)
 	struct door d;
 	int before;
 
-	progress.doorbell = set;
+	progress.wake_fd = set;
 	cr_assert(door_open(&d, AF_INET));
 	before = lowest_free();
 	dofi_halfopen_begin(&progress, d.port);
