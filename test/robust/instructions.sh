@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The instructions of operations of 8 bytes in the registry and the provider, counted by callgrind:
-# over tcp a send and its completion; over rings that, a receive and its completion, and polls that
-# find nothing. The fabric's and the C library's are not counted.
+# over tcp a send and its completion, without a flag and with one, and of two segments; over rings a
+# send, a receive and its completion, and polls that find nothing. The fabric's and the C library's are not counted.
 set -u
 unset DAT_TEST_WARM
 . "${top_srcdir:-.}/test/callgrind.sh"
@@ -97,9 +97,17 @@ export LD_LIBRARY_PATH="$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 DAT_TEST_IA=ofi-tcp
 export DAT_TEST_IA
 check "a send and its completion" counted_sends counted_send 297
+check "a receive and its completion" counted_recvs 'counted_recv_*' 330
+# DAT_COMPLETION_BARRIER_FENCE_FLAG, which waits for nothing here
+export DAT_TEST_FLAGS=8
+check "a send with a flag and its completion" counted_sends counted_send 450
+unset DAT_TEST_FLAGS
+export DAT_TEST_SEGMENTS=2
+check "a send of two segments and its completion" counted_sends counted_send 650
+unset DAT_TEST_SEGMENTS
 DAT_TEST_IA=ofi
-check "a send and its completion" counted_sends counted_send 470
-check "a receive and its completion" counted_recvs 'counted_recv_*' 460
+check "a send and its completion" counted_sends counted_send 440
+check "a receive and its completion" counted_recvs 'counted_recv_*' 420
 for eps in 1 8 9 40; do
 	export DAT_TEST_EPS=$eps
 	# with more than 8 rings a poll reads the marks of all, and one ring

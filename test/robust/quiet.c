@@ -283,6 +283,9 @@ static void traced(struct pair *p)
 #define COUNTED_SIZE 8
 
 static unsigned empty_polls;
+/* DAT_TEST_FLAGS: of sends; DAT_TEST_SEGMENTS: how many a send has, of 8 bytes each (at most 2) */
+static DAT_COMPLETION_FLAGS counted_flags;
+static DAT_COUNT counted_segments;
 
 /* The progress thread may hold the queue, and a checker runs one thread at a time. */
 static inline void counted_dequeue(DAT_EVD_HANDLE evd)
@@ -300,8 +303,8 @@ void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment)
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 
-	if (!dat_ep_post_send(x->ep, 1, (DAT_LMR_TRIPLET *)segment, cookie,
-			      DAT_COMPLETION_DEFAULT_FLAG))
+	if (!dat_ep_post_send(x->ep, counted_segments, (DAT_LMR_TRIPLET *)segment, cookie,
+			      counted_flags))
 		counted_dequeue(x->n.req);
 }
 
@@ -334,9 +337,13 @@ DAT_RETURN counted_poll(struct player *x)
 static unsigned counted_play(struct pair *p, struct player *x)
 {
 	const unsigned sends = 4 * turns() / COUNTED_BATCH * COUNTED_BATCH;
-	const DAT_LMR_TRIPLET out = mem_segment(&x->m, 0, COUNTED_SIZE),
-			      in = mem_segment(&x->m, SIZE, COUNTED_SIZE);
+	const DAT_LMR_TRIPLET out[] = { mem_segment(&x->m, 0, COUNTED_SIZE),
+					mem_segment(&x->m, COUNTED_SIZE, COUNTED_SIZE) },
+			      in = mem_segment(&x->m, SIZE, 2 * COUNTED_SIZE);
 	unsigned i, j;
+
+	counted_flags = (DAT_COMPLETION_FLAGS)env_count("DAT_TEST_FLAGS", 0);
+	counted_segments = (DAT_COUNT)env_count("DAT_TEST_SEGMENTS", 1);
 
 	/* the program polls from now on: the progress thread leaves the CQ to it */
 	play(x, turns() / 10);
@@ -345,7 +352,7 @@ static unsigned counted_play(struct pair *p, struct player *x)
 			counted_recv_post(x, &in);
 		pair_sync(p);
 		for (j = 0; !p->server && j < COUNTED_BATCH; j++)
-			counted_send(x, &out);
+			counted_send(x, out);
 		pair_sync(p);
 		for (j = 0; p->server && j < COUNTED_BATCH; j++)
 			counted_recv_end(x);

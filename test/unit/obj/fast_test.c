@@ -141,6 +141,35 @@ Test(fast, a_read_and_a_receive_need_memory_to_write_to)
 	cr_expect_eq(transport.n, 2);
 }
 
+/* No peer and no fence that waits has to do with them. */
+Test(fast, a_request_may_have_flags_of_its_own)
+{
+	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
+	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	succeed(post_write(3, 8, 8));
+	cr_expect_eq(transport.plain, 3);
+	complete(0);
+	complete(1);
+	complete(2);
+	take(2, DAT_DTO_SUCCESS);
+	take(3, DAT_DTO_SUCCESS);
+	cr_expect(event_none(evd));
+	expect_arg(send_flags(4, (DAT_COMPLETION_FLAGS)0x1000), 5);
+}
+
+Test(fast, a_fence_waits_for_a_read)
+{
+	succeed(post_read(1, 8, 8, 0));
+	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	cr_expect_eq(transport.plain, 1);
+	cr_expect_eq(transport.n, 1);
+	complete(0);
+	cr_expect_eq(transport.n, 2);
+	complete(1);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+}
+
 Test(fast, solicited_and_several_or_empty_segments_take_the_queue)
 {
 	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
@@ -150,7 +179,6 @@ Test(fast, solicited_and_several_or_empty_segments_take_the_queue)
 	succeed(dofi_ep_post_send(ep, 2, two, cookie_of(2), DAT_COMPLETION_DEFAULT_FLAG));
 	succeed(dofi_ep_post_send(ep, 0, NULL, cookie_of(3), DAT_COMPLETION_DEFAULT_FLAG));
 	succeed(send_segment(segment(0, 0)));
-	succeed(post_read(5, 8, 8, DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	succeed(dofi_ep_post_rdma_write(ep, 2, two, cookie_of(6), &r, DAT_COMPLETION_DEFAULT_FLAG));
 	succeed(post_write(7, 0, 8));
 	succeed(post_read(8, 8, 0, 0));
@@ -158,7 +186,7 @@ Test(fast, solicited_and_several_or_empty_segments_take_the_queue)
 	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie_of(10), DAT_COMPLETION_DEFAULT_FLAG));
 	two[0].segment_length = 0;
 	succeed(dofi_ep_post_recv(ep, 1, two, cookie_of(11), DAT_COMPLETION_DEFAULT_FLAG));
-	cr_expect_eq(transport.n, 11);
+	cr_expect_eq(transport.n, 10);
 	cr_expect_eq(transport.plain, 0);
 }
 
@@ -289,6 +317,17 @@ Test(fast, a_send_that_is_done_with_its_post_takes_no_slot)
 	}
 	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].ops, 10);
 	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].bytes, 80);
+}
+
+Test(fast, a_send_that_is_done_with_its_post_may_have_flags)
+{
+	transport.fail = DOFI_DONE;
+	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
+	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	transport.fail = 0;
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect(event_none(evd));
+	cr_expect(dofi_queue_empty(&inside()->sq));
 }
 
 Test(fast, a_fast_request_does_not_overtake_one_in_flight)

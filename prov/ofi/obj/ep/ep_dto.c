@@ -222,7 +222,6 @@ void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, int err,
 
 int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	DAT_RETURN ret;
 	uint8_t i;
 
 	dofi_ep_assert_locked(ep);
@@ -230,9 +229,9 @@ int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto)
 		const DAT_LMR_CONTEXT context = dofi_dto_contexts(dto)[i];
 		struct dofi_lmr *lmr = dofi_lmr_at(context);
 
-		if (!lmr || !dofi_lmr_find(context, (uintptr_t)dto->iov[i].iov_base - lmr->origin,
-					   dto->iov[i].iov_len, ep->pz,
-					   DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &ret))
+		if (!lmr || !dofi_lmr_allows(lmr, (uintptr_t)dto->iov[i].iov_base - lmr->origin,
+					     dto->iov[i].iov_len, ep->pz,
+					     DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 			return FI_EACCES;
 		dto->desc[i] = lmr->desc;
 	}

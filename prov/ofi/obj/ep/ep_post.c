@@ -73,7 +73,7 @@ static inline bool flags_valid(const struct dofi_ep *ep, unsigned flags, unsigne
 
 bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
 {
-	return !flags ||
+	return !(flags & ~REQUEST_FLAGS) ||
 	       flags_valid(ep, flags, REQUEST_FLAGS, ep->attr.request_completion_flags);
 }
 
@@ -159,27 +159,36 @@ __attribute__((noinline)) void dofi_ep_reclaim_slots(struct dofi_ep *ep)
 	is_full(ep);
 }
 
+/*
+ * Reserves a slot where the fast path is closed, or the queue may be full. The EP may be freed
+ * before it is locked, and while the CQ is read.
+ */
+static __attribute__((noinline)) DAT_RETURN reserve(struct dofi_ep *ep, uint8_t kind,
+						    struct dofi_dto **dto) DOFI_NEEDS(ep->lock)
+{
+	if (ep->datagrams != dofi_dto_is(kind, DOFI_DTO_DATAGRAMS))
+		return DOFI_BAD_HANDLE(EP);
+	if (dofi_queue_may_be_full(&ep->sq))
+		dofi_ep_reclaim_slots(ep);
+	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
+		return DOFI_BAD_HANDLE(EP);
+	if (!(dofi_ep_states[ep->state].may & DOFI_EP_MAY_REQUEST))
+		return dofi_ep_bad_state(ep);
+	*dto = dofi_queue_reserve(&ep->sq);
+	return *dto ? DAT_SUCCESS : DOFI_NO_RESOURCE(TEP);
+}
+
 /* Posts a request after its number of segments, pointers and flags have been checked. */
 static DOFI_INTO_CALLER DAT_RETURN post_locked(struct dofi_ep *ep, uint8_t kind,
 					       const struct dofi_post *p) DOFI_NEEDS(ep->lock)
 {
-	struct dofi_dto *dto;
-	DAT_RETURN ret;
+	struct dofi_dto *dto = ep->fast.send ? dofi_queue_reserve(&ep->sq) : NULL;
+	DAT_RETURN ret = DAT_SUCCESS;
 
-	if (__builtin_expect(ep->datagrams != dofi_dto_is(kind, DOFI_DTO_DATAGRAMS), 0))
-		return DOFI_BAD_HANDLE(EP);
-	if (__builtin_expect(dofi_queue_may_be_full(&ep->sq), 0))
-		dofi_ep_reclaim_slots(ep);
-	/* the EP may have been freed meanwhile */
-	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
-		return DOFI_BAD_HANDLE(EP);
-	if (ep->state != DAT_EP_STATE_CONNECTED &&
-	    !(dofi_ep_states[ep->state].may & DOFI_EP_MAY_REQUEST))
-		return dofi_ep_bad_state(ep);
-	dto = dofi_queue_reserve(&ep->sq);
-	if (!dto)
-		return DOFI_NO_RESOURCE(TEP);
-	ret = fill(ep, dto, kind, p);
+	if (__builtin_expect(!dto, 0))
+		ret = reserve(ep, kind, &dto);
+	if (!ret)
+		ret = fill(ep, dto, kind, p);
 	if (!ret) {
 		dofi_tally_add(&ep->posted[kind], dto->length);
 		dofi_dto_commit(ep, &ep->sq, dto, kind);
@@ -196,13 +205,11 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
 	dofi_ep_lock(ep);
 	most = kind == DOFI_DTO_READ ? a->max_rdma_read_iov :
 	       kind == DOFI_DTO_WRITE ? a->max_rdma_write_iov : a->max_request_iov;
-	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
-		ret = DOFI_BAD_HANDLE(EP);
-	else if ((unsigned)p->n > (unsigned)most)
+	if ((unsigned)p->n > (unsigned)most)
 		ret = DOFI_BAD_ARG(2);
 	else if (p->n && !p->iov)
 		ret = DOFI_BAD_ARG(3);
-	else if (!dofi_dto_request_flags(ep, p->flags))
+	else if (p->flags & ~REQUEST_FLAGS && !dofi_dto_request_flags(ep, p->flags))
 		ret = p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
 	else
 		ret = post_locked(ep, kind, p);
@@ -210,35 +217,14 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
 	return ret;
 }
 
-DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-			    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
-{
-	const struct dofi_post p = { .n = 1, .iov = s, .cookie = cookie, .remote = remote };
-
-	return dofi_ep_post_request(ep, kind, &p);
-}
-
-DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
-
-	return dofi_ep_post_request(ep, DOFI_DTO_SEND, &p);
-}
-
-DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	const struct dofi_post p = {
 		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
 	};
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	if (!remote)
-		return DOFI_BAD_ARG(5);
 	return dofi_ep_post_request(ep, kind, &p);
 }
 

@@ -49,15 +49,11 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 /* Posts a request of @kind, checking all of @p. */
 DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
-/* Posts a request of one segment @s, without flags; @remote is NULL for sends. */
-DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-			    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie);
-/* As the functions of the table, of any segments and flags. */
-DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+/* Posts a request of any segments and flags; @remote is NULL for sends. */
+DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+/* As dofi_ep_post_recv(), of any segments and flags. */
 DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 

@@ -116,13 +116,15 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 		refused(ep, q, dto);
 		return false;
 	}
-	if (__builtin_expect(!dofi_queue_has_flight(q) &&
-			     dofi_dto_is(kind, DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME), 0))
-		dofi_cq_ask(ep->cq, ep->shard);
+	if (dofi_dto_is(kind, DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME)) {
+		if (!dofi_queue_has_flight(q))
+			dofi_cq_ask(ep->cq, ep->shard);
+	} else if (__builtin_expect(dofi_dto_is(kind, DOFI_DTO_READS), 0)) {
+		ep->reads++;
+		if (kind == DOFI_DTO_READ && !ep->watched)
+			watch(ep);
+	}
 	dofi_queue_advance(q);
-	ep->reads += dofi_dto_is(kind, DOFI_DTO_READS);
-	if (__builtin_expect(kind == DOFI_DTO_READ && !ep->watched, 0))
-		watch(ep);
 	if (__builtin_expect(ret, 0))
 		ended(ep, dto, ret);
 	return true;

@@ -83,7 +83,7 @@ static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint
 static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
 					    const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
 					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie,
-					    struct dofi_dto *dto)
+					    DAT_COMPLETION_FLAGS flags, struct dofi_dto *dto)
 {
 	void *memory = dofi_lmr_memory(lmr, s->virtual_address);
 	void *context = dofi_dto_renew_plain(dto);
@@ -91,7 +91,7 @@ static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
 	dofi_dto_begin(dto, queue_of(ep, kind)->tail);
 	dto->kind = kind;
 	dto->at_fabric = true;
-	dto->flags = 0;
+	dto->flags = (uint8_t)flags;
 	dto->n_iov = 0;
 	dto->cookie = cookie.as_64;
 	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
@@ -154,7 +154,8 @@ static DOFI_INTO_CALLER void send_report(struct dofi_ep *ep, const struct dofi_d
 static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 	DOFI_NEEDS(ep->lock)
 {
-	if (__builtin_expect(dto->kind == DOFI_DTO_SEND && dofi_queue_empty(&ep->sq), 1)) {
+	if (__builtin_expect(dto->kind == DOFI_DTO_SEND && !dto->flags &&
+			     dofi_queue_empty(&ep->sq), 1)) {
 		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);
 		dofi_cq_posted(ep->cq);
 		dto->at_fabric = false;
@@ -167,8 +168,8 @@ static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 
 /* Returns false if the operation is not plain, or the fabric refused it: then it is not queued. */
 static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
-	DOFI_NEEDS(ep->lock)
+					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie,
+					DAT_COMPLETION_FLAGS flags) DOFI_NEEDS(ep->lock)
 {
 	const struct dofi_lmr *lmr = fast_lmr(ep, kind, s, remote, false);
 	struct dofi_queue *q = queue_of(ep, kind);
@@ -178,7 +179,7 @@ static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const D
 	if (!lmr)
 		return false;
 	dto = dofi_queue_at(q, q->tail);
-	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
+	ret = fast_submit(ep, kind, lmr, s, remote, cookie, flags, dto);
 	if (__builtin_expect(!ret, 1))
 		fast_posted(ep, kind, dto);
 	else if (ret == DOFI_DONE)
@@ -195,22 +196,29 @@ static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
 }
 
+/* Whether a plain operation of @ep may have @flags: the peer is sent none, and no fence waits. */
+static bool flags_are_plain(struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags) DOFI_NEEDS(ep->lock)
+{
+	return !flags || (!(flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && !ep->reads &&
+			  dofi_dto_request_flags(ep, flags));
+}
+
 /*
- * Continues post_one() after lock contention, a change of the LMR, or for an operation that is not
- * plain. DOFI_UNCHECKED_LOCKS: the EP lock is held if @locked.
+ * Posts a request of one segment: continues post_one() after lock contention, a change of the LMR,
+ * or for an operation that is not plain. DOFI_UNCHECKED_LOCKS: the EP lock is held if @locked.
  */
 static __attribute__((noinline)) DAT_RETURN
 post_otherwise(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-	       const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie,
+	       const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 	       bool locked) DOFI_UNCHECKED_LOCKS
 {
 	bool posted;
 
 	if (!locked)
 		dofi_ep_lock(ep);
-	posted = fast_post(ep, kind, s, remote, cookie);
+	posted = flags_are_plain(ep, flags) && fast_post(ep, kind, s, remote, cookie, flags);
 	dofi_ep_unlock(ep);
-	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
+	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, 1, s, remote, cookie, flags);
 }
 
 /* Continues post_one() after the fabric returned @ret: the request is done, or is posted anew. */
@@ -228,7 +236,7 @@ static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, st
 		return DAT_SUCCESS;
 	}
 	dofi_ep_unlock(ep);
-	return dofi_ep_post_any(ep, kind, s, remote, cookie);
+	return dofi_ep_post_any(ep, kind, 1, s, remote, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 /*
@@ -244,12 +252,14 @@ static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind,
 	ssize_t ret;
 
 	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
-		return post_otherwise(ep, kind, s, remote, cookie, false);
+		return post_otherwise(ep, kind, s, remote, cookie, DAT_COMPLETION_DEFAULT_FLAG,
+				      false);
 	lmr = fast_lmr(ep, kind, s, remote, true);
 	if (__builtin_expect(!lmr, 0))
-		return post_otherwise(ep, kind, s, remote, cookie, true);
+		return post_otherwise(ep, kind, s, remote, cookie, DAT_COMPLETION_DEFAULT_FLAG,
+				      true);
 	dto = dofi_queue_at(&ep->sq, ep->sq.tail);
-	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
+	ret = fast_submit(ep, kind, lmr, s, remote, cookie, DAT_COMPLETION_DEFAULT_FLAG, dto);
 	if (__builtin_expect(ret, 0))
 		return post_answered(ep, dto, s, remote, ret);
 	fast_posted(ep, kind, dto);
@@ -257,16 +267,27 @@ static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind,
 	return DAT_SUCCESS;
 }
 
-static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
-						      DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-						      DAT_COMPLETION_FLAGS flags)
+/* A request with flags, of several segments, or of an EP that is not among the first. */
+static DAT_RETURN post_any(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
+			   const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	return of_one(n, iov, flags) ? post_one(ep, DOFI_DTO_SEND, iov, NULL, cookie) :
-				       dofi_ep_send_any(ep, n, iov, cookie, flags);
+	if (kind != DOFI_DTO_SEND && !remote)
+		return DOFI_BAD_ARG(5);
+	return n == 1 && iov ? post_otherwise(ep, kind, iov, remote, cookie, flags, false) :
+			       dofi_ep_post_any(ep, kind, n, iov, remote, cookie, flags);
+}
+
+/* post_any() with the arguments of its caller, in their registers. */
+static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+						      DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+						      DAT_COMPLETION_FLAGS flags)
+{
+	return post_any(ep_handle, DOFI_DTO_SEND, n, iov, cookie, NULL, flags);
 }
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -286,7 +307,7 @@ static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t ki
 {
 	if (__builtin_expect(!dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) ||
 			     !of_one(n, iov, flags) || !remote, 0))
-		return dofi_ep_rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
+		return post_any(ep_handle, kind, n, iov, cookie, remote, flags);
 	return post_one(ep_handle, kind, iov, remote, cookie);
 }
 
@@ -325,7 +346,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		return dofi_ep_recv_any(ep, n, iov, cookie, flags);
 	/* constants from here on: n and flags need no registers */
 	dofi_ep_lock(ep);
-	posted = fast_post(ep, DOFI_DTO_RECV, iov, NULL, cookie);
+	posted = fast_post(ep, DOFI_DTO_RECV, iov, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 	if (__builtin_expect(posted && dofi_queue_used(&ep->rq) == 1, 0)) {
 		first = ep->cq;
 		shard = ep->shard;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The fast path. A plain operation is a send, a receive, or an RDMA write or read, of one segment,
- * without flags. It is posted, and its event is handed to the thread that polls, without testing
- * each obstacle: the fields below cache the tests. The functions named below write a field; call
- * them after changing anything that it caches.
+ * without flags that concern the peer or an earlier read. It is posted, and its event is handed to
+ * the thread that polls, without testing each obstacle: the fields below cache the tests. The
+ * functions named below write a field; call them after changing anything that it caches.
  *
  *	ep->fast
  *		the EP is connected, its queues are open and not held, nothing waits in them, the

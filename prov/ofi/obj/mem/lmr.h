@@ -97,26 +97,20 @@ uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv);
 /* Ends the context of @lmr: no further post may name it. Returns the former context, or 0. */
 DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr);
 
-/* Returns why dofi_lmr_find() failed; @lmr may be NULL. */
+/*
+ * Whether [@addr, @addr + @len) lies in @lmr, which may be NULL, with privilege @priv for @pz: on
+ * the data path.
+ */
+static inline bool dofi_lmr_allows(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
+				   const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv)
+{
+	return lmr && dofi_lmr_pz(lmr) == pz && dofi_lmr_covers(lmr, addr, len) &&
+	       (lmr->priv & priv) == priv;
+}
+
+/* Returns why dofi_lmr_allows() is false. */
 DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
 			    const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv);
-
-/*
- * The LMR in which [@addr, @addr + @len) lies with privilege @priv for @pz, or
- * NULL and the DAT error in @ret. On the data path.
- */
-static inline struct dofi_lmr *dofi_lmr_find(DAT_LMR_CONTEXT context, uint64_t addr, uint64_t len,
-					     const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv,
-					     DAT_RETURN *ret)
-{
-	struct dofi_lmr *lmr = dofi_lmr_at(context);
-
-	if (__builtin_expect(lmr && dofi_lmr_pz(lmr) == pz && dofi_lmr_covers(lmr, addr, len) &&
-			     (lmr->priv & priv) == priv, 1))
-		return lmr;
-	*ret = dofi_lmr_refusal(lmr, addr, len, pz, priv);
-	return NULL;
-}
 
 /* An atomic operation of a peer. */
 struct dofi_atomic {
