@@ -36,7 +36,7 @@ static void initiator(void)
 	fi_addr_t to;
 	struct node n;
 	ssize_t ret;
-	bool goes_on;
+	bool delivers_after_refusal;
 
 	mr_mode = MR_BASIC;
 	start(target, getpgrp());
@@ -59,9 +59,9 @@ static void initiator(void)
 		end(SHOWS, "the read was reported as a success");
 	if (ret != -FI_EAGAIN)
 		end(ABSENT, "the read failed: %s", fi_strerror((int)-ret));
-	goes_on = inject(&n, to, data, sizeof(data), 2000);
+	delivers_after_refusal = inject(&n, to, data, sizeof(data), 2000);
 	end(SHOWS, "the read never ends, and a message after it is %s",
-	    goes_on ? "sent" : "not: EAGAIN for ever");
+	    delivers_after_refusal ? "sent" : "not: EAGAIN for ever");
 }
 
 int main(void)

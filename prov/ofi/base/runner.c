@@ -79,7 +79,7 @@ bool dofi_runner_is_runnable(const struct dofi_runner *runner)
 #define SLICE_NS 100000		/* the shortest slice that Linux grants */
 #define TIMER_SLACK_NS 1	/* 0 would restore the default of 50 us */
 
-void dofi_prompt(void)
+void dofi_ask_short_slices(void)
 {
 	struct sched_attr attr = { .size = sizeof(attr) };
 

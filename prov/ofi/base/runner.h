@@ -67,7 +67,7 @@ bool dofi_runner_is_runnable(const struct dofi_runner *runner);
  * short slices, with which it preempts others since Linux 6.12. The share of the processor does not
  * change. Needs no privilege; does nothing on older kernels.
  */
-void dofi_prompt(void);
+void dofi_ask_short_slices(void);
 
 /* How long it pays to poll before sleeping, learnt from earlier waits. */
 

@@ -21,7 +21,7 @@ struct dofi_grant {
 	uint32_t key;
 	uint32_t page;			/* in the book, or 0 */
 	struct dofi_grants *table;
-	struct dofi_terms terms;
+	struct dofi_bounds terms;
 	struct dofi_table_link link;	/* in the table, by key; under its lock */
 };
 
@@ -98,7 +98,7 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 	if (!g)
 		return -ENOMEM;
 	g->table = t;
-	g->terms = (struct dofi_terms){
+	g->terms = (struct dofi_bounds){
 		.memory = (uintptr_t)r->addr, .first = r->zero_based ? 0 : (uintptr_t)r->addr,
 		.len = r->len, .access = r->remote,
 	};
@@ -189,7 +189,7 @@ void dofi_grants_remove_writer(struct dofi_grants *t, struct dofi_writer *writer
 /* Uses */
 
 /* Returns the grant for @use, and sets *@memory; NULL if there is none. Call with the lock held. */
-static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_use *use,
+static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_access *use,
 				void **memory) DOFI_NEEDS(t->lock)
 {
 	struct dofi_grant *g = find(t, use->key);
@@ -200,7 +200,7 @@ static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_u
 	return g;
 }
 
-int dofi_grant_enter(struct dofi_grants *t, const struct dofi_use *use, void **memory)
+int dofi_grant_enter(struct dofi_grants *t, const struct dofi_access *use, void **memory)
 {
 	dofi_mutex_lock(&t->lock);
 	if (admit(t, use, memory))
@@ -214,7 +214,7 @@ void dofi_grant_leave(struct dofi_grants *t)
 	dofi_mutex_unlock(&t->lock);
 }
 
-int dofi_grant_word(struct dofi_grants *t, const struct dofi_use *use, void **memory,
+int dofi_grant_word(struct dofi_grants *t, const struct dofi_access *use, void **memory,
 		    struct dofi_grant_word *word)
 {
 	const struct dofi_grant *g;

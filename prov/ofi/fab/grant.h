@@ -65,7 +65,7 @@ int dofi_grant_open_as(struct dofi_grants *grants, const struct dofi_mr_request 
 void dofi_grant_close(struct dofi_grant *grant);
 
 /* An access that a peer requests. All but the secret comes from the peer. */
-struct dofi_use {
+struct dofi_access {
 	uint32_t key;
 	uint32_t secret;	/* sent by this end when the connection was made */
 	uint64_t addr, len;	/* as the peer counts addresses */
@@ -73,7 +73,7 @@ struct dofi_use {
 };
 
 /* The memory and accesses of a grant. */
-struct dofi_terms {
+struct dofi_bounds {
 	uint64_t fabric_key;		/* dofi_mr_fabric_key() */
 	uint64_t first;			/* address of the first byte for peers */
 	uint64_t memory;		/* address of the first byte here */
@@ -82,7 +82,7 @@ struct dofi_terms {
 };
 
 /* Returns whether @terms permit @use. The address must be inside the grant even without bytes. */
-static inline bool dofi_terms_allow(const struct dofi_terms *terms, const struct dofi_use *use)
+static inline bool dofi_terms_allow(const struct dofi_bounds *terms, const struct dofi_access *use)
 {
 	return terms->fabric_key == dofi_mr_fabric_key(use->key, use->secret) &&
 	       dofi_range_has(terms->first + terms->len, terms->len, use->addr,
@@ -95,7 +95,7 @@ static inline bool dofi_terms_allow(const struct dofi_terms *terms, const struct
  * dofi_grant_leave(), which has to follow soon. Returns -EACCES, and holds nothing, for an unknown
  * key, one of another connection, memory outside the grant, or another access.
  */
-int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_use *use, void **memory)
+int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_access *use, void **memory)
 	DOFI_TAKES_IF(0, grants->lock);
 void dofi_grant_leave(struct dofi_grants *grants) DOFI_DROPS(grants->lock);
 
@@ -117,7 +117,7 @@ struct dofi_grant_word {
 };
 
 /* Like dofi_grant_enter(), but holds nothing: the peer checks @word. */
-int dofi_grant_word(struct dofi_grants *grants, const struct dofi_use *use, void **memory,
+int dofi_grant_word(struct dofi_grants *grants, const struct dofi_access *use, void **memory,
 		    struct dofi_grant_word *word) DOFI_NEEDS_NOT(grants->lock);
 
 #endif

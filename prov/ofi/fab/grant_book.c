@@ -105,7 +105,7 @@ static _Atomic uint32_t *bucket_of(struct dofi_grant_pages *pages, uint64_t key)
 	return &pages->bucket[key % BUCKETS];
 }
 
-uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_terms *terms)
+uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_bounds *terms)
 {
 	_Atomic uint32_t *bucket = bucket_of(book->pages, terms->fabric_key);
 	uint32_t n = book->free;
@@ -170,24 +170,24 @@ void dofi_grant_pages_unmap(const struct dofi_grant_pages *pages)
 		dofi_sealed_unmap((void *)(uintptr_t)pages, sizeof(*pages));
 }
 
-bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct dofi_use *use,
-			   struct dofi_permit *permit)
+bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct dofi_access *use,
+			   struct dofi_right *permit)
 {
 	uint32_t n = pages->bucket[use->key % BUCKETS], probes;
 	const struct page *page;
-	struct dofi_terms terms;
+	struct dofi_bounds terms;
 	uint64_t word;
 
 	for (probes = 0; n && n <= PAGES && probes < MOST_PROBES; probes++, n = page->next) {
 		page = &pages->page[n - 1];
 		word = atomic_load(&page->word);
-		terms = (struct dofi_terms){
+		terms = (struct dofi_bounds){
 			.fabric_key = page->fabric_key, .first = page->first,
 			.memory = page->memory, .len = page->len, .access = page->access,
 		};
 		if (!word || !dofi_terms_allow(&terms, use) || atomic_load(&page->word) != word)
 			continue;
-		*permit = (struct dofi_permit){
+		*permit = (struct dofi_right){
 			.page = n, .word = word, .memory = terms.memory + (use->addr - terms.first),
 		};
 		return true;
@@ -195,13 +195,13 @@ bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct do
 	return false;
 }
 
-bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_permit *permit)
+bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_right *permit)
 {
 	return dofi_alive_is(&pages->alive) &&
 	       atomic_load(&pages->page[permit->page - 1].word) == permit->word;
 }
 
-bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_permit *permit)
+bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_right *permit)
 {
 	atomic_thread_fence(memory_order_seq_cst);
 	return dofi_grant_pages_hold(pages, permit);

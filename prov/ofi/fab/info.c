@@ -51,7 +51,8 @@ static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 		choice->zero_based = quirk->takes_offset;
 		choice->scoped_keys = info->domain_attr->mr_key_size >= sizeof(uint64_t);
 	}
-	choice->write_ordered = q.order & FI_ORDER_SAW && !(choice->rdm && quirk->goes_on);
+	choice->write_ordered = q.order & FI_ORDER_SAW &&
+				!(choice->rdm && quirk->delivers_after_refusal);
 	/* without it software completes a write in a socket; hardware lacks it, but delivers */
 	q.op_flags = FI_DELIVERY_COMPLETE;
 	if (quirk->delivers || dofi_query_also(info, &q))

@@ -17,7 +17,8 @@ struct dofi_quirk {
 	const char *unless[DOFI_QUIRK_SETTINGS]; /* nor if one of these variables is set */
 	int rank;		/* preference, lowest first; 0: only chosen by name */
 	bool late_listen_error;	/* an address in use is reported by fi_listen, as EINVAL */
-	bool blind_when_blocked; /* does not see the peer's end while a message has no receive */
+	/* does not see the peer's end while a message has no receive */
+	bool misses_end_while_blocked;
 	/* a refused RDMA operation and a peer's death look like an orderly end */
 	bool ends_silently;
 	/* reports the peer's end before all that the peer sent was received */
@@ -26,7 +27,7 @@ struct dofi_quirk {
 	bool trywait_reads;	/* fi_trywait of a CQ moves arrived data, as a read does */
 	/* an EQ's descriptor reports data of its endpoints, and reading the EQ moves the data */
 	bool data_in_eq;
-	bool goes_on;		/* messages after a refused RDMA write still arrive */
+	bool delivers_after_refusal;	/* messages after a refused RDMA write still arrive */
 	/* the completion of a message that waited for its receive lacks FI_REMOTE_CQ_DATA */
 	bool loses_cq_data_flag;
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */

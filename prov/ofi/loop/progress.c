@@ -167,7 +167,7 @@ static void *progress_run(void *arg)
 	struct dofi_timer *t;
 
 	pthread_setname_np(pthread_self(), "dat-ofi");
-	dofi_prompt();
+	dofi_ask_short_slices();
 	while (!stopped(p)) {
 		run_work(p);
 		now = dofi_now();

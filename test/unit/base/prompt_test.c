@@ -33,7 +33,7 @@ static bool slices_can_be_chosen(void)
 
 Test(prompt, no_timer_slack_and_a_short_slice)
 {
-	dofi_prompt();
+	dofi_ask_short_slices();
 	cr_expect_eq(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 1);
 	get();
 	cr_expect_eq(attr.sched_policy, SCHED_NORMAL);
@@ -44,7 +44,7 @@ Test(prompt, no_timer_slack_and_a_short_slice)
 Test(prompt, keeps_the_nice_value)
 {
 	cr_assert_eq(setpriority(PRIO_PROCESS, 0, 5), 0);
-	dofi_prompt();
+	dofi_ask_short_slices();
 	get();
 	cr_expect_eq(attr.sched_nice, 5);
 }
@@ -55,7 +55,7 @@ Test(prompt, leaves_other_policies_alone)
 				    .sched_policy = SCHED_BATCH,
 				    .sched_nice = 3 };
 	cr_assert_eq(syscall(SYS_sched_setattr, 0, &attr, 0), 0);
-	dofi_prompt();
+	dofi_ask_short_slices();
 	get();
 	cr_expect_eq(attr.sched_policy, SCHED_BATCH);
 	cr_expect_eq(attr.sched_nice, 3);

@@ -392,7 +392,7 @@ TestSuite(domain_granting, .init = init_granting, .fini = fini);
 
 static bool is_granted(uint64_t access)
 {
-	const struct dofi_use use = {
+	const struct dofi_access use = {
 		.key = key, .addr = (uintptr_t)memory, .len = sizeof(memory), .access = access,
 	};
 	void *where;

@@ -25,7 +25,7 @@ static char memory[SIZE];
 static struct dofi_mr_request request = { .addr = memory, .len = SIZE, .remote = BOTH };
 static struct dofi_grant *grant;
 static uint32_t key;
-static struct dofi_permit permit;
+static struct dofi_right permit;
 
 static void init(void)
 {
@@ -47,7 +47,7 @@ TestSuite(grant_book, .init = init, .fini = fini, .timeout = 60);
 
 static bool found(uint32_t with, uint64_t addr, uint64_t len, uint64_t access)
 {
-	const struct dofi_use use = {
+	const struct dofi_access use = {
 		.key = with, .secret = SECRET, .addr = addr, .len = len, .access = access,
 	};
 
@@ -141,7 +141,7 @@ Test(grant_book, a_registration_for_local_use_is_not_in_it)
 /* A peer that found the first grant does not use the second one, which has its page. */
 Test(grant_book, the_next_grant_has_another_word)
 {
-	struct dofi_permit former;
+	struct dofi_right former;
 
 	cr_assert(all_found(key));
 	former = permit;
@@ -181,7 +181,7 @@ Test(grant_book, earlier_grants_are_published)
 Test(grant_book, what_finds_no_page_stays_with_its_owner)
 {
 	struct dofi_grant **g = calloc(MANY, sizeof(*g));
-	struct dofi_use use = { .addr = (uintptr_t)memory, .len = 1, .access = BOTH };
+	struct dofi_access use = { .addr = (uintptr_t)memory, .len = 1, .access = BOTH };
 	uint32_t *k = calloc(MANY, sizeof(*k));
 	int i, round, n = 0;
 	void *at;

@@ -57,14 +57,14 @@ TestSuite(grant, .init = init_open, .fini = fini);
 TestSuite(grants, .init = init, .fini = fini_empty);
 
 /* A use of the whole grant, which any peer of the PZ may make. */
-static struct dofi_use good(void)
+static struct dofi_access good(void)
 {
-	return (struct dofi_use){ .key = key, .addr = (uintptr_t)memory, .len = SIZE,
+	return (struct dofi_access){ .key = key, .addr = (uintptr_t)memory, .len = SIZE,
 				  .access = FI_REMOTE_WRITE };
 }
 
 /* Whether @use is admitted by both calls, and at @where. */
-static bool admitted(const struct dofi_use *use, const void *where)
+static bool admitted(const struct dofi_access *use, const void *where)
 {
 	struct dofi_grant_word word = { .value = 7 };
 	void *entered = &word, *named = &word;
@@ -84,14 +84,14 @@ static bool admitted(const struct dofi_use *use, const void *where)
 	return true;
 }
 
-static bool allowed(const struct dofi_use *use)
+static bool allowed(const struct dofi_access *use)
 {
 	return admitted(use, memory + (use->addr - (uintptr_t)memory));
 }
 
 Test(grant, all_of_it_may_be_used)
 {
-	struct dofi_use use = good();
+	struct dofi_access use = good();
 
 	cr_expect(allowed(&use));
 	use.access = FI_REMOTE_READ;
@@ -103,7 +103,7 @@ Test(grant, all_of_it_may_be_used)
 /* A grant may request a certain key: the one that a fabric has chosen for the memory. */
 Test(grant, a_wanted_key_is_had_by_one)
 {
-	struct dofi_use use = good();
+	struct dofi_access use = good();
 	struct dofi_grant *second = NULL;
 
 	use.key = key ^ 1;
@@ -136,7 +136,7 @@ static const struct {
 
 static void expect_ranges(uint64_t first)
 {
-	struct dofi_use use = good();
+	struct dofi_access use = good();
 	char *place;
 	size_t i;
 
@@ -164,7 +164,7 @@ Test(grant, counted_from_its_first_byte)
 Test(grant, what_was_not_granted_is_refused)
 {
 	static const uint64_t accesses[] = { 0, FI_REMOTE_READ, FI_REMOTE_WRITE, BOTH };
-	struct dofi_use use;
+	struct dofi_access use;
 	int given, wanted;
 
 	for (given = 0; given < 4; given++) {
@@ -185,7 +185,7 @@ Test(grant, what_was_not_granted_is_refused)
 
 Test(grant, another_key_is_refused)
 {
-	struct dofi_use use = good();
+	struct dofi_access use = good();
 	int bit;
 
 	for (bit = 0; bit < 32; bit++) {
@@ -198,7 +198,7 @@ Test(grant, another_key_is_refused)
 
 Test(grant, any_endpoint_may_use_the_pzs_key)
 {
-	struct dofi_use use = good();
+	struct dofi_access use = good();
 
 	use.secret = SECRET;
 	cr_expect(allowed(&use));
@@ -206,7 +206,7 @@ Test(grant, any_endpoint_may_use_the_pzs_key)
 
 Test(grant, a_connections_key_is_of_that_alone)
 {
-	struct dofi_use use;
+	struct dofi_access use;
 
 	dofi_grant_close(grant);
 	request.scoped = true;
@@ -225,7 +225,7 @@ Test(grant, a_connections_key_is_of_that_alone)
 
 Test(grants, of_none_there_is_no_use)
 {
-	struct dofi_use use = good();
+	struct dofi_access use = good();
 
 	cr_expect(!allowed(&use));
 	use.key = 1;
@@ -235,7 +235,7 @@ Test(grants, of_none_there_is_no_use)
 Test(grants, end_when_they_are_closed)
 {
 	struct dofi_grant *first;
-	struct dofi_use use;
+	struct dofi_access use;
 	uint32_t first_key;
 
 	cr_assert_eq(dofi_grant_open(&grants, &request, &first, &first_key), 0);
@@ -338,7 +338,7 @@ static void open_many(void)
 /* Every @step-th grant is closed. The remaining ones are found. */
 static void expect_many(int step)
 {
-	struct dofi_use use = { .len = 1, .access = FI_REMOTE_READ };
+	struct dofi_access use = { .len = 1, .access = FI_REMOTE_READ };
 	int i;
 
 	for (i = 0; i < MANY; i++) {
@@ -386,7 +386,7 @@ Test(grants, without_memory_they_are_found_more_slowly)
 	cr_assert(nomem_failed());
 	cr_expect_eq(grants.table.n_buckets, n_buckets);
 	while (n) {
-		struct dofi_use use = good();
+		struct dofi_access use = good();
 
 		use.key = keys[n];
 		cr_expect(allowed(&use));
@@ -406,7 +406,7 @@ static uint64_t value_at(const uint64_t *at)
 Test(grants, a_word_never_has_a_former_value)
 {
 	struct dofi_grant_word word, first = { .at = NULL };
-	struct dofi_use use;
+	struct dofi_access use;
 	void *where;
 	int i, again = 0;
 
@@ -442,7 +442,7 @@ static void *close_it(void *arg)
 Test(grants, an_end_waits_for_threads_that_have_entered)
 {
 	struct dofi_grant_word word;
-	struct dofi_use use;
+	struct dofi_access use;
 	pthread_t thread;
 	void *where;
 
@@ -471,7 +471,7 @@ static atomic_bool over;
 
 static void *write_on(void *arg)
 {
-	struct dofi_use use = *(const struct dofi_use *)arg;
+	struct dofi_access use = *(const struct dofi_access *)arg;
 	void *where;
 
 	while (!atomic_load(&over)) {
@@ -500,7 +500,7 @@ static void wait_for_a_write(void)
 Test(grants, after_its_end_no_write_is_admitted)
 {
 	static const char clean[SIZE];
-	struct dofi_use use = good();
+	struct dofi_access use = good();
 	pthread_t peer;
 	int i;
 

@@ -27,7 +27,7 @@ Test(quirks, unknown_fabrics_come_last)
 
 	cr_expect(q->rank > dofi_quirk_of("sockets")->rank);
 	cr_expect(!q->late_listen_error);
-	cr_expect(!q->blind_when_blocked);
+	cr_expect(!q->misses_end_while_blocked);
 }
 
 Test(quirks, names_match_in_full)

@@ -350,7 +350,7 @@ bool peer_may(DAT_RMR_CONTEXT context, uint32_t secret, uint64_t addr, uint64_t 
 		uint64_t access)
 {
 	struct dofi_grants *grants = &((struct dofi_pz *)pz)->domain.grants;
-	const struct dofi_use use = {
+	const struct dofi_access use = {
 		.key = context, .secret = secret, .addr = addr, .len = len, .access = access,
 	};
 	void *where;

@@ -97,7 +97,7 @@ void dofi_exchanges_start(struct dofi_ep *ep)
 
 	for (;;) {
 		dofi_ep_lock(ep);
-		while ((x = TAILQ_FIRST(&ep->exchanges_new)) && ep->silent && x->active)
+		while ((x = TAILQ_FIRST(&ep->exchanges_new)) && ep->no_events && x->active)
 			exchange_free(ep, x);
 		if (x)
 			move(ep, x, &ep->exchanges);
@@ -138,8 +138,8 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 		memcpy(x->data, how->data, size);
 		x->data_size = (DAT_COUNT)size;
 	}
-	move(ep, x, x->ah || ep->silent ? &ep->exchanges_kept : &ep->exchanges_failed);
-	if (ep->silent) {
+	move(ep, x, x->ah || ep->no_events ? &ep->exchanges_kept : &ep->exchanges_failed);
+	if (ep->no_events) {
 		x->ah = NULL;
 	} else {
 		x->reported = true;

@@ -71,11 +71,11 @@ struct dofi_ep {
 	bool failed_early;		/* a receive failed before the event of the connection */
 	bool lost;			/* the fabric reported an end that was not requested here */
 	bool data_lost;			/* and did so before it read all that the peer sent */
-	bool cut_off;			/* the connection ended without the peer's last message */
+	bool no_goodbye;		/* the connection ended without the peer's last message */
 	bool graceful;			/* a disconnect waits for requests; the CQ has a sleeper */
 	bool finishing;			/* a disconnect waits for the peer: dofi_xport.finish() */
-	bool silent;			/* being freed: no more events */
-	bool moved;			/* an earlier connect_evd may have its events */
+	bool no_events;			/* being freed: no more events */
+	bool had_other_connect_evd;	/* which may have its events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/msg.h */
 	bool datagrams;			/* a datagram EP, see datagram.h; never changes */

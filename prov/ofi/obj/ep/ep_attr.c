@@ -221,7 +221,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	ep->cq = cq;
 	ep->recv_evd = parts->recv_evd;
 	ep->request_evd = parts->request_evd;
-	ep->moved |= ep->connect_evd && ep->connect_evd != parts->connect_evd;
+	ep->had_other_connect_evd |= ep->connect_evd && ep->connect_evd != parts->connect_evd;
 	ep->connect_evd = parts->connect_evd;
 	ep->srq = parts->srq;
 	ep->attr = parts->attr;

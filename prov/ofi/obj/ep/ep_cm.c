@@ -22,7 +22,7 @@ static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number) D
 {
 	struct dofi_event event = { .number = number };
 
-	if (ep->silent || !ep->connect_evd)
+	if (ep->no_events || !ep->connect_evd)
 		return;
 	event.data.connect_event_data = (DAT_CONNECTION_EVENT_DATA){
 		.ep_handle = ep,
@@ -228,11 +228,11 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 		    ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 	ep->xport = ia->xport;
 	ep->todo = 0;	/* drops work that was queued meanwhile */
-	if (ep->lost && connected && ep->cut_off)
+	if (ep->lost && connected && ep->no_goodbye)
 		ep->end = DAT_CONNECTION_EVENT_BROKEN;
 	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
 		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
-	ep->lost = ep->cut_off = false;
+	ep->lost = ep->no_goodbye = false;
 	if (!dofi_ep_is_live(ep))
 		goto unlock;
 	dofi_dto_flush(ep);
@@ -240,7 +240,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	 * The connection takes no more buffers from the SRQ. InfiniBand's providers report that
 	 * once for each connection, and programs wait for it before they free an endpoint.
 	 */
-	if (ep->srq && connected && !ep->silent)
+	if (ep->srq && connected && !ep->no_events)
 		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
 	dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
 	graceful_end(ep);

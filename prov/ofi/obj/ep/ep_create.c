@@ -25,7 +25,7 @@ static void ep_destroy(struct dofi_obj *obj)
 	bool live;
 
 	dofi_ep_lock(ep);
-	ep->silent = true;
+	ep->no_events = true;
 	live = dofi_ep_is_live(ep);
 	if (live && !ep->closing)
 		ep->end = DAT_CONNECTION_EVENT_DISCONNECTED;
@@ -44,7 +44,7 @@ static void ep_destroy(struct dofi_obj *obj)
 		*ep->reserved_by = NULL;
 	ep->reserved_by = NULL;
 	/* after dat_ep_modify() any EVD may have connection events of the EP */
-	if (ep->moved)
+	if (ep->had_other_connect_evd)
 		TAILQ_FOREACH(evd, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_EVD)], sibling)
 			dofi_evd_purge_ep((struct dofi_evd *)evd, ep);
 	dofi_mutex_unlock(&ia->lock);
@@ -83,9 +83,9 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->fast.recv = NULL;
 	ep->mailbox.key = 0;
 	ep->resume_pending = false;
-	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->silent = false;
-	ep->moved = ep->scoped = ep->framed = false;
-	ep->lost = ep->cut_off = false;
+	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->no_events = false;
+	ep->had_other_connect_evd = ep->scoped = ep->framed = false;
+	ep->lost = ep->no_goodbye = false;
 	ep->reads = ep->atomics = 0;
 	ep->watched = true;
 	ep->probe = (struct dofi_dto){ .ep = ep, .kind = DOFI_DTO_PROBE, .tag = ep->probe.tag };

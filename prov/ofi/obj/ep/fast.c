@@ -124,7 +124,7 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 }
 
 /* Writes the event of @dto, a plain send that has ended well, to the queue of its EVD. */
-static DOFI_INTO_CALLER void send_report(struct dofi_ep *ep, const struct dofi_dto *dto)
+static DOFI_INTO_CALLER void queue_send_event(struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	struct dofi_unread *unread = ep->sq.unread;
 	struct dofi_evd *evd = ep->request_evd;
@@ -159,7 +159,7 @@ static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);
 		dofi_cq_posted(ep->cq);
 		dto->at_fabric = false;
-		send_report(ep, dto);
+		queue_send_event(ep, dto);
 	} else {
 		fast_posted(ep, dto->kind, dto);
 		dofi_dto_end(ep, dto, 0, NULL);

@@ -16,7 +16,7 @@
 /* A host that vanishes before the connection's event must not delay that event without an end. */
 static void watch_attempt(struct dofi_ep *ep, struct fid_ep *fid)
 {
-	if (ep->obj.ia->fabric.quirk->blind_when_blocked)
+	if (ep->obj.ia->fabric.quirk->misses_end_while_blocked)
 		dofi_watch_attempt(&msg_part(ep)->watch, &ep->obj.ia->progress, fid,
 				   msg_peer_ended);
 }
@@ -126,7 +126,7 @@ void msg_accept(struct dofi_ep *ep)
 	msg_info_fit(ep, request->info);
 	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
 	if (!ret) {
-		gone = quirk->blind_when_blocked &&
+		gone = quirk->misses_end_while_blocked &&
 		       dofi_watch_requester_gone(&ep->obj.ia->progress, fid);
 		message_begin(ep, DOFI_WIRE_ACCEPT, &msg);
 		ret = msg_endpoint_take(ep, request->info, fid, &msg.mailbox);
@@ -165,7 +165,7 @@ void msg_close(struct dofi_ep *ep)
 	ep->accepting = NULL;
 	msg_endpoint_close(ep);
 	dofi_ep_lock(ep);
-	ep->cut_off = msg_part(ep)->sends_bye && !msg_part(ep)->got_bye;
+	ep->no_goodbye = msg_part(ep)->sends_bye && !msg_part(ep)->got_bye;
 	msg_part(ep)->sends_bye = msg_part(ep)->got_bye = false;
 	dofi_ep_unlock(ep);
 }

@@ -88,7 +88,7 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
 		peer_left(ep);
 	if (event != FI_CONNECTED)
 		return;
-	if (ia->fabric.quirk->blind_when_blocked &&
+	if (ia->fabric.quirk->misses_end_while_blocked &&
 	    dofi_watch_open(&msg_part(ep)->watch, &ia->progress, ep->fid, msg_peer_ended))
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
 	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)

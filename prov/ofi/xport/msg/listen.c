@@ -192,7 +192,7 @@ void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, cons
 	}
 	*r = (struct msg_request){ .info = info, .listener = l };
 	port->users++;
-	if (ia->fabric.quirk->blind_when_blocked)
+	if (ia->fabric.quirk->misses_end_while_blocked)
 		dofi_watch_request(&ia->progress, pep, info);
 	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_REQUEST) {
 		dofi_log(DOFI_WARN, DOFI_CM, "port %u: a connection request that is not ours",

@@ -15,14 +15,14 @@
 
 extern const struct dofi_xport dofi_msg_xport;
 
-struct msg_inbox;
+struct msg_frame_rx;
 struct msg_mail;
 struct msg_opening;
 
 /* The transport's part of an EP. */
 struct msg_ep {
 	struct msg_mail *mail;		/* atomics over a connection without them, or NULL */
-	struct msg_inbox *inbox;	/* receives the next frame for an SRQ, or NULL */
+	struct msg_frame_rx *inbox;	/* receives the next frame for an SRQ, or NULL */
 	struct msg_opening *opening;	/* of an endpoint that a thread is opening, or NULL */
 	struct dofi_watch watch;	/* on the endpoint's socket; progress thread */
 	/* EP lock: the peer sends a BYE before an orderly end; it did */

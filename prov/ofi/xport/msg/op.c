@@ -168,7 +168,7 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 		dto->step = DOFI_STEP_BEGUN;
 		dto->parts = 1;
 	}
-	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)
+	if (dto->parts && ep->obj.ia->fabric.quirk->delivers_after_refusal)
 		return -FI_EAGAIN;
 	return send_with_data(ep, dto, DOFI_CQ_DATA_WRITE_IMMED, dto->immed);
 }

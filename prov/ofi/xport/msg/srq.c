@@ -53,7 +53,7 @@ int msg_frame_unpack(const void *buf, size_t len, struct msg_frame *frame)
 /* Receiving frames */
 
 /* Of an endpoint with an SRQ; EP lock. */
-struct msg_inbox {
+struct msg_frame_rx {
 	struct dofi_queue frames;	/* one receive, for the next frame */
 	struct dofi_mr mr;		/* of buf */
 	struct msg_frame frame;		/* the frame that arrived last */
@@ -63,7 +63,7 @@ struct msg_inbox {
 
 void msg_srq_listen(struct dofi_ep *ep)
 {
-	struct msg_inbox *in = msg_part(ep)->inbox;
+	struct msg_frame_rx *in = msg_part(ep)->inbox;
 	struct dofi_dto *dto;
 
 	dofi_ep_assert_locked(ep);
@@ -100,7 +100,7 @@ static bool is_received(const struct dofi_ep *ep, const struct msg_frame *frame)
 /* Receives an arrived message in a buffer, for which the EP has space; @sink may be NULL. */
 static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock)
 {
-	struct msg_inbox *in = msg_part(ep)->inbox;
+	struct msg_frame_rx *in = msg_part(ep)->inbox;
 	const struct msg_frame *frame = &in->frame;
 	struct dofi_dto *dto = dofi_srq_buffer(ep);
 	int err;
@@ -141,7 +141,7 @@ void msg_srq_fed(struct dofi_ep *ep)
 void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err,
 		      struct dofi_sink *sink)
 {
-	struct msg_inbox *in = msg_part(ep)->inbox;
+	struct msg_frame_rx *in = msg_part(ep)->inbox;
 
 	dofi_ep_assert_locked(ep);
 	dofi_dto_finish(ep, dto, err);
@@ -169,7 +169,7 @@ bool msg_srq_waits(const struct dofi_ep *ep)
 
 void msg_srq_clear(struct dofi_ep *ep)
 {
-	struct msg_inbox *in = msg_part(ep)->inbox;
+	struct msg_frame_rx *in = msg_part(ep)->inbox;
 
 	if (!in)
 		return;
@@ -180,7 +180,7 @@ void msg_srq_clear(struct dofi_ep *ep)
 int msg_srq_open(struct dofi_ep *ep)
 {
 	const struct dofi_queue nothing = { .unread = &dofi_unread_none };
-	struct msg_inbox *in = dofi_block_get(sizeof(*in));
+	struct msg_frame_rx *in = dofi_block_get(sizeof(*in));
 	const struct dofi_mr_request memory = { .addr = in ? in->buf : NULL, .len = MSG_FRAME_MAX };
 	int ret;
 
@@ -206,7 +206,7 @@ put_inbox:
 
 void msg_srq_close(struct dofi_ep *ep)
 {
-	struct msg_inbox *in = msg_part(ep)->inbox;
+	struct msg_frame_rx *in = msg_part(ep)->inbox;
 
 	if (!in)
 		return;

@@ -77,7 +77,7 @@ put_conn:
 }
 
 /* Tries to read the peer's memory. A 32-bit process cannot name 64-bit addresses. */
-static void read_memory(struct rdm_conn *conn)
+static void probe_memory_access(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
 	const struct dofi_peer_word alive = { peer->msg.alive_addr, peer->msg.conn_id };
@@ -113,7 +113,7 @@ static int endpoint_find(struct rdm_conn *conn)
 	conn->same_host = rdm_fabric(conn)->shared_memory &&
 		     dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host);
 	if (conn->same_host)
-		read_memory(conn);
+		probe_memory_access(conn);
 	return 0;
 }
 
@@ -133,7 +133,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 		conn->same_host = conn->reached = true;
 		/* a process id has a meaning in its namespace alone */
 		if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host))
-			read_memory(conn);
+			probe_memory_access(conn);
 		conn->ring->writer.pid = (pid_t)peer->msg.host.pid;
 		dofi_grants_add_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
 	} else {
@@ -199,7 +199,7 @@ static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn
 }
 
 /* Waits until the fabric uses no memory of the program, which may reuse it after the end. */
-static void settle(struct rdm_conn *conn)
+static void drain_ops(struct rdm_conn *conn)
 {
 	struct rdm_op *op;
 
@@ -238,12 +238,12 @@ void rdm_conn_close(struct dofi_ep *ep)
 	dofi_timer_stop(&conn->ep->obj.ia->progress, &conn->lost);
 	wait_while(conn, is_acking);
 	dofi_ep_lock(ep);
-	bye.reason = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
+	bye.reason = ep->closing && !ep->no_events && ep->end == DAT_CONNECTION_EVENT_BROKEN;
 	ep->fid = NULL;
 	ep->resume_pending = false;
 	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
-	settle(conn);
+	drain_ops(conn);
 	rdm_pz_remove(conn);
 	atomic_store(&conn->id, 0);
 	if (conn->reached && conn->ring) {

@@ -161,7 +161,7 @@ struct rdm_conn {
 	bool peer_reads;		/* the peer can read our memory */
 	uint32_t asked;			/* RDMA in flight that the peer carries out */
 	/* the peer is to carry out the next RDMA, or all that comes: rma.c */
-	bool ask_next, ask_always;
+	bool by_target_next, by_target_always;
 
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
 	struct dofi_stall stall;	/* calls rdm_go_on() */

@@ -123,7 +123,7 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 		return take_rts(conn, task, sink);
 	default:
 		/* a write with immediate data turns into a message of no bytes */
-		return rdm_carry_out(conn, task) && (task->frame.kind != RDM_FRAME_SEND ||
+		return rdm_target_execute(conn, task) && (task->frame.kind != RDM_FRAME_SEND ||
 						     take_message(conn, task, sink));
 	}
 }
@@ -140,7 +140,7 @@ static void resume_pending_update(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lo
 }
 
 /* Reports the end once the peer has left and all its frames have been processed. */
-static void see_end(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
+static void report_end_if_drained(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock)
 {
 	if (conn->left && conn->seen == conn->last_frame && !conn->n_pending)
 		rdm_conn_todo(conn, RDM_OVER);
@@ -176,7 +176,7 @@ void rdm_process_pending(struct rdm_conn *conn)
 	conn->processing = false;
 	resume_pending_update(conn);
 	rdm_give_credits(conn);
-	see_end(conn);
+	report_end_if_drained(conn);
 }
 
 /* Credited frames are processed in the order of their arrival, or are pending. */
@@ -335,5 +335,5 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	}
 	if (waited && conn->credits)
 		rdm_go_on(conn);
-	see_end(conn);
+	report_end_if_drained(conn);
 }

@@ -24,7 +24,7 @@
  */
 
 static int write_all(struct rdm_conn *conn, const struct iovec *iov, size_t n, size_t size,
-		     const struct dofi_permit *permit) DOFI_NEEDS(conn->ep->lock)
+		     const struct dofi_right *permit) DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_link *ring = conn->ring;
 	size_t offset, len;
@@ -50,15 +50,15 @@ static int write_all(struct rdm_conn *conn, const struct iovec *iov, size_t n, s
  * peer has to carry it out: the peer can if this end cannot, and refuses an access that its grants
  * do not permit. Returns -EIO if the peer has unmapped the memory.
  */
-static int carry_out(struct rdm_conn *conn, const struct iovec *iov, size_t n,
-		     const struct dofi_use *use) DOFI_NEEDS(conn->ep->lock)
+static int onesided_execute(struct rdm_conn *conn, const struct iovec *iov, size_t n,
+		     const struct dofi_access *use) DOFI_NEEDS(conn->ep->lock)
 {
-	struct dofi_permit permit;
+	struct dofi_right permit;
 	struct iovec from;
 	int ret;
 
-	if (!conn->ring || !conn->ring->grants || !conn->pid || conn->asked || conn->ask_next ||
-	    !dofi_grant_pages_find(conn->ring->grants, use, &permit))
+	if (!conn->ring || !conn->ring->grants || !conn->pid || conn->asked ||
+	    conn->by_target_next || !dofi_grant_pages_find(conn->ring->grants, use, &permit))
 		return -EAGAIN;
 	if (use->access == FI_REMOTE_READ) {
 		from = (struct iovec){ (void *)(uintptr_t)permit.memory, use->len };
@@ -72,13 +72,13 @@ static int carry_out(struct rdm_conn *conn, const struct iovec *iov, size_t n,
 		return 0;
 	/* this process may not access the peer's memory; the peer may still access ours */
 	if (ret == -EPERM || ret == -ENOSYS)
-		conn->ask_next = conn->ask_always = true;
+		conn->by_target_next = conn->by_target_always = true;
 	return ret == -EFAULT ? -EIO : -EAGAIN;
 }
 
 static int onesided(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
-	const struct dofi_use use = {
+	const struct dofi_access use = {
 		.key = dto->remote_key, .secret = conn->ep->peer_secret,
 		.addr = dto->remote_addr, .len = dto->length,
 		.access = dto->kind == DOFI_DTO_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE,
@@ -86,7 +86,7 @@ static int onesided(struct rdm_conn *conn, const struct dofi_dto *dto) DOFI_NEED
 
 	/* once the peer was asked, it carries out all of @dto */
 	return dto->step == DOFI_STEP_ASKED ? -EAGAIN :
-					      carry_out(conn, dto->iov, dto->n_iov, &use);
+					      onesided_execute(conn, dto->iov, dto->n_iov, &use);
 }
 
 /* The slow path makes the attempt again, and asks the peer or reports an error. */
@@ -95,13 +95,13 @@ static ssize_t fast(struct dofi_ep *ep, void *buf, size_t len, uint64_t addr, ui
 {
 	struct rdm_conn *conn = rdm_conn_of(ep);
 	const struct iovec iov = { buf, len };
-	const struct dofi_use use = {
+	const struct dofi_access use = {
 		.key = (uint32_t)key, .secret = ep->peer_secret, .addr = addr, .len = len,
 		.access = access,
 	};
 
 	dofi_ep_assert_locked(conn->ep);
-	return carry_out(conn, &iov, 1, &use) ? -FI_EAGAIN : DOFI_DONE;
+	return onesided_execute(conn, &iov, 1, &use) ? -FI_EAGAIN : DOFI_DONE;
 }
 
 ssize_t rdm_fast_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
@@ -193,7 +193,7 @@ static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 		dto->rma.asked = dto->rma.got = 0;
 		dto->step = DOFI_STEP_ASKED;
 		conn->asked++;
-		conn->ask_next = conn->ask_always;
+		conn->by_target_next = conn->by_target_always;
 	}
 	whole = !dto->rma.asked && dto->length > conn->eager &&
 		(read ? conn->pid != 0 : conn->peer_reads);

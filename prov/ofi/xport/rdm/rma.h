@@ -27,6 +27,6 @@ uint64_t rdm_write_cq_data(const struct dofi_dto *dto);
  * be repeated. A write with immediate data turns into a message, which the caller then matches with
  * a receive.
  */
-bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock);
+bool rdm_target_execute(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock);
 
 #endif

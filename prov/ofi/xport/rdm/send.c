@@ -52,7 +52,7 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		return send_message(conn, dto, dto->length, solicited ?
 				    dofi_cq_data(DOFI_CQ_DATA_PLAIN, true, 0, 0) : 0);
 	case DOFI_DTO_SEND_INVALIDATE:
-		conn->ask_next = true;
+		conn->by_target_next = true;
 		kind = DOFI_CQ_DATA_INVALIDATE;
 		break;
 	case DOFI_DTO_SEND_IMMED:

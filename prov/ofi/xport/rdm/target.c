@@ -15,10 +15,10 @@ static struct dofi_grants *grants_of(const struct rdm_conn *conn)
 }
 
 /* With the bytes that follow in other frames: all of the access is permitted, or none. */
-static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_frame *f,
+static struct dofi_access use_of(const struct rdm_conn *conn, const struct rdm_frame *f,
 			      uint64_t access)
 {
-	return (struct dofi_use){
+	return (struct dofi_access){
 		.key = f->key, .secret = conn->ep->secret, .addr = f->addr, .access = access,
 		.len = dofi_length_sum(f->length, f->value[1]),
 	};
@@ -27,7 +27,7 @@ static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_fram
 static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	const struct dofi_use use = use_of(conn, f, FI_REMOTE_WRITE);
+	const struct dofi_access use = use_of(conn, f, FI_REMOTE_WRITE);
 	struct iovec pieces[2];
 	void *to;
 	int ret = 0;
@@ -69,7 +69,7 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(
 /* Returns the bytes in the ACK, or has the peer read them, which then checks the grant's word. */
 static bool take_read(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(conn->ep->lock)
 {
-	const struct dofi_use use = use_of(conn, &task->frame, FI_REMOTE_READ);
+	const struct dofi_access use = use_of(conn, &task->frame, FI_REMOTE_READ);
 	struct rdm_frame f = { .kind = RDM_FRAME_ACK, .number = task->frame.number };
 	struct iovec from = { .iov_len = task->frame.length };
 	struct dofi_grant_word word;
@@ -103,7 +103,7 @@ no_access:
 	return rdm_ack(conn, task);
 }
 
-bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task)
+bool rdm_target_execute(struct rdm_conn *conn, struct rdm_task *task)
 {
 	const struct rdm_frame *f = &task->frame;
 	const struct dofi_atomic atomic = {

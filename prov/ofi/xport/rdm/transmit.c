@@ -31,7 +31,7 @@ static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t
 	return 0;
 }
 
-static void address(const struct rdm_conn *conn, struct rdm_frame *f)
+static void frame_address(const struct rdm_conn *conn, struct rdm_frame *f)
 {
 	f->conn = conn->peer_id;
 	f->sequence = conn->sent + 1;
@@ -70,7 +70,7 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	ssize_t ret = 0;
 
 	dofi_ep_assert_locked(conn->ep);
-	address(conn, f);
+	frame_address(conn, f);
 	if (len > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
 		return handed_over(conn, f, ret);
@@ -104,7 +104,7 @@ int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct r
 		rdm_stall(conn);
 		return -FI_EAGAIN;
 	}
-	address(conn, f);
+	frame_address(conn, f);
 	iov[0] = (struct iovec){ op->header, rdm_frame_pack(op->header, f) };
 	desc[0] = dofi_local_mr_desc(conn->rpz->ops_mr);
 	for (i = 0; i < dto->n_iov; i++) {
@@ -128,7 +128,7 @@ int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct 
 		op->ends = true;
 		op->number = dto->number;
 	}
-	address(conn, f);
+	frame_address(conn, f);
 	return handed_over(conn, f, send_copy(conn, op, f, dto->iov, dto->n_iov, offset, size));
 }
 

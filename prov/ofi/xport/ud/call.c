@@ -51,7 +51,7 @@ static void attempt_close(struct ud_call *call, const char *bell)
 {
 	dofi_cm_close(call->cm);
 	call->cm = NULL;
-	ud_inbox_settle(call->inbox, bell);
+	ud_inbox_offer_end(call->inbox, bell);
 	call->inbox = NULL;
 }
 

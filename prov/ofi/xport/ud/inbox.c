@@ -76,7 +76,7 @@ int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **out)
 	return 0;
 }
 
-void ud_inbox_settle(struct ud_inbox *inbox, const char *bell)
+void ud_inbox_offer_end(struct ud_inbox *inbox, const char *bell)
 {
 	if (!inbox)
 		return;

@@ -176,7 +176,7 @@ free_upz:
 }
 
 /* A program may end as soon as its sends are complete, before the fabric has the last copies. */
-static void settle(struct ud_pz *upz)
+static void flush_copies(struct ud_pz *upz)
 {
 	struct dofi_cq *cq = &ud_first_way(upz)->domain->cq;
 	struct dofi_cq *net = upz->net.domain ? &upz->net.domain->cq : cq;
@@ -201,7 +201,7 @@ void ud_pz_close(struct dofi_pz *pz)
 
 	if (!upz)
 		return;
-	settle(upz);
+	flush_copies(upz);
 	LIST_REMOVE(upz, link);
 	net_shut(upz);
 	dofi_progress_withdraw(&upz->uia->ia->progress, &upz->reaping);

@@ -42,7 +42,7 @@ static const struct dofi_exchanged failed = {
 static void request_free(struct ud_request *request)
 {
 	dofi_cm_close(request->cm);
-	ud_inbox_settle(request->inbox, request->intro.bell);
+	ud_inbox_offer_end(request->inbox, request->intro.bell);
 	ud_intro_drop(&request->intro);
 	free(request);
 }

@@ -101,7 +101,8 @@ static void count_dropped(struct ud_pz *upz)
 }
 
 /* Records the result of a datagram to @peer, and wakes a sleeping peer on this host. */
-static void judge(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret) DOFI_NEEDS(upz->lock)
+static void record_result(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret)
+	DOFI_NEEDS(upz->lock)
 {
 	if (peer->link)
 		dofi_link_notify(peer->link, ud_bell(upz->uia));
@@ -132,7 +133,7 @@ static struct dofi_cq *cq_of(const struct ud_pz *upz, const struct ud_peer *peer
 }
 
 /* The peer's last copy has gone, so it may be removed. */
-static void see_last(struct ud_pz *upz, const struct ud_peer *peer) DOFI_NEEDS(upz->lock)
+static void reap_if_unused(struct ud_pz *upz, const struct ud_peer *peer) DOFI_NEEDS(upz->lock)
 {
 	if (!peer->n_waiting && !peer->in_flight && !ud_peer_check(upz, peer))
 		dofi_progress_post(&upz->uia->ia->progress, &upz->reaping);
@@ -156,7 +157,7 @@ static void send_waiting(struct ud_pz *upz, struct ud_peer *peer) DOFI_NEEDS(upz
 
 	while ((s = STAILQ_FIRST(&peer->waiting))) {
 		ret = hand_over(upz, peer, s);
-		judge(upz, peer, ret);
+		record_result(upz, peer, ret);
 		if (ret == -FI_EAGAIN)
 			break;
 		dequeue(upz, peer);
@@ -169,7 +170,7 @@ static void send_waiting(struct ud_pz *upz, struct ud_peer *peer) DOFI_NEEDS(upz
 		copy_put(upz, dequeue(upz, peer));
 		count_dropped(upz);
 	}
-	see_last(upz, peer);
+	reap_if_unused(upz, peer);
 }
 
 void ud_swept(struct dofi_sweeper *sweeper)
@@ -199,7 +200,7 @@ void ud_sent(struct dofi_rdm_buffer *buffer, int err)
 	dofi_mutex_lock(&upz->lock);
 	peer->in_flight--;
 	copy_put(upz, s);
-	see_last(upz, peer);
+	reap_if_unused(upz, peer);
 	dofi_mutex_unlock(&upz->lock);
 }
 
@@ -221,7 +222,7 @@ static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 	s->len = pack(peer, dto, s->buffer.data);
 	if (!peer->n_waiting) {
 		ret = hand_over(upz, peer, s);
-		judge(upz, peer, ret);
+		record_result(upz, peer, ret);
 	}
 	if (!ret && !is_injected(upz, peer, s->len)) {
 		peer->in_flight++;
@@ -276,7 +277,7 @@ int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		ret = -EMSGSIZE;
 	} else if (!peer->n_waiting && is_injected(upz, peer, len)) {
 		ret = peer->link ? write_ring(peer, dto) : inject(upz, peer, dto);
-		judge(upz, peer, ret);
+		record_result(upz, peer, ret);
 		ret = ret == -FI_EAGAIN ? -FI_EAGAIN : DOFI_DONE;
 	}
 	if (ret == -FI_EAGAIN)

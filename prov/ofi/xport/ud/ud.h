@@ -233,7 +233,7 @@ struct ud_inbox {
 /* Makes an inbox for an exchange of @upz, which has rings. 0 or a negative errno. */
 int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **inbox);
 /* Ends the exchange of @inbox, or NULL: freed unless claimed. @bell: the peer's, or NULL. */
-void ud_inbox_settle(struct ud_inbox *inbox, const char *bell);
+void ud_inbox_offer_end(struct ud_inbox *inbox, const char *bell);
 /* Frees the inboxes of @upz that their peers have ended, with all datagrams delivered. */
 void ud_inboxes_reap(struct ud_pz *upz);
 /* Frees all inboxes of @upz. */

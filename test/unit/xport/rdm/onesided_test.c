@@ -402,10 +402,10 @@ static void *free_lmr(void *arg)
 /* The page of the LMR, as the peer finds it. */
 static uint32_t page_of_big(void)
 {
-	const struct dofi_use use = {
+	const struct dofi_access use = {
 		.key = big_remote, .addr = (uintptr_t)big, .len = 1, .access = FI_REMOTE_WRITE,
 	};
-	struct dofi_permit permit = { .page = 0 };
+	struct dofi_right permit = { .page = 0 };
 
 	dofi_link_learn_grants(theirs, grants_fd);
 	cr_assert(theirs->grants != NULL);

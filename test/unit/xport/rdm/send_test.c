@@ -52,7 +52,7 @@ Test(rdm_send, a_solicited_one_says_so)
 
 /* Memory of a freed LMR */
 
-static void goes_on(void)
+static void delivers_after_refusal(void)
 {
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 	cr_expect(event_none(evd));
@@ -66,7 +66,7 @@ Test(rdm_send, what_waits_for_room_fails_in_its_turn, .init = rdm_init)
 	post_send(0, 1, 2);
 	done(1);
 	succeed(dofi_lmr_free(big_lmr));
-	goes_on();
+	delivers_after_refusal();
 	give_credits(1);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 2);
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
@@ -83,7 +83,7 @@ Test(rdm_send, a_write_in_frames_needs_no_memory)
 	post_write(0, 100, 1);
 	number = peer_take(&peer, RDM_FRAME_WRITE)->frame.number;
 	succeed(dofi_lmr_free(big_lmr));
-	goes_on();
+	delivers_after_refusal();
 	answer(number, NULL, 0);
 	done(1);
 }
@@ -102,7 +102,7 @@ Test(rdm_send, a_receive_that_no_message_has_met_waits)
 {
 	receive(0, 100, 1);
 	succeed(dofi_lmr_free(big_lmr));
-	goes_on();
+	delivers_after_refusal();
 	say("x", 1);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);

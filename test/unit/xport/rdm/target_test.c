@@ -9,7 +9,7 @@
 TestSuite(rdm_target, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_target_sockets, .init = coupled_init_sockets, .fini = rdm_fini, .timeout = 60);
 
-static void ask(enum rdm_frame_kind kind, const struct dofi_use *use, uint64_t cq_data)
+static void ask(enum rdm_frame_kind kind, const struct dofi_access *use, uint64_t cq_data)
 {
 	struct rdm_frame f = peer_frame(&peer, kind);
 
@@ -21,14 +21,14 @@ static void ask(enum rdm_frame_kind kind, const struct dofi_use *use, uint64_t c
 	peer_send(&peer, &f, theirs, kind == RDM_FRAME_WRITE ? use->len : 0);
 }
 
-static struct dofi_use use_of(const void *at, uint64_t len)
+static struct dofi_access use_of(const void *at, uint64_t len)
 {
-	return (struct dofi_use){ .key = big_remote, .addr = (uintptr_t)at, .len = len };
+	return (struct dofi_access){ .key = big_remote, .addr = (uintptr_t)at, .len = len };
 }
 
 Test(rdm_target, writes_go_where_they_say)
 {
-	const struct dofi_use all = use_of(big, 3000), none = use_of(big + BIG - 1, 0);
+	const struct dofi_access all = use_of(big, 3000), none = use_of(big + BIG - 1, 0);
 	struct rdm_frame f;
 
 	ask(RDM_FRAME_WRITE, &all, 0);
@@ -71,7 +71,7 @@ static void set_closing(bool closing)
 /* A program that polls its memory may end the connection before the ACK can be sent. */
 Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 {
-	const struct dofi_use use = use_of(big, 100);
+	const struct dofi_access use = use_of(big, 100);
 
 	fabric_takes(ep, false);
 	ask(RDM_FRAME_WRITE, &use, 0);
@@ -103,7 +103,7 @@ static void reported(uint64_t cookie)
 
 Test(rdm_target, a_write_may_carry_immediate_data)
 {
-	const struct dofi_use use = use_of(big, 100);
+	const struct dofi_access use = use_of(big, 100);
 	const uint64_t cq_data = dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 100, 0xfeed);
 
 	receive(100, 100, 1);
@@ -136,7 +136,7 @@ Test(rdm_target, a_write_from_nowhere_fails)
 
 Test(rdm_target, reads_bring_what_is_there)
 {
-	const struct dofi_use few = use_of(big + 10, 3000), many = use_of(big + 20, 30000);
+	const struct dofi_access few = use_of(big + 10, 3000), many = use_of(big + 20, 30000);
 	const struct rdm_frame *f;
 	const struct peer_frame *a;
 
@@ -180,23 +180,29 @@ static void limits_make(void)
 }
 
 /* Every mistake that a peer can make about memory. */
-static size_t wrongs(struct dofi_use *wrong, enum rdm_frame_kind kind)
+static size_t wrongs(struct dofi_access *wrong, enum rdm_frame_kind kind)
 {
 	const uint64_t at = (uintptr_t)big, elsewhere = (uintptr_t)foreign;
 	const DAT_RMR_CONTEXT not_for_it = kind == RDM_FRAME_WRITE ? read_only : write_only;
 	size_t n = 0;
 
-	wrong[n++] = (struct dofi_use){ .key = 0, .addr = at, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = big_remote ^ 1, .addr = at, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = big_remote | DOFI_KEY_SCOPED, .addr = at, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = not_for_it, .addr = (uintptr_t)limited, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = of_other_zone, .addr = elsewhere, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = big_remote, .addr = at - 1, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = big_remote, .addr = at + BIG - 7, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = big_remote, .addr = at + BIG, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = big_remote, .addr = at + BIG, .len = 0 };
-	wrong[n++] = (struct dofi_use){ .key = big_remote, .addr = UINT64_MAX, .len = 8 };
-	wrong[n++] = (struct dofi_use){ .key = big_remote, .addr = (uintptr_t)limited, .len = 8 };
+	wrong[n++] = (struct dofi_access){ .key = 0, .addr = at, .len = 8 };
+	wrong[n++] = (struct dofi_access){ .key = big_remote ^ 1, .addr = at, .len = 8 };
+	wrong[n++] = (struct dofi_access){
+		.key = big_remote | DOFI_KEY_SCOPED, .addr = at, .len = 8,
+	};
+	wrong[n++] = (struct dofi_access){
+		.key = not_for_it, .addr = (uintptr_t)limited, .len = 8,
+	};
+	wrong[n++] = (struct dofi_access){ .key = of_other_zone, .addr = elsewhere, .len = 8 };
+	wrong[n++] = (struct dofi_access){ .key = big_remote, .addr = at - 1, .len = 8 };
+	wrong[n++] = (struct dofi_access){ .key = big_remote, .addr = at + BIG - 7, .len = 8 };
+	wrong[n++] = (struct dofi_access){ .key = big_remote, .addr = at + BIG, .len = 8 };
+	wrong[n++] = (struct dofi_access){ .key = big_remote, .addr = at + BIG, .len = 0 };
+	wrong[n++] = (struct dofi_access){ .key = big_remote, .addr = UINT64_MAX, .len = 8 };
+	wrong[n++] = (struct dofi_access){
+		.key = big_remote, .addr = (uintptr_t)limited, .len = 8,
+	};
 	return n;
 }
 
@@ -209,14 +215,14 @@ static bool untouched(void)
 Test(rdm_target, wrong_writes_write_nothing)
 {
 	const uint64_t cq_data = dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 8, 1);
-	struct dofi_use wrong[16];
+	struct dofi_access wrong[16];
 	size_t n, i;
 
 	limits_make();
 	receive(0, 100, 1);
 	n = wrongs(wrong, RDM_FRAME_WRITE);
 	for (i = 0; i < n; i++) {
-		const struct dofi_use *w = &wrong[i];
+		const struct dofi_access *w = &wrong[i];
 		struct rdm_frame f;
 
 		ask(RDM_FRAME_WRITE, w, cq_data);
@@ -236,7 +242,7 @@ Test(rdm_target, wrong_writes_write_nothing)
 
 Test(rdm_target, wrong_reads_read_nothing)
 {
-	struct dofi_use wrong[16];
+	struct dofi_access wrong[16];
 	const struct peer_frame *a;
 	size_t n, i;
 
@@ -254,7 +260,7 @@ Test(rdm_target, wrong_reads_read_nothing)
 
 Test(rdm_target, nothing_behind_a_refusal_is_done)
 {
-	struct dofi_use use = use_of(big + BIG, 8);
+	struct dofi_access use = use_of(big + BIG, 8);
 
 	receive(0, 100, 1);
 	ask(RDM_FRAME_WRITE, &use, 0);
@@ -374,7 +380,7 @@ Test(rdm_target, atomics_are_not_of_this_version)
 
 Test(rdm_target_sockets, what_the_fabric_does_is_not_done_by_frames)
 {
-	const struct dofi_use use = use_of(big, 100);
+	const struct dofi_access use = use_of(big, 100);
 
 	ask(RDM_FRAME_WRITE, &use, 0);
 	answered(peer.sent, RDM_NO_ACCESS);
@@ -393,7 +399,7 @@ static void disconnect_and_take(void *arg)
 /* This thread reads no CQ before the BYE, so that the end alone can send the answer. */
 Test(rdm_target_sockets, a_disconnect_sends_an_answer_that_the_fabric_did_not_take_before)
 {
-	const struct dofi_use use = use_of(big, 100);
+	const struct dofi_access use = use_of(big, 100);
 
 	fabric_takes(ep, false);
 	ask(RDM_FRAME_WRITE, &use, 0);
