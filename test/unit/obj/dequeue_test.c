@@ -466,6 +466,31 @@ Test(dequeue, an_armed_cq_is_emptied)
 	alone(while_armed);
 }
 
+static void behind_the_taken_event(void *arg)
+{
+	DAT_EP_HANDLE first = ep, silent = arg;
+
+	cr_assert(cq()->armed);
+	send_and_complete(0, 1);
+	ep = silent;
+	send_and_complete(1, 2);
+	ep = first;
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake_unread(), 0);
+	cr_expect(dofi_queue_empty(&((struct dofi_ep *)silent)->sq));
+	cr_expect(nothing());
+}
+
+/* In a batch, behind the event that the caller took. */
+Test(dequeue, an_endpoint_without_event_queues_completes_silently)
+{
+	DAT_EP_HANDLE silent;
+
+	succeed(dofi_ep_create(ia, pz, NULL, NULL, evd, NULL, &silent));
+	make_connected(silent);
+	dofi_progress_call(&ia->progress, behind_the_taken_event, silent);
+}
+
 static void first_receives(void *arg)
 {
 	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };

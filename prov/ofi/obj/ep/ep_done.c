@@ -351,7 +351,7 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 		return;
 	ep = dto->ep;
 	/* continued by a tail call, so that the usual case saves few registers */
-	if (__builtin_expect(sink && !err && dofi_mutex_try(&ep->lock), 1)) {
+	if (__builtin_expect(sink && sink->evd && !err && dofi_mutex_try(&ep->lock), 1)) {
 		ended = end_straight(ep, dto, entry, sink);
 		dofi_ep_unlock(ep);
 		if (__builtin_expect(ended, 1))

@@ -138,7 +138,9 @@ static inline uint32_t dofi_evd_pending(const struct dofi_evd *evd)
 	return atomic_load_explicit(&evd->count, memory_order_acquire);
 }
 
-/* Whether an event for @evd goes to @sink, which may be NULL. If not, it must be queued. */
+/*
+ * Whether an event for @evd, not NULL, goes to @sink, which may be NULL. If not, it must be queued.
+ */
 static inline bool dofi_sink_wants(const struct dofi_sink *sink, const struct dofi_evd *evd)
 {
 	return sink && sink->evd == evd && !dofi_evd_pending(evd);
