@@ -95,7 +95,7 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 	if (!ia->async_evd_shared)
 		evd = async_evd_use(*handle);
 	/* else the EVD of an open instance of this IA name */
-	for (i = 0; ia->async_evd_shared && !evd && (p = dofi_pool_at(&dofi_ia_pool, i)); i++) {
+	for (i = 0; ia->async_evd_shared && !evd && (p = dofi_pool_next(&dofi_ia_pool, &i)); i++) {
 		struct dofi_ia *other DOFI_CALL = dofi_ia_enter(p);
 
 		if (other && !strcmp(other->obj.provider->device_name, e->info.ia_name))

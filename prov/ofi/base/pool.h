@@ -98,6 +98,12 @@ static inline void *dofi_pool_at(const struct dofi_pool *pool, uint32_t index)
 	return at < span ? pool->chunk[0].first + at : dofi_pool_later_at(pool, index);
 }
 
+/*
+ * Returns the first object of number *@index or higher, and stores its number in *@index; NULL if
+ * there is none.
+ */
+void *dofi_pool_next(const struct dofi_pool *pool, uint32_t *index);
+
 static inline uint32_t dofi_pool_index(const void *obj)
 {
 	return ((const struct dofi_pool_head *)obj - 1)->index;

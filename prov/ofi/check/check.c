@@ -28,9 +28,10 @@ struct dofi_ia *check_next_ia(uint32_t *i)
 {
 	struct dofi_ia *ia;
 
-	do
-		ia = dofi_pool_at(&dofi_ia_pool, (*i)++);
-	while (ia && dofi_obj_kind(&ia->obj) != DOFI_KIND(DAT_HANDLE_TYPE_IA));
+	do {
+		ia = dofi_pool_next(&dofi_ia_pool, i);
+		(*i)++;
+	} while (ia && dofi_obj_kind(&ia->obj) != DOFI_KIND(DAT_HANDLE_TYPE_IA));
 	return ia;
 }
 

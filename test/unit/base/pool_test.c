@@ -463,6 +463,7 @@ static int in_a_child(bool (*is_right)(void))
 
 static bool only_new_objects(void)
 {
+	uint32_t number = 0;
 	struct thing *t;
 	unsigned i;
 
@@ -471,8 +472,24 @@ static bool only_new_objects(void)
 		    dofi_pool_at(&pool, dofi_pool_index(thing[i])) ||
 		    dofi_pool_first_tagged(&pool, thing[i], 0))
 			return false;
+	if (dofi_pool_next(&pool, &number))
+		return false;
 	t = dofi_pool_get(&pool);
-	return t && dofi_pool_owns(&pool, t) && dofi_pool_at(&pool, dofi_pool_index(t)) == t;
+	if (!t || dofi_pool_next(&pool, &number) != t || number != dofi_pool_index(t))
+		return false;
+	return dofi_pool_owns(&pool, t) && dofi_pool_at(&pool, dofi_pool_index(t)) == t;
+}
+
+Test(pool, each_object_is_the_next_once)
+{
+	const struct thing *t;
+	uint32_t i, n = 0;
+
+	get_all(THREE_CHUNKS);
+	for (i = 0; (t = dofi_pool_next(&pool, &i)); i++, n++)
+		cr_assert_eq(dofi_pool_index(t), n);
+	cr_expect(n >= THREE_CHUNKS);
+	cr_expect_eq(i, n);
 }
 
 Test(pool, a_forked_child_has_new_objects_alone)
