@@ -128,17 +128,17 @@ void *dofi_pool_later_at(const struct dofi_pool *pool, uint32_t index)
 /* In a forked child the chunks of the parent are empty. */
 void *dofi_pool_next(const struct dofi_pool *pool, uint32_t *index)
 {
-	uint32_t first = 0, n;
+	uint64_t first = 0, n;
 	unsigned c;
 
-	for (c = 0; c < DOFI_POOL_CHUNKS; first += DOFI_POOL_FIRST << c, c++) {
-		n = (uint32_t)((atomic_load_explicit(&pool->chunk[c].span, memory_order_acquire) +
-				sizeof(struct dofi_pool_head)) / pool->stride);
+	for (c = 0; c < DOFI_POOL_CHUNKS; first += (uint64_t)DOFI_POOL_FIRST << c, c++) {
+		n = (atomic_load_explicit(&pool->chunk[c].span, memory_order_acquire) +
+		     sizeof(struct dofi_pool_head)) / pool->stride;
 		if (!n || *index >= first + n)
 			continue;
 		if (*index < first)
-			*index = first;
-		return pool->chunk[c].first + (uint64_t)(*index - first) * pool->stride;
+			*index = (uint32_t)first;
+		return pool->chunk[c].first + (*index - first) * pool->stride;
 	}
 	return NULL;
 }
