@@ -28,7 +28,6 @@
 #define DOFI_LOCK DOFI_GUARD(capability("mutex"))
 /* The member is accessed with @lock held. */
 #define DOFI_GUARDED_BY(lock) DOFI_GUARD(guarded_by(lock))
-/* A thread that holds this lock may take @... next, never the other way round. */
 /* The caller holds the locks; does not hold them. */
 #define DOFI_NEEDS(...) DOFI_GUARD(requires_capability(__VA_ARGS__))
 #define DOFI_NEEDS_NOT(...) DOFI_GUARD(locks_excluded(__VA_ARGS__))

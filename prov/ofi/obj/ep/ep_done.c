@@ -314,8 +314,9 @@ static DOFI_INTO_CALLER bool end_straight(struct dofi_ep *ep, struct dofi_dto *d
 		return false;
 	if (receive) {
 		length = entry->len;
+		/* the receive has no memory, or lost it: the message is too long */
 		if (length && !dto->n_iov && !dofi_dto_is_plain(dto))
-			return false;	/* too long */
+			return false;
 	}
 	if (__builtin_expect(!dofi_sink_wants(sink, evd), 0))
 		return false;
@@ -337,7 +338,7 @@ static DOFI_INTO_CALLER bool end_straight(struct dofi_ep *ep, struct dofi_dto *d
 _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
 		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ &&
 		       (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
-	       "these kinds are what DAT calls them");
+	       "plain operations have DAT's numbers: also for fast.c");
 #endif
 
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)

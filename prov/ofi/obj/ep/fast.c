@@ -381,13 +381,6 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT 
 }
 #endif
 
-#if DAT_VERSION_MAJOR >= 2
-_Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
-		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ &&
-		       (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
-	       "a plain operation's kind is what DAT calls it");
-#endif
-
 /* Dequeue: a poll of the CQ that alone feeds an EVD */
 
 /* Reads a batch, unless @n is the result of a read that found none, and delivers to each EVD. */

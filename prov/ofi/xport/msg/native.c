@@ -133,9 +133,7 @@ ssize_t msg_native_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, 
 	ssize_t ret;
 
 	dofi_cq_lock_access(ep->cq);
-	ret = ep->obj.ia->fabric.write_flags ?
-		      msg_write(ep, buf, len, desc, addr, key, context) :
-		      fi_write(ep->fid, buf, len, desc, 0, addr, key, context);
+	ret = msg_write(ep, buf, len, desc, addr, key, context);
 	dofi_cq_unlock_access(ep->cq);
 	return ret;
 }
@@ -146,7 +144,7 @@ ssize_t msg_native_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, u
 	ssize_t ret;
 
 	dofi_cq_lock_access(ep->cq);
-	ret = fi_read(ep->fid, buf, len, desc, 0, addr, key, context);
+	ret = msg_read(ep, buf, len, desc, addr, key, context);
 	dofi_cq_unlock_access(ep->cq);
 	return ret;
 }

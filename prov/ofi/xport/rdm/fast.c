@@ -114,7 +114,8 @@ static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
 	return true;
 }
 
-bool rdm_fast_poll(struct dofi_link *link, struct dofi_sink *sink)
+/* Takes a short message for the oldest receive of its EP. */
+static bool ring_poll(struct dofi_link *link, struct dofi_sink *sink)
 {
 	struct rdm_conn *conn = link->owner;
 	struct dofi_ring_record record;
@@ -127,6 +128,8 @@ bool rdm_fast_poll(struct dofi_link *link, struct dofi_sink *sink)
 	dofi_mutex_unlock(&conn->ep->lock);
 	return taken;
 }
+
+const struct dofi_link_user rdm_ring_user = { .arrived = rdm_ring_arrived, .poll = ring_poll };
 
 void rdm_fast(struct dofi_ep *ep, struct dofi_fast *fast)
 {

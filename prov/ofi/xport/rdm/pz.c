@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "xport/rdm/op.h"
+#include "xport/rdm/send.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -99,7 +100,7 @@ void rdm_pz_close(struct dofi_pz *pz)
 int rdm_pz_open_endpoint(struct rdm_pz *rpz)
 {
 	const struct dofi_rdm_options options = {
-		.n_buffers = BUFFERS, .arrived = rpz->ria->arrived,
+		.n_buffers = BUFFERS, .arrived = rdm_buffer_arrived,
 	};
 	struct dofi_mutex *lock = &rpz->domain->cq.lock;
 	int ret;
@@ -144,7 +145,7 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 	}
 	if (conn->ring) {
 		conn->ring->owner = conn;
-		conn->ring->user = rpz->ria->ring_user;
+		conn->ring->user = &rdm_ring_user;
 		ret = dofi_rings_add(rpz->rings, conn->ring);
 	}
 	if (ret)

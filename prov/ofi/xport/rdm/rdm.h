@@ -80,11 +80,9 @@ struct rdm_ia {
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
-	const struct dofi_link_user *ring_user;	/* of the rings of connections */
 	struct dofi_bell bell;		/* with rings: open from the first PZ on */
 	bool rings;			/* connections are rings, not endpoints of a fabric */
 	bool second;			/* another transport of the IA reaches remote peers */
-	dofi_rdm_arrived *arrived;	/* callback of the fabric's endpoints */
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };
 

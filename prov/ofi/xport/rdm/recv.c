@@ -4,6 +4,8 @@
 #include "xport/rdm/send.h"
 
 #include "base/iov.h"
+#include "base/layout.h"
+#include "base/log.h"
 #include "obj/ep/ep_dto.h"
 #include "obj/mem/segments.h"
 #include "xport/rdm/rma.h"
@@ -336,4 +338,73 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	if (waited && conn->credits)
 		rdm_go_on(conn);
 	report_end_if_drained(conn);
+}
+
+/* Frames as they come from the fabric */
+
+static void stray(struct rdm_pz *rpz, const char *what)
+{
+	if (!atomic_fetch_add_explicit(&rpz->ria->strays, 1, memory_order_relaxed))
+		dofi_log(DOFI_WARN, DOFI_EP, "received %s; reported once", what);
+}
+
+static void task_begin(struct rdm_task *task)
+{
+	rdm_frame_begin(&task->frame, 0);
+	task->matched = task->carried_out = false;
+	task->result = RDM_OK;
+	task->old = 0;
+}
+
+/* Takes a frame that arrived at an endpoint, for the connection with its id. CQ lock held. */
+void rdm_buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
+			int err, struct dofi_sink *sink)
+{
+	struct rdm_pz *rpz = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_pz, rdm);
+	struct rdm_conn *conn = NULL;
+	struct rdm_task task;
+	uint32_t slot;
+
+	if (err && err != FI_ECANCELED)
+		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
+	if (err)
+		goto repost;
+	task_begin(&task);
+	if (rdm_frame_unpack(buffer->data, entry->len, &task.frame)) {
+		stray(rpz, "an invalid frame");
+		goto repost;
+	}
+	slot = (uint32_t)task.frame.conn;
+	if (slot < rpz->n_conns)
+		conn = rpz->conn[slot];
+	if (!conn || atomic_load_explicit(&conn->id, memory_order_relaxed) != task.frame.conn) {
+		stray(rpz, "a frame for no connection");
+		goto repost;
+	}
+	dofi_ep_lock(conn->ep);
+	rdm_arrived(conn, &task, sink);
+	dofi_ep_unlock(conn->ep);
+repost:
+	dofi_rdm_repost(buffer);
+}
+
+/* A ring's frames must name its one connection, with which the ring ends. */
+void rdm_ring_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
+		      struct dofi_sink *sink)
+{
+	struct rdm_conn *conn = link->owner;
+	struct rdm_task task;
+
+	task_begin(&task);
+	dofi_ep_lock(conn->ep);
+	if (!frame)
+		rdm_peer_error(conn, "broke the ring");
+	else if (rdm_frame_unpack(frame, len, &task.frame) ||
+		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
+		rdm_peer_error(conn, "sent an invalid frame");
+	else
+		rdm_arrived(conn, &task, sink);
+	if (conn->ep->closing)
+		dofi_link_ignore(conn->ring);
+	dofi_ep_unlock(conn->ep);
 }

@@ -4,24 +4,18 @@
 #include "xport/rdm/rdm.h"
 
 #include "base/layout.h"
-#include "base/log.h"
 #include "xport/cm/wire.h"
 #include "xport/rdm/conn.h"
 #include "xport/rdm/op.h"
-#include "xport/rdm/peer.h"
 #include "xport/rdm/rma.h"
 #include "xport/rdm/send.h"
-#include "xport/rdm/transmit.h"
 
 #include <errno.h>
-#include <rdma/fi_errno.h>
 #include <stdlib.h>
 
 /* The IA */
 
 static const struct dofi_progress_ops ring_progress_ops;
-static const struct dofi_link_user ring_user;
-static dofi_rdm_arrived buffer_arrived;
 
 static int rdm_ia_init(struct dofi_ia *ia)
 {
@@ -38,11 +32,9 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->pzs);
 	ria->ring_ops = &ring_progress_ops;
-	ria->ring_user = &ring_user;
 	ria->second = !ia->fabric.rdm;
 	ria->fabric = ria->second ? &ia->local : &ia->fabric;
 	ria->rings = dofi_is_rings(ria->fabric);
-	ria->arrived = buffer_arrived;
 	ria->bell.fd = -1;
 	*rdm_ia_at(ia) = ria;
 	return 0;
@@ -80,52 +72,6 @@ static void rings_sleep_end(struct dofi_progress *p)
 
 /* Completions */
 
-static void stray(struct rdm_pz *rpz, const char *what)
-{
-	if (!atomic_fetch_add_explicit(&rpz->ria->strays, 1, memory_order_relaxed))
-		dofi_log(DOFI_WARN, DOFI_EP, "received %s; reported once", what);
-}
-
-static void task_begin(struct rdm_task *task)
-{
-	rdm_frame_begin(&task->frame, 0);
-	task->matched = task->carried_out = false;
-	task->result = RDM_OK;
-	task->old = 0;
-}
-
-/* Takes a frame that arrived at an endpoint, for the connection with its id. CQ lock held. */
-static void buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
-			   int err, struct dofi_sink *sink)
-{
-	struct rdm_pz *rpz = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_pz, rdm);
-	struct rdm_conn *conn = NULL;
-	struct rdm_task task;
-	uint32_t slot;
-
-	if (err && err != FI_ECANCELED)
-		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
-	if (err)
-		goto repost;
-	task_begin(&task);
-	if (rdm_frame_unpack(buffer->data, entry->len, &task.frame)) {
-		stray(rpz, "an invalid frame");
-		goto repost;
-	}
-	slot = (uint32_t)task.frame.conn;
-	if (slot < rpz->n_conns)
-		conn = rpz->conn[slot];
-	if (!conn || atomic_load_explicit(&conn->id, memory_order_relaxed) != task.frame.conn) {
-		stray(rpz, "a frame for no connection");
-		goto repost;
-	}
-	dofi_ep_lock(conn->ep);
-	rdm_arrived(conn, &task, sink);
-	dofi_ep_unlock(conn->ep);
-repost:
-	dofi_rdm_repost(buffer);
-}
-
 static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	if (dofi_rdm_is_buffer(entry->op_context))
@@ -133,29 +79,6 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 	else if (entry->op_context)
 		rdm_op_completed(entry, err, sink);
 }
-
-/* A ring's frames must name its one connection, with which the ring ends. */
-static void ring_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
-			 struct dofi_sink *sink)
-{
-	struct rdm_conn *conn = link->owner;
-	struct rdm_task task;
-
-	task_begin(&task);
-	dofi_ep_lock(conn->ep);
-	if (!frame)
-		rdm_peer_error(conn, "broke the ring");
-	else if (rdm_frame_unpack(frame, len, &task.frame) ||
-		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
-		rdm_peer_error(conn, "sent an invalid frame");
-	else
-		rdm_arrived(conn, &task, sink);
-	if (conn->ep->closing)
-		dofi_link_ignore(conn->ring);
-	dofi_ep_unlock(conn->ep);
-}
-
-static const struct dofi_link_user ring_user = { .arrived = ring_arrived, .poll = rdm_fast_poll };
 
 /* Also reposts buffers of the endpoint that the fabric did not take before. */
 static void rdm_swept(struct dofi_cq *cq)
