@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void rdma_text(char *text, size_t len)
+/* Returns whether the devices explain why verbs is not usable; libfabric may list it without any. */
+static bool rdma_text(char *text, size_t len)
 {
 	char found[CHECK_TEXT_MAX];
 
-	check_rdma(found, sizeof(found));
+	if (check_rdma(found, sizeof(found)) == CHECK_OK)
+		return false;
 	snprintf(text, len, "RDMA devices: %s", found);
+	return true;
 }
 
 static void shm_text(char *text, size_t len)
@@ -44,8 +47,8 @@ static void offer_text(const char *reason, char *text, size_t len)
 	sscanf(reason, "provider=%63s", provider);
 	if (is_excluded(provider, filter))
 		snprintf(text, len, "FI_PROVIDER=%s excludes it: unset FI_PROVIDER", filter);
-	else if (!strcmp(provider, "verbs") && !libfabric_has(provider))
-		rdma_text(text, len);
+	else if (!strcmp(provider, "verbs") && rdma_text(text, len))
+		return;
 	else if (!strcmp(provider, "shm"))
 		shm_text(text, len);
 	else if (strcmp(provider, "any") && !libfabric_has(provider))

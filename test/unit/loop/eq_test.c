@@ -441,30 +441,30 @@ Test(shared_eq, stays_for_a_while_where_an_event_is_expected)
 	end_polling(thread);
 }
 
-/* Even if the next look at the CQ is far away. */
+/* The next look at the CQ is far away: the second pause of an offloaded CQ is the longest. */
+static void pause_long(void *arg)
+{
+	(void)arg;
+	dofi_settings.tick_us = 100000000;
+	cq.offloaded = true;
+}
+
 Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)
 {
-	const int64_t tick = dofi_settings.tick_us;
-
-	dofi_settings.tick_us = 100000000;
-	cq.offloaded = true;		/* its second pause is the longest */
-	own_cq();
-	until_watched(false, false);
+	dofi_progress_call(&progress, pause_long, NULL);
+	until_watched(false, true);
 	dofi_progress_probe(&progress);
 	until_watched(true, false);
 	cr_expect(cq.armed);
-	dofi_settings.tick_us = tick;
 }
 
 /* The event that a thread waits for may come of a completion. */
 Test(shared_eq, a_thread_that_waits_for_events_ends_the_pause_of_a_cq, .init = init, .fini = fini)
 {
-	const int64_t tick = dofi_settings.tick_us;
 	int ret = -1;
 
-	dofi_settings.tick_us = 100000000;
 	dofi_cq_init(&cq);
-	cq.offloaded = true;
+	dofi_progress_call(&progress, pause_long, NULL);
 	dofi_progress_call(&progress, cq_open_call, &ret);
 	cr_assert_eq(ret, 0);
 	own_cq();
@@ -474,7 +474,6 @@ Test(shared_eq, a_thread_that_waits_for_events_ends_the_pause_of_a_cq, .init = i
 	while (!cq.armed)
 		settle();
 	dofi_progress_call(&progress, cq_close_call, NULL);
-	dofi_settings.tick_us = tick;
 }
 
 Test(shared_eq, the_pause_of_a_cq_stays_while_another_thread_polls)

@@ -345,6 +345,7 @@ static int messages_taken(void)
 		if (!(n % 64))
 			cm_settle();
 	}
+	cm_await(1);		/* the end of the connection */
 	cm_close(cm.passive);
 	cm_unlisten();
 	close(fd);

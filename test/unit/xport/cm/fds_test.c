@@ -202,7 +202,7 @@ Test(cm_fds, a_descriptor_that_is_closed_is_refused)
 /* Sends a byte with @n descriptors, more than dofi_cm_fds_send() does. */
 static void send_many(int n)
 {
-	char control[CMSG_SPACE(16 * sizeof(int))] __attribute__((aligned(sizeof(size_t)))) = { 0 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE((DOFI_CM_FDS + 1) * sizeof(int))] = { 0 };
 	struct iovec iov = { (char[]){ 'x' }, 1 };
 	const struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
@@ -225,7 +225,7 @@ Test(cm_fds, more_than_a_message_has_are_closed)
 	struct dofi_cm_fds in = { 0 };
 	char byte;
 
-	send_many(16);
+	send_many(DOFI_CM_FDS + 1);
 	cr_assert_eq(dofi_cm_fds_receive(end[1], &byte, 1, &in), 1);
 	cr_expect_eq(in.n, DOFI_CM_FDS);
 	dofi_cm_fds_close(&in);
