@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns whether the devices explain why verbs is not usable; libfabric may list it without any. */
+/* Whether the devices explain why verbs is not usable; libfabric may list it without any. */
 static bool rdma_text(char *text, size_t len)
 {
 	char found[CHECK_TEXT_MAX];
