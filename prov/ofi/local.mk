@@ -11,7 +11,7 @@ dofi_core_sources = \
 	prov/ofi/base/mapped.c \
 	prov/ofi/base/mutex.c \
 	prov/ofi/base/pool.c \
-	prov/ofi/base/runner.c \
+	prov/ofi/base/polling.c \
 	prov/ofi/base/shm.c \
 	prov/ofi/base/table.c \
 	prov/ofi/host/host.c \
@@ -153,7 +153,7 @@ noinst_HEADERS += \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/range.h \
 	prov/ofi/base/ring.h \
-	prov/ofi/base/runner.h \
+	prov/ofi/base/polling.h \
 	prov/ofi/base/shm.h \
 	prov/ofi/base/fds.h \
 	prov/ofi/base/table.h \

@@ -60,7 +60,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/ring_test.c \
 	test/unit/base/prompt_test.c \
 	test/unit/base/range_test.c \
-	test/unit/base/runner_test.c \
+	test/unit/base/polling_test.c \
 	test/unit/base/shm_test.c \
 	test/unit/base/fds_test.c \
 	test/unit/base/table_test.c
@@ -75,7 +75,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/host/peer_mem_test.c \
 	test/unit/loop/eq_test.c \
 	test/unit/loop/one.h \
-	test/unit/loop/poller_test.c \
+	test/unit/loop/served_test.c \
 	test/unit/loop/progress_test.c \
 	test/unit/loop/source_test.c \
 	test/unit/loop/counter_server_test.c \

@@ -80,13 +80,13 @@ static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 {
 	const bool all = cq->armed || dofi_has_leader(&cq->lead);
 	const bool direct = !all && !cq->mixed && !cq->several;
-	const struct dofi_poller *poller;
+	const struct dofi_served *served;
 
 	CHECK_SAME("cq", cq, cq->progress, p);
-	TAILQ_FOREACH(poller, &p->pollers, link)
-		if (poller == &cq->poller)
+	TAILQ_FOREACH(served, &p->served, link)
+		if (served == &cq->served)
 			break;
-	CHECK("cq", cq, poller, "the progress thread %p does not serve it", (void *)p);
+	CHECK("cq", cq, served, "the progress thread %p does not serve it", (void *)p);
 	CHECK("cq", cq, !cq->watched || is_registered(set, cq->fd, &cq->source), "descriptor %d",
 	      cq->fd);
 	CHECK("cq", cq, !cq->policy.stuck || (cq->armed && cq->watched), "armed %d, watched %d",

@@ -15,7 +15,7 @@
 
 static void cq_ready(struct dofi_source *source)
 {
-	DOFI_CONTAINER_OF(source, struct dofi_cq, source)->poller.fired = true;
+	DOFI_CONTAINER_OF(source, struct dofi_cq, source)->served.fired = true;
 }
 
 static int watch(struct dofi_cq *cq, enum dofi_cq_watch what)
@@ -69,14 +69,14 @@ static struct dofi_cq_seen look(struct dofi_cq *cq, int64_t now)
 		.led = atomic_exchange(&cq->led, false),
 		.took = atomic_exchange(&cq->took, false),
 		.posted = atomic_exchange(&cq->posted, false),
-		.ran = dofi_runner_ran(&cq->runner),
+		.ran = dofi_polling_thread_ran(&cq->last_reader),
 		.passed = now - cq->looked_at,
 	};
 
-	seen.woken = seen.armed && cq->poller.fired;
+	seen.woken = seen.armed && cq->served.fired;
 	seen.preempted = !seen.armed && !seen.led && !seen.took && !seen.posted &&
 			 seen.ran < dofi_settings.probe_us * 1000 &&
-			 dofi_runner_is_runnable(&cq->runner);
+			 dofi_polling_thread_is_runnable(&cq->last_reader);
 	cq->looked_at = now;
 	if (!dofi_mutex_try(&cq->lock)) {
 		seen.reads = true;
@@ -157,7 +157,7 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 {
 	long us;
 
-	if (!atomic_load(&cq->armed) || cq->poller.fired)
+	if (!atomic_load(&cq->armed) || cq->served.fired)
 		return cq->due_at;
 	us = dofi_cq_rest_us(&cq->policy, dofi_cq_wants_sweep_now(cq),
 			     cq->silent_errors && atomic_load(&cq->sleepers));
@@ -173,7 +173,7 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 	if (now < dofi_cq_due(cq) && (atomic_load(&cq->armed) || !atomic_load(&cq->sleepers)))
 		return;
 	seen = look(cq, now);
-	cq->poller.fired = false;
+	cq->served.fired = false;
 	if (dofi_cq_suspects_memory(&seen)) {
 		atomic_store(&cq->delivered, false);
 		found = dofi_cq_drain(cq);
@@ -186,39 +186,39 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 		drain_and_arm(cq, found, seen.woken, now);
 }
 
-static struct dofi_cq *cq_of(struct dofi_poller *poller)
+static struct dofi_cq *cq_of(struct dofi_served *served)
 {
-	return DOFI_CONTAINER_OF(poller, struct dofi_cq, poller);
+	return DOFI_CONTAINER_OF(served, struct dofi_cq, served);
 }
 
-static int64_t poller_serve(struct dofi_poller *poller, int64_t now)
+static int64_t serve(struct dofi_served *served, int64_t now)
 {
-	dofi_cq_serve(cq_of(poller), now);
-	return dofi_cq_due(cq_of(poller));
+	dofi_cq_serve(cq_of(served), now);
+	return dofi_cq_due(cq_of(served));
 }
 
-static void poller_probe(struct dofi_poller *poller, int64_t now)
+static void probe(struct dofi_served *served, int64_t now)
 {
-	dofi_cq_probe(cq_of(poller), now);
+	dofi_cq_probe(cq_of(served), now);
 }
 
-static bool poller_drain(struct dofi_poller *poller)
+static bool drain(struct dofi_served *served)
 {
-	return dofi_cq_drain(cq_of(poller));
+	return dofi_cq_drain(cq_of(served));
 }
 
-static bool poller_is_armed(const struct dofi_poller *poller)
+static bool is_armed(const struct dofi_served *served)
 {
-	const struct dofi_cq *cq = DOFI_CONTAINER_OF(poller, const struct dofi_cq, poller);
+	const struct dofi_cq *cq = DOFI_CONTAINER_OF(served, const struct dofi_cq, served);
 
 	return atomic_load(&cq->armed);
 }
 
-static const struct dofi_poller_ops poller_ops = {
-	.serve = poller_serve,
-	.probe = poller_probe,
-	.drain = poller_drain,
-	.is_armed = poller_is_armed,
+static const struct dofi_served_ops served_ops = {
+	.serve = serve,
+	.probe = probe,
+	.drain = drain,
+	.is_armed = is_armed,
 };
 
 /* Opening and closing */
@@ -310,10 +310,10 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	atomic_store(&cq->led, false);
 	atomic_store(&cq->posted, false);
 	cq->looked_at = 0;
-	cq->poller.fired = true;	/* the next round arms the CQ */
-	cq->poller.ops = &poller_ops;
-	cq->poller.has_fd = cq->fd >= 0;
-	dofi_poller_add(progress, &cq->poller);
+	cq->served.fired = true;	/* the next round arms the CQ */
+	cq->served.ops = &served_ops;
+	cq->served.has_fd = cq->fd >= 0;
+	dofi_served_add(progress, &cq->served);
 	return 0;
 
 close_cq:
@@ -328,7 +328,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	struct fid_cq *fid = cq->fid;
 	int ret;
 
-	dofi_poller_remove(cq->progress, &cq->poller);
+	dofi_served_remove(cq->progress, &cq->served);
 	forget(cq);
 	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;
@@ -395,7 +395,7 @@ struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
 	if (!shard) {
 		ret = shard_add(cq);
 		/* cq->fd or its set has changed: the next round arms the CQ again */
-		cq->poller.fired = true;
+		cq->served.fired = true;
 		if (ret)
 			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s",
 				 fi_strerror(-ret));

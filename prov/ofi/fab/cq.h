@@ -5,7 +5,7 @@
 
 #include "base/cond.h"
 #include "base/mutex.h"
-#include "base/runner.h"
+#include "base/polling.h"
 #include "fab/cq_policy.h"
 #include "fab/shards.h"
 #include "loop/progress.h"
@@ -90,7 +90,7 @@ struct dofi_cq {
 	/* held while a thread reads and delivers; keeps completions in order */
 	struct dofi_mutex lock;
 	struct dofi_source source;	/* epoll reports fd through it */
-	struct dofi_poller poller;	/* the progress thread serves the CQ through it */
+	struct dofi_served served;	/* the progress thread serves the CQ through it */
 	struct dofi_progress *progress;
 
 	/* lock */
@@ -130,7 +130,7 @@ struct dofi_cq {
 	unsigned unreserved;		/* fixed: entries not reserved; at first, the wanted size */
 
 	/* the program's calls since the progress thread served the CQ last */
-	struct dofi_runner runner;	/* the thread of the program that read the CQ last */
+	struct dofi_polling_thread last_reader;	/* a thread of the program */
 	_Atomic bool took;		/* the program took an event that another thread had read */
 	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
 	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
@@ -286,7 +286,7 @@ static inline bool dofi_cq_is_idle(const struct dofi_cq *cq, ssize_t n)
 static inline void dofi_cq_leave(struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
 	cq->polls++;
-	dofi_runner_note(&cq->runner);
+	dofi_polling_thread_note(&cq->last_reader);
 	dofi_mutex_unlock(&cq->lock);
 }
 
@@ -392,7 +392,7 @@ static inline void dofi_cq_remove_sweeper(struct dofi_cq *cq, struct dofi_sweepe
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);
 
-/* The progress thread calls these three through cq->poller. */
+/* The progress thread calls these three through cq->served. */
 
 /* Serves the CQ if it is due: reads and arms it, or leaves it to the program for a while. */
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now);

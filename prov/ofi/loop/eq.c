@@ -169,15 +169,15 @@ bool dofi_eqs_arm(struct dofi_progress *p)
  */
 static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
-	const struct dofi_poller *poller;
+	const struct dofi_served *served;
 	bool watched;
 
 	if (now >= eq->paused_until)
 		eq->paused_until = 0;
 	watched = !eq->paused_until;
 	if (watched && eq == &p->eq && p->traits.data_in_eq && now >= p->eq_stays_until)
-		TAILQ_FOREACH(poller, &p->pollers, link)
-			if (poller->has_fd && !poller->ops->is_armed(poller))
+		TAILQ_FOREACH(served, &p->served, link)
+			if (served->has_fd && !served->ops->is_armed(served))
 				watched = false;
 	if (!eq->fid || watched == eq->watched)
 		return;

@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/layout.h"
 #include "base/log.h"
-#include "base/runner.h"
+#include "base/polling.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -92,20 +92,20 @@ int64_t dofi_longest_sleep_ns = 1000000000;
 static int64_t prepare_sleep(struct dofi_progress *p, int64_t deadline)
 {
 	bool polled = false, relies = false, found = false;
-	struct dofi_poller *poller;
+	struct dofi_served *served;
 	int64_t due;
 
-	TAILQ_FOREACH(poller, &p->pollers, link) {
-		relies |= dofi_poller_relies_on_peer(poller);
-		polled |= !poller->has_fd && !poller->ops->is_armed(poller);
+	TAILQ_FOREACH(served, &p->served, link) {
+		relies |= dofi_served_relies_on_peer(served);
+		polled |= !served->has_fd && !served->ops->is_armed(served);
 	}
 	if (!relies)
 		return deadline;
 	p->sleeping = !polled && p->ops->sleep_begin && p->ops->sleep_begin(p);
 	if (p->sleeping) {
-		TAILQ_FOREACH(poller, &p->pollers, link)
-			if (dofi_poller_relies_on_peer(poller))
-				found |= poller->ops->drain(poller);
+		TAILQ_FOREACH(served, &p->served, link)
+			if (dofi_served_relies_on_peer(served))
+				found |= served->ops->drain(served);
 		if (found)
 			return 0;
 		due = dofi_now() + dofi_longest_sleep_ns;
@@ -119,14 +119,14 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 {
 	const struct timespec pause = { .tv_nsec = 10 * 1000000 };
 	struct epoll_event ev[WAKEUPS];
-	struct dofi_poller *poller;
+	struct dofi_served *served;
 	struct dofi_source *source;
 	bool polled = false;
 	int i, n;
 
 	dofi_eqs_choose(p);
-	TAILQ_FOREACH(poller, &p->pollers, link)
-		polled |= !poller->ops->is_armed(poller);
+	TAILQ_FOREACH(served, &p->served, link)
+		polled |= !served->ops->is_armed(served);
 	atomic_store(&p->cq_away, polled);
 	if (!dofi_eqs_arm(p))
 		return;
@@ -140,9 +140,9 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	if (p->sleeping)
 		p->ops->sleep_end(p);
 	p->sleeping = false;
-	TAILQ_FOREACH(poller, &p->pollers, link)
-		if (dofi_poller_relies_on_peer(poller))
-			poller->fired = true;
+	TAILQ_FOREACH(served, &p->served, link)
+		if (dofi_served_relies_on_peer(served))
+			served->fired = true;
 	p->eq.armed = n == 0 && p->eq.watched;
 	for (i = 0; i < n; i++) {
 		source = ev[i].data.ptr;
@@ -162,7 +162,7 @@ static void wake_ready(struct dofi_source *source)
 static void *progress_run(void *arg)
 {
 	struct dofi_progress *p = arg;
-	struct dofi_poller *poller;
+	struct dofi_served *served;
 	int64_t now, next, due;
 	struct dofi_timer *t;
 
@@ -179,14 +179,14 @@ static void *progress_run(void *arg)
 		/* events that a thread may have missed before it slept */
 		if (atomic_load(&p->probe_wanted) && atomic_exchange(&p->probe_wanted, false)) {
 			dofi_eq_drain(p, &p->eq);
-			TAILQ_FOREACH(poller, &p->pollers, link)
-				poller->ops->probe(poller, now);
+			TAILQ_FOREACH(served, &p->served, link)
+				served->ops->probe(served, now);
 		}
 		dofi_eqs_serve(p, now);
 		t = dofi_timer_next(p);
 		next = t ? t->at : DOFI_NEVER;
-		TAILQ_FOREACH(poller, &p->pollers, link) {
-			due = poller->ops->serve(poller, now);
+		TAILQ_FOREACH(served, &p->served, link) {
+			due = served->ops->serve(served, now);
 			if (due < next)
 				next = due;
 		}
@@ -217,7 +217,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	p->traits = *traits;
 	dofi_mutex_init(&p->lock);
 	STAILQ_INIT(&p->work);
-	TAILQ_INIT(&p->pollers);
+	TAILQ_INIT(&p->served);
 	TAILQ_INIT(&p->lingering);
 	p->fabric = info->fabric_attr->fabric;
 	ret = p->fabric ? 0 : fi_fabric(info->fabric_attr, &p->fabric, NULL);

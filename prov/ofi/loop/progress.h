@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-struct dofi_poller;
+struct dofi_served;
 struct dofi_progress;
 
 /* A descriptor in the epoll set; the structure that contains the source acts on the report. */
@@ -49,27 +49,27 @@ struct dofi_timer {
  * progress thread: by its descriptor, or else by the peer (dofi_progress_ops.sleep_begin). A queue
  * that the program polls is not armed. Functions: progress thread, no lock held.
  */
-struct dofi_poller_ops {
+struct dofi_served_ops {
 	/* Serves the queue if it is due or has fired. Returns its next time, or DOFI_NEVER. */
-	int64_t (*serve)(struct dofi_poller *poller, int64_t now);
+	int64_t (*serve)(struct dofi_served *served, int64_t now);
 	/* A thread of the program is about to sleep: serve() soon checks whether others poll. */
-	void (*probe)(struct dofi_poller *poller, int64_t now);
+	void (*probe)(struct dofi_served *served, int64_t now);
 	/* Reads until the queue is empty. Returns whether it held anything. */
-	bool (*drain)(struct dofi_poller *poller);
-	bool (*is_armed)(const struct dofi_poller *poller);
+	bool (*drain)(struct dofi_served *served);
+	bool (*is_armed)(const struct dofi_served *served);
 };
 
-struct dofi_poller {
-	const struct dofi_poller_ops *ops;
+struct dofi_served {
+	const struct dofi_served_ops *ops;
 	bool has_fd;	/* a descriptor in the epoll set reports arrivals while it is armed */
 	bool fired;		/* something arrived, or armed anew: serve() is due at once */
-	TAILQ_ENTRY(dofi_poller) link;
+	TAILQ_ENTRY(dofi_served) link;
 };
 
-/* Returns whether only a peer can wake the progress thread for @poller. Any thread. */
-static inline bool dofi_poller_relies_on_peer(const struct dofi_poller *poller)
+/* Returns whether only a peer can wake the progress thread for @served. Any thread. */
+static inline bool dofi_served_relies_on_peer(const struct dofi_served *served)
 {
-	return !poller->has_fd && poller->ops->is_armed(poller);
+	return !served->has_fd && served->ops->is_armed(served);
 }
 
 /*
@@ -186,7 +186,7 @@ struct dofi_progress {
 	bool stop;
 
 	/* progress thread only */
-	TAILQ_HEAD(, dofi_poller) pollers;
+	TAILQ_HEAD(, dofi_served) served;
 	struct dofi_heap timers;	/* soonest first */
 	TAILQ_HEAD(, dofi_linger) lingering;
 	/* once the thread has ended; NULL if nothing ever lingered */
@@ -264,9 +264,9 @@ void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
 /* Returns the timer that fires next, or NULL. Progress thread only. */
 struct dofi_timer *dofi_timer_next(const struct dofi_progress *p);
 
-/* The progress thread serves @poller until its removal. Progress thread, or before it runs. */
-void dofi_poller_add(struct dofi_progress *p, struct dofi_poller *poller);
-void dofi_poller_remove(struct dofi_progress *p, struct dofi_poller *poller);
+/* The progress thread serves @served until its removal. Progress thread, or before it runs. */
+void dofi_served_add(struct dofi_progress *p, struct dofi_served *served);
+void dofi_served_remove(struct dofi_progress *p, struct dofi_served *served);
 
 /*
  * Open the event queues that connected endpoints of @info need, and add them to the epoll set.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The calling thread's requests to the scheduler. */
 
-#include "base/runner.h"
+#include "base/polling.h"
 
 #include <criterion/criterion.h>
 #include <linux/sched.h>

@@ -66,7 +66,7 @@ static inline void init(void)
 	progress.fabric = &fake.fabric;
 	progress.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.pollers);
+	TAILQ_INIT(&progress.served);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&cq);
 	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
@@ -122,7 +122,7 @@ static inline bool was_woken(void)
 }
 
 /* Epoll fires while the program polls, and none of the first wakeups is left. */
-static inline void wake_poller(void)
+static inline void wake_polled(void)
 {
 	cq.policy.wakeups_kept = 0;
 	complete(1);
@@ -137,7 +137,7 @@ static inline void wake_poller(void)
 static inline void make_left(void)
 {
 	serve();
-	wake_poller();
+	wake_polled();
 }
 
 static inline void make_owned(void)

@@ -219,7 +219,7 @@ Test(cq_read, completions_after_an_error_come_with_the_next_read)
 {
 	cq.policy.wakeups_kept = 0;
 	poll_in_loop();
-	cq.poller.fired = true;
+	cq.served.fired = true;
 	serve();
 	cr_assert(!armed());
 	complete(5);

@@ -548,7 +548,7 @@ Test(cq_serve, without_a_descriptor_it_is_armed_all_the_same)
 	cr_expect(armed());
 	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 	cr_expect_eq(fake.trywaits, 0);
-	cr_expect(dofi_poller_relies_on_peer(&cq.poller));
+	cr_expect(dofi_served_relies_on_peer(&cq.served));
 	dofi_cq_close(&cq);
 	cr_expect_eq(fake.open, 0);
 }
@@ -559,10 +559,10 @@ Test(cq_serve, without_a_descriptor_the_program_owns_it_when_it_polls)
 	serve();
 	cq.policy.wakeups_kept = 0;
 	poll_in_loop();
-	cq.poller.fired = true;	/* as after the progress thread slept */
+	cq.served.fired = true;	/* as after the progress thread slept */
 	serve();
 	cr_expect(!armed());
-	cr_expect(!dofi_poller_relies_on_peer(&cq.poller));
+	cr_expect(!dofi_served_relies_on_peer(&cq.served));
 	now = cq.due_at;
 	complete(2);
 	dofi_cq_sleep_begin(&cq);
@@ -636,12 +636,12 @@ Test(cq_serve, a_poller_that_lacks_a_processor_is_waited_for)
 Test(cq_serve, a_poller_that_does_something_else_is_not_waited_for)
 {
 	pthread_t thread = polled_by(poll_and_run);
-	const int64_t before = cq.runner.ran;
+	const int64_t before = cq.last_reader.ran;
 
 	dofi_settings.probe_us = 100;
-	while (dofi_runner_ran(&cq.runner) < 100 * US)
-		cq.runner.ran = before;
-	cq.runner.ran = before;
+	while (dofi_polling_thread_ran(&cq.last_reader) < 100 * US)
+		cq.last_reader.ran = before;
+	cq.last_reader.ran = before;
 	serve();
 	cr_expect(armed());
 	poller_end(thread);
@@ -649,7 +649,7 @@ Test(cq_serve, a_poller_that_does_something_else_is_not_waited_for)
 
 static bool poller_sleeps(void)
 {
-	return !dofi_runner_is_runnable(&cq.runner);
+	return !dofi_polling_thread_is_runnable(&cq.last_reader);
 }
 
 Test(cq_serve, a_poller_that_sleeps_is_not_waited_for)

@@ -37,7 +37,7 @@ Test(cq, is_gone_even_if_the_fabric_refuses_to_close)
 	fake.fault.cq_close = -FI_EBUSY;
 	dofi_cq_close(&cq);
 	cr_expect(!cq.fid);
-	cr_expect(TAILQ_EMPTY(&progress.pollers));
+	cr_expect(TAILQ_EMPTY(&progress.served));
 }
 
 static void refuses_to_open(int expected)
@@ -48,7 +48,7 @@ static void refuses_to_open(int expected)
 		cr_expect_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain,
 					  progress.ops), expected);
 	cr_expect_eq(fake.open, 0);
-	cr_expect(TAILQ_EMPTY(&progress.pollers));
+	cr_expect(TAILQ_EMPTY(&progress.served));
 	cr_expect(!cq.fid);
 }
 

@@ -31,7 +31,7 @@ static void init(void)
 		choice.info = fake_info("tcp", "10.0.0.1");
 	progress.fabric = &fake.fabric;
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.pollers);
+	TAILQ_INIT(&progress.served);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,
 				      progress.ops, &choice), 0);
@@ -52,7 +52,7 @@ Test(domain, open_and_close_balance)
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 	cr_expect(!domain.fid);
-	cr_expect(TAILQ_EMPTY(&progress.pollers));
+	cr_expect(TAILQ_EMPTY(&progress.served));
 }
 
 Test(domain, one_queue_has_room_for_all_where_it_grows)
@@ -76,7 +76,7 @@ static void init_fixed(void)
 	fake.fault.cq_most = 10000;
 	progress.fabric = &fake.fabric;
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.pollers);
+	TAILQ_INIT(&progress.served);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,
 				      progress.ops, &choice), 0);
@@ -100,7 +100,7 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), second);
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
-	cr_expect(TAILQ_EMPTY(&progress.pollers));
+	cr_expect(TAILQ_EMPTY(&progress.served));
 }
 
 Test(domain_fixed, what_no_queue_holds_is_refused)

@@ -234,7 +234,7 @@ static void init(void)
 	progress.fabric = &fake.fabric;
 	progress.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.pollers);
+	TAILQ_INIT(&progress.served);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,

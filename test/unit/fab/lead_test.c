@@ -71,7 +71,7 @@ static void init(void)
 	progress.fabric = &fake.fabric;
 	progress.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.pollers);
+	TAILQ_INIT(&progress.served);
 	STAILQ_INIT(&progress.work);
 	dofi_cond_init(&cond);
 	dofi_cq_init(&cq);

@@ -5,7 +5,7 @@
 
 #include "base/cond.h"
 #include "base/mutex.h"
-#include "base/runner.h"
+#include "base/polling.h"
 #include "fab/cq.h"
 #include "obj/evd/cno.h"
 #include "wq/queue.h"

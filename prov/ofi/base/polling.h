@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a thread that does something again and again has stopped doing it, or lacks a processor.
+ * Whether a polling thread has stopped polling, or was preempted.
  *
- * The thread notes itself each time; an observer looks at it from another thread.
+ * The thread notes itself with each poll; an observer looks at it from another thread.
  */
-#ifndef DOFI_BASE_RUNNER_H
-#define DOFI_BASE_RUNNER_H
+#ifndef DOFI_BASE_POLLING_H
+#define DOFI_BASE_POLLING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Zeroed, it has no thread. */
-struct dofi_runner {
+struct dofi_polling_thread {
 	/* the thread pointer of the thread that noted itself last */
 	_Atomic(void *) self;
 	_Atomic int tid;		/* the number of that thread; 0: not known */
@@ -39,26 +39,26 @@ static inline void *dofi_thread_pointer(void)
 #endif
 }
 
-/* The slow path of dofi_runner_note(). */
-void dofi_runner_change(struct dofi_runner *runner);
+/* The slow path of dofi_polling_thread_note(). */
+void dofi_polling_thread_change(struct dofi_polling_thread *thread);
 
 /* Records the calling thread as the running thread. Call under a lock. */
-static inline void dofi_runner_note(struct dofi_runner *runner)
+static inline void dofi_polling_thread_note(struct dofi_polling_thread *thread)
 {
 	void *self = dofi_thread_pointer();
 
-	if (__builtin_expect(atomic_load_explicit(&runner->self, memory_order_relaxed) != self, 0))
-		dofi_runner_change(runner);
+	if (__builtin_expect(atomic_load_explicit(&thread->self, memory_order_relaxed) != self, 0))
+		dofi_polling_thread_change(thread);
 }
 
 /*
  * Looks at the thread. Returns the processor time that it had since the last look, in ns; INT64_MAX
  * if that is not known, or if the caller is the thread. Observer only; one system call.
  */
-int64_t dofi_runner_ran(struct dofi_runner *runner);
+int64_t dofi_polling_thread_ran(struct dofi_polling_thread *thread);
 
 /* Returns whether the thread runs or waits for a processor. Observer only; reads /proc. */
-bool dofi_runner_is_runnable(const struct dofi_runner *runner);
+bool dofi_polling_thread_is_runnable(const struct dofi_polling_thread *thread);
 
 /* Makes the scheduler run a thread soon after a wakeup. */
 

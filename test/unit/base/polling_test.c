@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* An observer's results about a thread that notes itself. */
 
-#include "base/runner.h"
+#include "base/polling.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -10,14 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct dofi_runner runner;
+static struct dofi_polling_thread polling;
 static sem_t noted, go_on;
 static _Atomic bool stop;
 static pthread_t thread;
 
 static void *sleeps(void *unused)
 {
-	dofi_runner_note(&runner);
+	dofi_polling_thread_note(&polling);
 	sem_post(&noted);
 	sem_wait(&go_on);
 	return unused;
@@ -25,7 +25,7 @@ static void *sleeps(void *unused)
 
 static void *spins(void *unused)
 {
-	dofi_runner_note(&runner);
+	dofi_polling_thread_note(&polling);
 	sem_post(&noted);
 	while (!atomic_load(&stop))
 		;
@@ -52,88 +52,88 @@ static void init(void)
 	sem_init(&go_on, 0, 0);
 }
 
-TestSuite(runner, .init = init);
+TestSuite(polling_thread, .init = init);
 
-Test(runner, knows_no_thread_at_first)
+Test(polling_thread, knows_no_thread_at_first)
 {
-	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
-	cr_expect(!dofi_runner_is_runnable(&runner));
+	cr_expect_eq(dofi_polling_thread_ran(&polling), INT64_MAX);
+	cr_expect(!dofi_polling_thread_is_runnable(&polling));
 }
 
-Test(runner, the_observer_is_not_looked_at)
+Test(polling_thread, the_observer_is_not_looked_at)
 {
-	dofi_runner_note(&runner);
-	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
+	dofi_polling_thread_note(&polling);
+	cr_expect_eq(dofi_polling_thread_ran(&polling), INT64_MAX);
 }
 
-Test(runner, a_thread_that_sleeps)
+Test(polling_thread, a_thread_that_sleeps)
 {
 	start(sleeps);
 	/* at first not known, then until it sleeps; on a busy machine it waits for a processor */
-	while (dofi_runner_ran(&runner) || dofi_runner_is_runnable(&runner))
+	while (dofi_polling_thread_ran(&polling) || dofi_polling_thread_is_runnable(&polling))
 		sched_yield();
-	cr_expect_eq(dofi_runner_ran(&runner), 0);
+	cr_expect_eq(dofi_polling_thread_ran(&polling), 0);
 	end();
 }
 
-Test(runner, a_thread_that_runs)
+Test(polling_thread, a_thread_that_runs)
 {
 	int64_t ran;
 
 	start(spins);
-	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
-	while (!(ran = dofi_runner_ran(&runner)))
+	cr_expect_eq(dofi_polling_thread_ran(&polling), INT64_MAX);
+	while (!(ran = dofi_polling_thread_ran(&polling)))
 		sched_yield();
 	cr_expect(ran > 0 && ran < INT64_MAX);
-	cr_expect(dofi_runner_is_runnable(&runner));
+	cr_expect(dofi_polling_thread_is_runnable(&polling));
 	end();
 }
 
-Test(runner, another_thread_is_looked_at_afresh)
+Test(polling_thread, another_thread_is_looked_at_afresh)
 {
-	struct dofi_runner other = { .tid = 0 };
+	struct dofi_polling_thread other = { .tid = 0 };
 
 	start(spins);
-	dofi_runner_ran(&runner);
-	dofi_runner_note(&other);
-	runner.tid = other.tid;
-	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
+	dofi_polling_thread_ran(&polling);
+	dofi_polling_thread_note(&other);
+	polling.tid = other.tid;
+	cr_expect_eq(dofi_polling_thread_ran(&polling), INT64_MAX);
 	end();
 }
 
-Test(runner, a_thread_that_ended_is_forgotten)
+Test(polling_thread, a_thread_that_ended_is_forgotten)
 {
 	start(sleeps);
 	end();
-	while (runner.tid) {	/* pthread_join() returns before the kernel removes the thread */
-		dofi_runner_ran(&runner);
+	while (polling.tid) {	/* pthread_join() returns before the kernel removes the thread */
+		dofi_polling_thread_ran(&polling);
 		sched_yield();
 	}
-	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
+	cr_expect_eq(dofi_polling_thread_ran(&polling), INT64_MAX);
 	start(spins);
-	dofi_runner_ran(&runner);
-	cr_expect(dofi_runner_ran(&runner) < INT64_MAX);
+	dofi_polling_thread_ran(&polling);
+	cr_expect(dofi_polling_thread_ran(&polling) < INT64_MAX);
 	end();
 }
 
 static void *looks(void *unused)
 {
-	dofi_runner_ran(&runner);
-	return dofi_runner_ran(&runner) < INT64_MAX ? &runner : unused;
+	dofi_polling_thread_ran(&polling);
+	return dofi_polling_thread_ran(&polling) < INT64_MAX ? &polling : unused;
 }
 
 static bool is_seen(void)
 {
 	void *seen;
 
-	dofi_runner_note(&runner);
+	dofi_polling_thread_note(&polling);
 	cr_assert_eq(pthread_create(&thread, NULL, looks, NULL), 0);
 	pthread_join(thread, &seen);
 	return seen;
 }
 
 /* The child's thread has another number than the parent's, of which it is a copy. */
-Test(runner, after_a_fork)
+Test(polling_thread, after_a_fork)
 {
 	int status;
 	pid_t pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Threads and processors: stopped or preempted threads, prompt wakeups, times to poll. */
 
-#include "base/runner.h"
+#include "base/polling.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -21,7 +21,7 @@ static _Atomic unsigned age = 1;
 static __thread unsigned own_age;
 static __thread int own_tid;
 
-void dofi_runner_change(struct dofi_runner *runner)
+void dofi_polling_thread_change(struct dofi_polling_thread *thread)
 {
 	const unsigned current = atomic_load_explicit(&age, memory_order_relaxed);
 
@@ -29,42 +29,42 @@ void dofi_runner_change(struct dofi_runner *runner)
 		own_tid = (int)syscall(SYS_gettid);	/* glibc has gettid() since 2.30 */
 		own_age = current;
 	}
-	atomic_store_explicit(&runner->tid, own_tid, memory_order_relaxed);
-	atomic_store_explicit(&runner->self, dofi_thread_pointer(), memory_order_relaxed);
+	atomic_store_explicit(&thread->tid, own_tid, memory_order_relaxed);
+	atomic_store_explicit(&thread->self, dofi_thread_pointer(), memory_order_relaxed);
 }
 
-int64_t dofi_runner_ran(struct dofi_runner *runner)
+int64_t dofi_polling_thread_ran(struct dofi_polling_thread *thread)
 {
-	const int tid = atomic_load_explicit(&runner->tid, memory_order_relaxed);
-	const int64_t before = tid == runner->seen ? runner->ran : INT64_MIN;
+	const int tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+	const int64_t before = tid == thread->seen ? thread->ran : INT64_MIN;
 	/* the kernel's per-thread CPU clock of a TID (linux/posix-timers.h) */
 	const clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | 6);
 	struct timespec ts;
 
 	if (!tid ||
-	    atomic_load_explicit(&runner->self, memory_order_relaxed) == dofi_thread_pointer())
+	    atomic_load_explicit(&thread->self, memory_order_relaxed) == dofi_thread_pointer())
 		return INT64_MAX;
 	if (clock_gettime(clock, &ts)) {
 		/* the thread ended, or is the parent's: check the next one again */
 		atomic_fetch_add_explicit(&age, 1, memory_order_relaxed);
-		atomic_store_explicit(&runner->tid, 0, memory_order_relaxed);
-		atomic_store_explicit(&runner->self, NULL, memory_order_relaxed);
-		runner->seen = 0;
+		atomic_store_explicit(&thread->tid, 0, memory_order_relaxed);
+		atomic_store_explicit(&thread->self, NULL, memory_order_relaxed);
+		thread->seen = 0;
 		return INT64_MAX;
 	}
-	runner->seen = tid;
-	runner->ran = ts.tv_sec * 1000000000LL + ts.tv_nsec;
-	return before == INT64_MIN ? INT64_MAX : runner->ran - before;
+	thread->seen = tid;
+	thread->ran = ts.tv_sec * 1000000000LL + ts.tv_nsec;
+	return before == INT64_MIN ? INT64_MAX : thread->ran - before;
 }
 
-bool dofi_runner_is_runnable(const struct dofi_runner *runner)
+bool dofi_polling_thread_is_runnable(const struct dofi_polling_thread *thread)
 {
 	char path[48], stat[64] = "";	/* the state is behind a name of up to 15 bytes */
 	const char *name_end;
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", runner->seen);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread->seen);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Pollers without a descriptor: how the thread rests while only a peer's wakeup ends that. */
+/* Queues without a descriptor: how the thread rests while only a peer wakes it. */
 
 #include "loop/progress.h"
 
@@ -17,8 +17,8 @@ static struct dofi_cq polled_cq;
 static bool rest(struct dofi_progress *p)
 {
 	cr_expect(dofi_progress_on_thread(p));
-	cr_expect(!asleep && dofi_poller_relies_on_peer(&cq.poller));
-	cr_expect(!polled_cq.fid || dofi_poller_relies_on_peer(&polled_cq.poller),
+	cr_expect(!asleep && dofi_served_relies_on_peer(&cq.served));
+	cr_expect(!polled_cq.fid || dofi_served_relies_on_peer(&polled_cq.served),
 		  "the program reads it");
 	rests++;
 	if (nobody_rings)
