@@ -10,8 +10,8 @@
 
 #define CHECK_QUEUE(condition)                                                                \
 	CHECK(kind, owner, condition,                                                         \
-	      "%s: head %u, next %u, tail %u, depth %u, limit %u, %u slots", name, q->head,   \
-	      q->next, q->tail, q->depth, q->limit, q->mask + 1)
+	      "%s: head %u, next %u, tail %u, soft limit %u, limit %u, %u slots", name,       \
+	      q->head, q->next, q->tail, q->soft_limit, q->limit, q->mask + 1)
 
 #define CHECK_SLOT(condition)                                                                 \
 	CHECK(kind, owner, condition,                                                         \
@@ -31,7 +31,7 @@ static void queue_check(const char *kind, const void *owner, const char *name,
 	CHECK_QUEUE(!ep || q->next - q->head <= q->tail - q->head);
 	CHECK_QUEUE(dofi_queue_used(q) <= q->mask + 1);
 	CHECK_QUEUE(dofi_queue_used(q) <= q->limit);
-	CHECK_QUEUE(q->depth <= q->mask + 1 && q->depth <= q->limit);
+	CHECK_QUEUE(q->soft_limit <= q->mask + 1 && q->soft_limit <= q->limit);
 	CHECK_QUEUE(q->first << q->steps == q->mask + 1 && !(q->mask & (q->mask + 1)));
 	for (i = q->head; i != q->tail; i++) {
 		dto = dofi_queue_at(q, i);

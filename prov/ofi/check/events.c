@@ -55,7 +55,7 @@ static void evd_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia->l
 		e = &evd->ring[(evd->head + i) & (evd->capacity - 1)];
 		CHECK("evd", evd, e->number, "event %u of %u", i, evd->count);
 		CHECK("evd", evd,
-		      !e->unread || e->life != dofi_unread_life(e->unread) ||
+		      !e->unread || e->generation != dofi_unread_generation(e->unread) ||
 			      dofi_unread_count(e->unread),
 		      "event %u of %u, %#x, counts as read", i, evd->count, e->number);
 	}

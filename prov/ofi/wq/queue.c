@@ -45,7 +45,7 @@ int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
 	uint32_t i;
 
 	dofi_queue_widen(q);
-	if (dofi_queue_used(q) < n || q->depth < n || n >= slots_for(q->limit))
+	if (dofi_queue_used(q) < n || q->soft_limit < n || n >= slots_for(q->limit))
 		return 0;
 	slots = dofi_block_get(2 * n * sizeof(*slots));
 	memory = slots ? dofi_block_get(n * q->stride) : NULL;

@@ -35,7 +35,7 @@ static inline uint32_t dofi_unread_count(const struct dofi_unread *unread)
 	return (uint32_t)atomic_load_explicit(&unread->word, memory_order_relaxed);
 }
 
-static inline uint32_t dofi_unread_life(const struct dofi_unread *unread)
+static inline uint32_t dofi_unread_generation(const struct dofi_unread *unread)
 {
 	return (uint32_t)(atomic_load_explicit(&unread->word, memory_order_relaxed) >> 32);
 }
@@ -43,9 +43,9 @@ static inline uint32_t dofi_unread_life(const struct dofi_unread *unread)
 /* Begins another generation: the count is 0, and events of earlier generations do not change it. */
 static inline void dofi_unread_renew(struct dofi_unread *unread)
 {
-	const uint64_t life = dofi_unread_life(unread) + 1u;
+	const uint64_t generation = dofi_unread_generation(unread) + 1u;
 
-	atomic_store_explicit(&unread->word, life << 32, memory_order_relaxed);
+	atomic_store_explicit(&unread->word, generation << 32, memory_order_relaxed);
 }
 
 /* Counts one event. */
@@ -54,12 +54,12 @@ static inline void dofi_unread_add(struct dofi_unread *unread)
 	atomic_fetch_add_explicit(&unread->word, 1, memory_order_relaxed);
 }
 
-/* An event that was counted in the generation @life is dequeued. */
-static inline void dofi_unread_done(struct dofi_unread *unread, uint32_t life)
+/* An event that was counted in @generation is dequeued. */
+static inline void dofi_unread_done(struct dofi_unread *unread, uint32_t generation)
 {
 	uint64_t word = atomic_load_explicit(&unread->word, memory_order_relaxed);
 
-	while (word >> 32 == life &&
+	while (word >> 32 == generation &&
 	       !atomic_compare_exchange_weak_explicit(&unread->word, &word, word - 1,
 						      memory_order_relaxed, memory_order_relaxed))
 		;
@@ -96,8 +96,7 @@ struct dofi_queue {
 	uint32_t steps;			/* how often the slots were doubled */
 	char *memory[DOFI_QUEUE_STEPS];
 	uint32_t limit;			/* most operations outstanding and events not dequeued */
-	/* a post with so many operations outstanding, or more, calls dofi_queue_extend() */
-	uint32_t depth;
+	uint32_t soft_limit; /* at this many outstanding, dofi_queue_extend() decides */
 	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head;			/* the oldest operation */
 	uint32_t next;			/* the next operation for the fabric */
@@ -137,13 +136,13 @@ static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
 }
 
 /*
- * True if possibly full; exact after dofi_queue_extend(). An
- * event that is queued lowers depth; the thread that dequeues it has no lock, and does not raise
- * it. So a post need not read the number of events.
+ * True if possibly full; exact after dofi_queue_extend(). An event that is queued lowers
+ * soft_limit; the thread that dequeues it has no lock, and does not raise it. So a post need not
+ * read the number of events.
  */
 static inline bool dofi_queue_may_be_full(const struct dofi_queue *q)
 {
-	return q->tail - q->head >= q->depth;
+	return q->tail - q->head >= q->soft_limit;
 }
 
 /* How many operations may be outstanding, given the events that are not dequeued. */
@@ -154,27 +153,27 @@ static inline uint32_t dofi_queue_places(const struct dofi_queue *q)
 	return unread < q->limit ? q->limit - unread : 0;
 }
 
-/* Sets depth: the room that events leave, and at most the slots. */
+/* Sets soft_limit: the room that events leave, and at most the slots. */
 static inline void dofi_queue_widen(struct dofi_queue *q)
 {
 	const uint32_t places = dofi_queue_places(q);
 
-	q->depth = places <= q->mask ? places : q->mask + 1;
+	q->soft_limit = places <= q->mask ? places : q->mask + 1;
 }
 
 /*
- * As dofi_queue_widen(), and makes slots for another operation of @ep if events leave room: all
+ * Sets soft_limit anew, and makes slots for another operation of @ep if events leave room: all
  * that allocates for a post, at most DOFI_QUEUE_STEPS times per queue. Returns 0 or -ENOMEM.
  */
 int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep);
 
-/* An event was queued: lowers depth. A watermark that is lower stays. */
+/* An event was queued: lowers soft_limit. A watermark that is lower stays. */
 static inline void dofi_queue_narrow(struct dofi_queue *q)
 {
 	const uint32_t places = dofi_queue_places(q);
 
-	if (places < q->depth)
-		q->depth = places;
+	if (places < q->soft_limit)
+		q->soft_limit = places;
 }
 
 /* The slot for the next operation, or NULL if dofi_queue_may_be_full(). */

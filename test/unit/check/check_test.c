@@ -62,7 +62,7 @@ FALSE(the_end_of_an_lmr, ((struct dofi_lmr *)lmr)->end++;)
 FALSE(a_context, ((struct dofi_lmr *)lmr)->context += 1u << DOFI_LMR_GEN_SHIFT;)
 FALSE(a_ring_of_operations, inside()->sq.next++;)
 FALSE(operations_beyond_the_limit, inside()->rq.limit = 0;)
-FALSE(a_depth, inside()->rq.depth = inside()->rq.mask + 2;)
+FALSE(a_soft_limit, inside()->rq.soft_limit = inside()->rq.mask + 2;)
 FALSE(the_number_of_a_slot, succeed(post_recv(1)); transport.dto[0]->number++;)
 FALSE(the_owner_of_a_slot, succeed(post_recv(1)); transport.dto[0]->ep = NULL;)
 FALSE(a_request_that_is_done, succeed(post_send(1)); transport.dto[0]->at_fabric = false;

@@ -113,7 +113,7 @@ static uint64_t had(struct taker *t)
 
 	cr_assert(!dofi_queue_empty(&t->queue));
 	t->queue.head++;
-	dofi_unread_done(&inside()->given, dofi_unread_life(&inside()->given));
+	dofi_unread_done(&inside()->given, dofi_unread_generation(&inside()->given));
 	return cookie;
 }
 

@@ -256,7 +256,7 @@ Test(wq_state, a_new_ring_keeps_its_events_and_its_state)
 	renew(3, 4);
 	cr_expect(ring.q.open && ring.q.failed);
 	cr_expect_eq(ring.q.unread, &ring.unread);
-	cr_expect_eq(ring.q.depth, 2);
+	cr_expect_eq(ring.q.soft_limit, 2);
 	post(0, 2);
 	cr_expect(!ring_post(99));
 }

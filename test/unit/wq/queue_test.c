@@ -256,7 +256,7 @@ static void event_add(void)
 
 static void event_dequeue(void)
 {
-	dofi_unread_done(&ring.unread, dofi_unread_life(&ring.unread));
+	dofi_unread_done(&ring.unread, dofi_unread_generation(&ring.unread));
 }
 
 Test(wq_queue, an_event_keeps_the_place_of_its_operation)
@@ -316,19 +316,19 @@ Test(wq_queue, a_dequeued_event_makes_room_at_the_next_extension)
 
 	for (i = 0; i < DEPTH - 1; i++)
 		event_add();
-	cr_assert_eq(ring.q.depth, 1);
+	cr_assert_eq(ring.q.soft_limit, 1);
 	for (i = 0; i < DEPTH - 1; i++)
 		event_dequeue();
-	cr_expect_eq(ring.q.depth, 1);
+	cr_expect_eq(ring.q.soft_limit, 1);
 	dofi_queue_widen(&ring.q);
-	cr_expect_eq(ring.q.depth, DOFI_QUEUE_FIRST);
+	cr_expect_eq(ring.q.soft_limit, DOFI_QUEUE_FIRST);
 }
 
 Test(wq_queue, an_event_leaves_a_lower_watermark)
 {
-	ring.q.depth = 2;
+	ring.q.soft_limit = 2;
 	event_add();
-	cr_expect_eq(ring.q.depth, 2);
+	cr_expect_eq(ring.q.soft_limit, 2);
 }
 
 Test(wq_queue_made, a_ring_without_events_is_not_narrowed)
@@ -338,7 +338,7 @@ Test(wq_queue_made, a_ring_without_events_is_not_narrowed)
 
 	cr_assert_eq(dofi_queue_renew(&q, &nothing, NULL, 2, 1), 0);
 	dofi_queue_narrow(&q);
-	cr_expect_eq(q.depth, 2);
+	cr_expect_eq(q.soft_limit, 2);
 	dofi_queue_fini(&q);
 }
 

@@ -32,10 +32,10 @@ void dofi_dto_watermarks(struct dofi_ep *ep)
 	if (hard && is_past(held, ep->hard_watermark))
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 	dofi_queue_widen(rq);
-	if (is_past(rq->depth, ep->soft_watermark))
-		rq->depth = ep->soft_watermark;
-	if (hard && is_past(rq->depth, ep->hard_watermark))
-		rq->depth = ep->hard_watermark;
+	if (is_past(rq->soft_limit, ep->soft_watermark))
+		rq->soft_limit = ep->soft_watermark;
+	if (hard && is_past(rq->soft_limit, ep->hard_watermark))
+		rq->soft_limit = ep->hard_watermark;
 }
 
 /* Parts */

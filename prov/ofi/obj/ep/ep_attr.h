@@ -38,9 +38,9 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock)
 /* Sets the second CQ of a datagram EP, which its EVDs poll as well; NULL removes it. */
 void dofi_ep_set_second_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
 /*
- * Compares the receives that the EP holds with its watermarks, reports passed ones, and
- * sets the queue's depth to the next one, so that a post tests the depth alone. Call after a change
- * of the receives, the watermarks or the state. EP lock held.
+ * Compares the receives that the EP holds with its watermarks, reports passed ones, and lowers the
+ * queue's soft_limit to the next one, so that a post tests that alone. Call after a change of the
+ * receives, the watermarks or the state. EP lock held.
  */
 void dofi_dto_watermarks(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 

@@ -173,7 +173,7 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 /* A buffer of the SRQ is done, without an event. */
 static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
-	dofi_unread_done(&ep->srq->given, dofi_unread_life(&ep->srq->given));
+	dofi_unread_done(&ep->srq->given, dofi_unread_generation(&ep->srq->given));
 }
 
 /*
@@ -195,7 +195,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 			dofi_queue_narrow(q);
 		}
 		event->unread = shared ? &ep->srq->given : q->unread;
-		event->life = dofi_unread_life(event->unread);
+		event->generation = dofi_unread_generation(event->unread);
 		event->number = fill_event(&event->data, ep, dto);
 		event->immed = dto->immed;
 		dofi_count(&evd->count_of.completion);

@@ -243,7 +243,7 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 	struct dofi_dto *dto;
 
 	dofi_ep_assert_locked(ep);
-	/* a watermark may have lowered the depth; and a message cannot wait for memory */
+	/* a watermark may have lowered soft_limit; and a message cannot wait for memory */
 	if (dofi_queue_extend(&ep->rq, ep)) {
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 		return NULL;

@@ -138,7 +138,7 @@ static DOFI_INTO_CALLER void queue_send_event(struct dofi_ep *ep, const struct d
 		dofi_unread_add(unread);
 		dofi_queue_narrow(&ep->sq);
 		event->unread = unread;
-		event->life = dofi_unread_life(unread);
+		event->generation = dofi_unread_generation(unread);
 		event->number = DAT_DTO_COMPLETION_EVENT;
 		dofi_dto_event(&event->data.dto_completion_event_data, ep, dto, DOFI_DTO_SEND,
 			       DAT_DTO_SUCCESS, dto->length);

@@ -12,7 +12,7 @@
  *	q->open
  *		the EP has a fabric endpoint, is not closing, and its state lets the operations of
  *		this queue go to the fabric. dofi_ep_open_queues()
- *	q->depth
+ *	q->soft_limit
  *		there are slots, events that were not dequeued leave room, no watermark is passed.
  *		dofi_queue_widen(), dofi_queue_narrow(), dofi_dto_watermarks()
  *	q->lmr

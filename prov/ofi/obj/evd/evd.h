@@ -17,7 +17,7 @@
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	uint32_t immed;			/* immediate data; of an exchange: its pool index */
-	uint32_t life;			/* of unread: dofi_unread_life() */
+	uint32_t generation;		/* of unread: dofi_unread_generation() */
 	struct dofi_unread *unread;	/* counts this completion; NULL for other events */
 	DAT_EVENT_DATA data;
 };
@@ -48,7 +48,7 @@ struct dofi_sink {
 static inline void dofi_event_read(const struct dofi_event *event)
 {
 	if (event->unread)
-		dofi_unread_done(event->unread, event->life);
+		dofi_unread_done(event->unread, event->generation);
 }
 
 #define DOFI_EVD_COUNTERS 10
