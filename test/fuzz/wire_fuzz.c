@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	fuzz_expect(again.data_size == msg.data_size);
 	fuzz_expect(!msg.data_size || !memcmp(again.data, msg.data, msg.data_size));
 	fuzz_expect(again.kind == msg.kind && again.conn_qual == msg.conn_qual);
-	fuzz_expect(again.secret == msg.secret && again.framed == msg.framed);
+	fuzz_expect(again.secret == msg.secret && again.preambles == msg.preambles);
 	fuzz_expect(again.mailbox.addr == msg.mailbox.addr &&
 		    again.mailbox.key == msg.mailbox.key && again.mailbox.id == msg.mailbox.id);
 	return 0;

@@ -197,7 +197,7 @@ obj_test_sources = \
 	test/unit/obj/srq_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h \
-	test/unit/xport/msg/frame_test.c \
+	test/unit/xport/msg/preamble_test.c \
 	test/unit/xport/msg/srq_test.c
 obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
 	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put

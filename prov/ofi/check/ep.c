@@ -6,7 +6,7 @@
 #include "obj/ep/ep.h"
 #include "xport/msg/msg.h"
 
-#define RECEIVES (DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME)
+#define RECEIVES (DOFI_DTO_RECVS | 1u << DOFI_DTO_PREAMBLE)
 
 #define CHECK_QUEUE(condition)                                                                \
 	CHECK(kind, owner, condition,                                                         \
@@ -57,7 +57,7 @@ static void derived_check(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 	const bool open = ep->fid && !ep->closing,
 		   trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
 		   early = !ep->obj.ia->fabric.quirk->late_receives_cost;
-	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
+	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->preambles &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
 			   !ep->rq.held && !ep->resume_pending;
 

@@ -190,8 +190,8 @@ static const struct dofi_cap_states waiting = {
 #define OWN_IOV "8 where it copies the data itself"
 #define REQUEST_ADDRESS \
 	"fi_info.dest_addr of the request, or the source address of its TCP connection"
-#define FRAMES "fi_info.tx_attr.inject_size, if that takes a frame"
-#define OWN_SRQ "a queue of its own: peers send a frame ahead of each message"
+#define PREAMBLES "fi_info.tx_attr.inject_size, if that takes a preamble"
+#define OWN_SRQ "a queue of its own: peers send a preamble ahead of each message"
 
 const struct dofi_cap dofi_caps[] = {
 	/* the IA */
@@ -237,11 +237,11 @@ const struct dofi_cap dofi_caps[] = {
 	   .source = "fi_info.domain_attr.mr_cnt", .adds = "a registration for each bind"),
 	IA(max_rmr_target_address, MAX_RMR_TARGET_ADDRESS, .most = UINT64_MAX, .adds = NO_LIMIT),
 	IA(max_srqs, MAX_SRQS, .most = MAX_OBJECTS, FROM(limits.max_srqs),
-	   .source = FRAMES, .adds = OWN_SRQ),
+	   .source = PREAMBLES, .adds = OWN_SRQ),
 	IA(max_ep_per_srq, MAX_EP_PER_SRQ, .most = MAX_OBJECTS, FROM(limits.max_srq_eps),
-	   .source = FRAMES, .adds = "as many as there are endpoints"),
+	   .source = PREAMBLES, .adds = "as many as there are endpoints"),
 	IA(max_recv_per_srq, MAX_RECV_PER_SRQ, .most = MAX_OBJECTS, FROM(limits.max_srqs),
-	   .source = FRAMES, .adds = OWN_SRQ),
+	   .source = PREAMBLES, .adds = OWN_SRQ),
 	IA(max_iov_segments_per_rdma_read, MAX_IOV_SEGMENTS_PER_RDMA_READ,
 	   .most = DOFI_MAX_IOV, FROM(limits.max_rdma_iov), .source = "fi_info.tx_attr.iov_limit",
 	   .adds = OWN_IOV),

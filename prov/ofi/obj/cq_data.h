@@ -8,7 +8,7 @@
 
 /*
  * 64 bits that go with a message: as remote CQ data where the fabric has 64 bits of that, or in the
- * frame before a message to an endpoint of an SRQ. The upper half has a kind and a flag, the lower
+ * preamble of a message to an endpoint of an SRQ. The upper half has a kind and a flag, the lower
  * half a value; 0 is no data. A write completes no receive of the fabric, so a write with immediate
  * data is followed by an empty message with the length of the write in its upper bits.
  */

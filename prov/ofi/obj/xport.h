@@ -69,7 +69,7 @@ struct dofi_xport_srq {
 	void (*close)(struct dofi_ep *ep);
 	/* Posts a receive for the next message of @ep, if there is room for one. */
 	void (*listen)(struct dofi_ep *ep);
-	/* The receive @dto of kind DOFI_DTO_FRAME ended, with @len bytes, or a positive @err. */
+	/* The receive @dto of kind DOFI_DTO_PREAMBLE ended, with @len bytes, or a positive @err. */
 	void (*arrived)(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err,
 			struct dofi_sink *sink);
 	/*

@@ -22,7 +22,7 @@ enum dofi_dto_kind {
 	DOFI_DTO_BIND,			/* of an RMR */
 	/* becomes a read when it is next in the queue and local_key is in force */
 	DOFI_DTO_READ_TO_RMR,
-	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport_srq.arrived() */
+	DOFI_DTO_PREAMBLE,	/* a receive of the transport's: dofi_xport_srq.arrived() */
 	DOFI_DTO_PROBE,			/* dofi_ep.probe, in no queue */
 	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver will invalidate */
 	/* of the extension, see obj/ep/ep_post.h */

@@ -13,9 +13,9 @@
 #define FLAG_QUAL 0x01
 #define FLAG_SECRET 0x02
 #define FLAG_MAILBOX 0x04
-#define FLAG_FRAMED 0x08
+#define FLAG_PREAMBLES 0x08
 #define FLAG_SHORT_QUAL 0x10
-#define FLAGS (FLAG_QUAL | FLAG_SECRET | FLAG_MAILBOX | FLAG_FRAMED | FLAG_SHORT_QUAL)
+#define FLAGS (FLAG_QUAL | FLAG_SECRET | FLAG_MAILBOX | FLAG_PREAMBLES | FLAG_SHORT_QUAL)
 #define EITHER_QUAL (FLAG_QUAL | FLAG_SHORT_QUAL)
 
 #define SHORT_QUAL 2
@@ -59,7 +59,7 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 	buf[0] = MAGIC;
 	buf[1] = VERSION << 4 | msg->kind;
 	buf[2] = qual_flag(msg->conn_qual) | (msg->secret ? FLAG_SECRET : 0) |
-		 (msg->mailbox.key ? FLAG_MAILBOX : 0) | (msg->framed ? FLAG_FRAMED : 0);
+		 (msg->mailbox.key ? FLAG_MAILBOX : 0) | (msg->preambles ? FLAG_PREAMBLES : 0);
 	buf[3] = (unsigned char)msg->data_size;
 	p = put(p, (int)qual_size(buf[2]), msg->conn_qual);
 	if (msg->secret)
@@ -86,7 +86,7 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 		return -EPROTO;
 	flags = p[2];
 	m = (struct dofi_wire){
-		.kind = (enum dofi_wire_kind)(p[1] & 0xf), .framed = flags & FLAG_FRAMED,
+		.kind = (enum dofi_wire_kind)(p[1] & 0xf), .preambles = flags & FLAG_PREAMBLES,
 		.data_size = p[3],
 	};
 	if (m.kind < DOFI_WIRE_REQUEST || m.kind > DOFI_WIRE_REFUSE ||

@@ -4,7 +4,7 @@
  *
  *	byte 0     magic
  *	byte 1     version in the high, kind in the low half
- *	byte 2     flags: see below; 8, if the sender receives framed messages
+ *	byte 2     flags: see below; 8, if the sender wants preambles (xport/msg/msg.h)
  *	byte 3     length of the consumer's private data
  *	8 bytes    connection qualifier, with flag 1
  *	2 bytes    connection qualifier, with flag 16 in place of flag 1
@@ -47,7 +47,7 @@ struct dofi_wire {
 	uint64_t conn_qual;		/* of a request; 0 stands for the port */
 	uint32_t secret;		/* of a request or an acceptance; 0 is none */
 	struct dofi_mailbox mailbox;	/* of a request or an acceptance; key 0 is none */
-	bool framed;			/* the sender receives from an SRQ: see xport/msg/msg.h */
+	bool preambles;			/* the sender wants one with each message */
 	const void *data;
 	size_t data_size;
 };

@@ -164,7 +164,7 @@ Test(cr, an_accept_hands_the_request_over)
 
 	come_from("192.0.2.7", 999);
 	arrive();
-	((struct dofi_cr *)cr)->framed = true;
+	((struct dofi_cr *)cr)->preambles = true;
 	e = ep = ep_make();
 	succeed(take_it(3, "abc"));
 	settle();
@@ -174,7 +174,7 @@ Test(cr, an_accept_hands_the_request_over)
 	cr_expect_eq(e->local_port, 4711);
 	cr_expect_eq(e->remote_port, 999);
 	cr_expect_eq(e->peer_secret, PEER_SECRET);
-	cr_expect(e->framed);
+	cr_expect(e->preambles);
 	cr_expect_eq(e->state, DAT_EP_STATE_COMPLETION_PENDING);
 	expect_handle(take_it(0, NULL), CR);
 	cr_expect_eq(transport.rejects, 0);

@@ -204,7 +204,7 @@ Test(datagram, may_have_an_srq)
 	succeed(dofi_srq_create(ia, pz, &srq_attr, &srq));
 	succeed(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, &ep));
 	cr_expect_eq(inside()->state, DAT_EP_STATE_CONNECTED);
-	cr_expect(!msg_part(inside())->inbox);
+	cr_expect(!msg_part(inside())->preamble_rx);
 	succeed(srq_post_at(srq, 0, 64, 7));
 	dofi_ep_lock(inside());
 	dto = dofi_srq_receive(inside());

@@ -190,10 +190,10 @@ Test(fast, solicited_and_several_or_empty_segments_take_the_queue)
 	cr_expect_eq(transport.plain, 0);
 }
 
-Test(fast, the_peers_srq_needs_frames)
+Test(fast, the_peers_srq_needs_preambles)
 {
 	dofi_mutex_lock(&inside()->lock);
-	inside()->framed = true;
+	inside()->preambles = true;
 	dofi_ep_open_queues(inside());
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(post_send(1));

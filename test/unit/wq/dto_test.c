@@ -118,7 +118,7 @@ Test(wq_dto, a_kind_is_a_send_or_a_receive_or_rdma_or_none)
 	static const unsigned sets[] = { DOFI_DTO_SENDS | DOFI_DTO_DATAGRAMS, DOFI_DTO_RECVS,
 					 DOFI_DTO_RDMA };
 	static const unsigned none =
-		1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR | 1u << DOFI_DTO_FRAME |
+		1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR | 1u << DOFI_DTO_PREAMBLE |
 		1u << DOFI_DTO_PROBE;
 	uint8_t kind;
 

@@ -136,17 +136,17 @@ Test(wire, unknown_kinds_are_refused)
 Test(wire, what_an_srq_wants_survives)
 {
 	struct dofi_wire msg = {
-		.kind = DOFI_WIRE_ACCEPT, .framed = true, .data = payload, .data_size = 9
+		.kind = DOFI_WIRE_ACCEPT, .preambles = true, .data = payload, .data_size = 9
 	};
 	struct dofi_wire got;
 
 	cr_assert_eq(unpack(buf, dofi_wire_pack(buf, &msg), &got), 0);
-	cr_expect(got.framed);
+	cr_expect(got.preambles);
 	cr_expect_eq(got.data_size, 9);
 	cr_expect_eq(buf[2], 8);
-	msg.framed = false;
+	msg.preambles = false;
 	cr_assert_eq(unpack(buf, dofi_wire_pack(buf, &msg), &got), 0);
-	cr_expect(!got.framed);
+	cr_expect(!got.preambles);
 }
 
 Test(wire, unknown_flags_are_refused)
@@ -212,7 +212,7 @@ Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 					if (!unpack(bytes, len, &msg))
 						cr_assert(msg.data_size == size &&
 							  (flags & 17) != 17 &&
-							  msg.framed == !!(flags & 8));
+							  msg.preambles == !!(flags & 8));
 				}
 }
 

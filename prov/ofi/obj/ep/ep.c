@@ -55,7 +55,7 @@ struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
 void dofi_fast_renew(struct dofi_ep *ep)
 {
 	const struct dofi_xport *xport = ep->xport;
-	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
+	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->preambles &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) &&
 			   !ep->rq.held && !ep->resume_pending && xport->fast;
 	struct dofi_fast *fast = &ep->fast;

@@ -77,7 +77,7 @@ struct dofi_ep {
 	bool no_events;			/* being freed: no more events */
 	bool had_other_connect_evd;	/* which may have its events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
-	bool framed;			/* the peer receives from an SRQ: see xport/msg/msg.h */
+	bool preambles;			/* the peer wants a preamble with each message */
 	bool datagrams;			/* a datagram EP, see datagram.h; never changes */
 	/* exchanges of a datagram EP, oldest first, which the transport has */
 	struct dofi_exchanges exchanges;

@@ -84,7 +84,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->mailbox.key = 0;
 	ep->resume_pending = false;
 	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->no_events = false;
-	ep->had_other_connect_evd = ep->scoped = ep->framed = false;
+	ep->had_other_connect_evd = ep->scoped = ep->preambles = false;
 	ep->lost = ep->no_goodbye = false;
 	ep->reads = ep->atomics = 0;
 	ep->watched = true;

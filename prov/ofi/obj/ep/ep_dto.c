@@ -182,7 +182,7 @@ static void complete(struct dofi_ep *ep, struct dofi_dto *dto,
 		fail_early(ep, dto, err);
 		return;
 	}
-	if (dto->kind == DOFI_DTO_FRAME) {
+	if (dto->kind == DOFI_DTO_PREAMBLE) {
 		ep->xport->srq->arrived(ep, dto, entry->len, err, sink);
 		return;
 	}

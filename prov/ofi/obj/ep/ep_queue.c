@@ -24,7 +24,7 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 
 /*
  * A fence waits for earlier reads and atomics, unless the fabric delays the request itself: not a
- * message in a frame, which is two messages of the fabric, and no empty message or atomic, which
+ * message with a preamble, which may be two for the fabric, and no empty message or atomic, which
  * are posted without flags. A read waits while as many as agreed are in flight; if none are agreed,
  * for all before it. A bind waits for reads into the grant that it ends. The target's program
  * carries out atomics when it reads them: RDMA that would reach its memory directly waits for them
@@ -33,7 +33,7 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 						const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
-	const bool fabric_fences = ep->obj.ia->fabric.fences && !ep->framed && dto->n_iov &&
+	const bool fabric_fences = ep->obj.ia->fabric.fences && !ep->preambles && dto->n_iov &&
 				   !dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS);
 
 	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG && !fabric_fences)
@@ -116,7 +116,7 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 		refused(ep, q, dto);
 		return false;
 	}
-	if (dofi_dto_is(kind, DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME)) {
+	if (dofi_dto_is(kind, DOFI_DTO_RECVS | 1u << DOFI_DTO_PREAMBLE)) {
 		if (!dofi_queue_has_flight(q))
 			dofi_cq_ask(ep->cq, ep->shard);
 	} else if (__builtin_expect(dofi_dto_is(kind, DOFI_DTO_READS), 0)) {

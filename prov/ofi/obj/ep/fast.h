@@ -7,8 +7,8 @@
  *
  *	ep->fast
  *		the EP is connected, its queues are open and not held, nothing waits in them, the
- *		peer needs no frames, nothing is to be resumed; and the functions of its transport
- *		or fabric endpoint. dofi_fast_renew()
+ *		peer wants no preambles, nothing is to be resumed; and the functions of its
+ *		transport or fabric endpoint. dofi_fast_renew()
  *	q->open
  *		the EP has a fabric endpoint, is not closing, and its state lets the operations of
  *		this queue go to the fabric. dofi_ep_open_queues()

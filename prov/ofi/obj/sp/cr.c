@@ -78,7 +78,7 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	cr->request = a->request;
 	cr->secret = a->secret;
 	cr->mailbox = a->mailbox;
-	cr->framed = a->framed;
+	cr->preambles = a->preambles;
 	cr->datagram = a->datagram;
 	cr->data_size = a->data_size;
 	if (a->data_size)
@@ -212,7 +212,7 @@ static DAT_RETURN accept_connection(struct dofi_cr *cr, struct dofi_ep *ep, DAT_
 	cr->request = NULL;
 	ep->mailbox = cr->mailbox;
 	ep->peer_secret = cr->secret;
-	ep->framed = cr->framed;
+	ep->preambles = cr->preambles;
 	/* an EP of the provider becomes the consumer's */
 	atomic_store(&ep->obj.provided, false);
 	dofi_request_set(&ep->request, DOFI_NEVER, DAT_QOS_BEST_EFFORT, data, size);
@@ -366,7 +366,7 @@ static void cr_handoff_on_thread(void *arg)
 	c->ret = DAT_SUCCESS;
 	arrival = (struct dofi_arrival){
 		.xport = cr->xport, .request = cr->request, .peer = cr->peer, .secret = cr->secret,
-		.mailbox = cr->mailbox, .framed = cr->framed, .datagram = cr->datagram,
+		.mailbox = cr->mailbox, .preambles = cr->preambles, .datagram = cr->datagram,
 		.data = cr->data, .data_size = cr->data_size,
 	};
 	if (cr->ep)

@@ -16,7 +16,7 @@ struct dofi_cr {
 	void *request;			/* the transport's part; NULL once taken over */
 	uint32_t secret;		/* the peer's */
 	struct dofi_mailbox mailbox;
-	bool framed;			/* the peer receives from an SRQ */
+	bool preambles;			/* dofi_ep.preambles */
 	bool datagram;			/* of a datagram EP: requests an address */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA]; /* the program may write here (dtest does) */
@@ -32,7 +32,7 @@ struct dofi_arrival {
 	struct sockaddr_storage peer;	/* address and port of the peer, all zero if unknown */
 	uint32_t secret;
 	struct dofi_mailbox mailbox;
-	bool framed;
+	bool preambles;
 	bool datagram;
 	const void *data;
 	size_t data_size;

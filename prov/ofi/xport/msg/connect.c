@@ -28,7 +28,7 @@ static void message_begin(struct dofi_ep *ep, enum dofi_wire_kind kind, struct d
 {
 	*msg = (struct dofi_wire){
 		.kind = kind, .secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0,
-		.framed = ep->srq, .data = ep->request.data, .data_size = ep->request.data_size,
+		.preambles = ep->srq, .data = ep->request.data, .data_size = ep->request.data_size,
 	};
 	dofi_ep_lock(ep);
 	ep->secret = msg->secret;

@@ -84,7 +84,7 @@ struct fi_info *msg_info_with(const struct dofi_ia *ia, const struct sockaddr_st
 	return info;
 }
 
-#define LEAST_QUEUE 4			/* a message and its frame */
+#define LEAST_QUEUE 4			/* a message and its preamble */
 
 /* Requests beyond the fabric's default, @most, are pending in the EP. */
 static size_t queue_size(size_t dtos, size_t most)

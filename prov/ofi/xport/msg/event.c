@@ -26,7 +26,7 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 	dofi_ep_lock(ep);
 	ep->peer_secret = msg.secret;
 	msg_bye_learn(ep, &msg.mailbox);
-	ep->framed = msg.framed;
+	ep->preambles = msg.preambles;
 	dofi_ep_unlock(ep);
 	dofi_ep_established(ep, msg.data, msg.data_size);
 }

@@ -201,8 +201,8 @@ void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, cons
 	}
 	sp = dofi_port_sp(port, msg.conn_qual);
 	arrival = (struct dofi_arrival){
-		.request = r, .secret = msg.secret, .mailbox = msg.mailbox, .framed = msg.framed,
-		.data = msg.data, .data_size = msg.data_size,
+		.request = r, .secret = msg.secret, .mailbox = msg.mailbox,
+		.preambles = msg.preambles, .data = msg.data, .data_size = msg.data_size,
 	};
 	peer_of(info, &arrival.peer);
 	if (sp && !dofi_cr_arrived(sp, &arrival))

@@ -15,14 +15,14 @@
 
 extern const struct dofi_xport dofi_msg_xport;
 
-struct msg_frame_rx;
+struct msg_preamble_rx;
 struct msg_mail;
 struct msg_opening;
 
 /* The transport's part of an EP. */
 struct msg_ep {
 	struct msg_mail *mail;		/* atomics over a connection without them, or NULL */
-	struct msg_frame_rx *inbox;	/* receives the next frame for an SRQ, or NULL */
+	struct msg_preamble_rx *preamble_rx; /* receives the next preamble for an SRQ, or NULL */
 	struct msg_opening *opening;	/* of an endpoint that a thread is opening, or NULL */
 	struct dofi_watch watch;	/* on the endpoint's socket; progress thread */
 	/* EP lock: the peer sends a BYE before an orderly end; it did */
@@ -178,35 +178,35 @@ dofi_rdma msg_native_write, msg_native_read;
 void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
 /*
- * srq.c: how an endpoint of an SRQ receives where the fabric matches messages to receives: a frame,
- * a buffer for its message, the message.
+ * srq.c: how an endpoint of an SRQ receives where the fabric matches messages to receives. The peer
+ * sends a preamble in front of each message: a short message follows it in the same message of the
+ * fabric, a longer one in the next.
  *
  *	byte 0     magic
- *	byte 1     1: the message follows in this frame; 2: it is the next message
+ *	byte 1     1: the message is behind it; 2: it is the next message of the fabric
  *	byte 2-3   zero
  *	byte 4-11  length of the message, big-endian
  *	byte 12-19 the remote CQ data of the message (obj/cq_data.h), big-endian
  *
  * A fabric's own shared receive context names the buffer in its completions but not the endpoint
  * that took it (measured on tcp and sockets of 1.17). It takes buffers without regard to
- * watermarks, and gives none back. A frame arrives at its endpoint, which takes a buffer only when
- * it knows that there is a message, and how long it is. The private data of a connection asks the
- * peer to send frames; other peers send none.
+ * watermarks, and gives none back. A preamble arrives at its endpoint, which takes a buffer only
+ * when it knows that there is a message, and how long it is. The private data of a connection asks
+ * the peer to send preambles; other peers send none.
  */
 
-#define MSG_FRAME_HEADER 20
-#define MSG_FRAME_MAX 128		/* header and message; software fabrics can inject it */
+#define MSG_PREAMBLE_SIZE 20
+#define MSG_PREAMBLE_MAX 128		/* with its message; software fabrics can inject it */
 
-struct msg_frame {
+struct msg_preamble {
 	uint64_t length;		/* of the message */
 	uint64_t cq_data;		/* the remote CQ data of the message */
-	bool whole;			/* the message is in the frame */
+	bool whole;			/* the message is behind it; else it is the next one */
 };
 
-/* Packs the header of @frame. */
-void msg_frame_pack(unsigned char buf[MSG_FRAME_HEADER], const struct msg_frame *frame);
-/* Parses @len bytes of an untrusted peer. 0, or -EPROTO when they are no frame. */
-int msg_frame_unpack(const void *buf, size_t len, struct msg_frame *frame);
+void msg_preamble_pack(unsigned char buf[MSG_PREAMBLE_SIZE], const struct msg_preamble *preamble);
+/* Parses @len bytes of an untrusted peer. 0, or -EPROTO when they are no preamble. */
+int msg_preamble_unpack(const void *buf, size_t len, struct msg_preamble *preamble);
 
 /* The functions of dofi_xport with these names. */
 int msg_srq_open(struct dofi_ep *ep);

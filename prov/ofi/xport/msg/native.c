@@ -61,20 +61,22 @@ static int submit_atomic(struct dofi_ep *ep, struct dofi_dto *dto)
 				      0, dto->remote_addr, key, FI_UINT64, FI_CSWAP, context);
 }
 
-/* Operations with data or a fence, and empty writes. A peer with an SRQ gets frames alone. */
+/* Operations with data or a fence, and empty writes. A peer with an SRQ gets preambles. */
 static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 	DOFI_NEEDS(ep->lock)
 {
+	const bool native = !ep->preambles;
+
 	switch (dto->kind) {
 	case DOFI_DTO_FETCH_ADD:
 	case DOFI_DTO_CMP_SWAP:
 		return submit_atomic(ep, dto);
 	case DOFI_DTO_SEND_IMMED:
-		return ep->framed ? msg_submit(ep, dto) : submit_send(ep, dto, FI_REMOTE_CQ_DATA);
+		return native ? submit_send(ep, dto, FI_REMOTE_CQ_DATA) : msg_submit(ep, dto);
 	case DOFI_DTO_WRITE_IMMED:
-		return ep->framed ? msg_submit(ep, dto) : submit_rdma(ep, dto, FI_REMOTE_CQ_DATA);
+		return native ? submit_rdma(ep, dto, FI_REMOTE_CQ_DATA) : msg_submit(ep, dto);
 	case DOFI_DTO_SEND:
-		return ep->framed ? msg_submit(ep, dto) : submit_send(ep, dto, 0);
+		return native ? submit_send(ep, dto, 0) : msg_submit(ep, dto);
 	case DOFI_DTO_WRITE:
 		return submit_rdma(ep, dto, 0);
 	case DOFI_DTO_READ:

@@ -66,29 +66,29 @@ static int send_segments(struct dofi_ep *ep, struct dofi_dto *dto)
 			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
 }
 
-/* Sends @length bytes to a peer with an SRQ in a frame, or behind a frame that announces them. */
-static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi_dto *dto,
+/* Sends @length bytes to a peer with an SRQ: a preamble and they in one message, or in two. */
+static __attribute__((noinline)) int send_with_preamble(struct dofi_ep *ep, struct dofi_dto *dto,
 						 uint64_t length, uint64_t cq_data)
 {
 	const size_t inject = ep->obj.ia->limits.inject_size;
-	const size_t most = inject < MSG_FRAME_MAX ? inject : MSG_FRAME_MAX;
-	const struct msg_frame frame = {
-		.length = length, .cq_data = cq_data, .whole = length <= most - MSG_FRAME_HEADER,
+	const size_t most = inject < MSG_PREAMBLE_MAX ? inject : MSG_PREAMBLE_MAX;
+	const struct msg_preamble preamble = {
+		.length = length, .cq_data = cq_data, .whole = length <= most - MSG_PREAMBLE_SIZE,
 	};
-	unsigned char buf[MSG_FRAME_MAX];
-	const struct iovec iov = { buf, MSG_FRAME_HEADER + length };
+	unsigned char buf[MSG_PREAMBLE_MAX];
+	const struct iovec iov = { buf, MSG_PREAMBLE_SIZE + length };
 	const struct fi_msg whole = {
 		.msg_iov = &iov, .iov_count = 1, .context = dofi_dto_context(dto),
 	};
 	int ret;
 
-	msg_frame_pack(buf, &frame);
-	if (frame.whole) {
-		dofi_iov_gather(buf + MSG_FRAME_HEADER, dto->iov, dto->n_iov, 0, length);
+	msg_preamble_pack(buf, &preamble);
+	if (preamble.whole) {
+		dofi_iov_gather(buf + MSG_PREAMBLE_SIZE, dto->iov, dto->n_iov, 0, length);
 		return fi_sendmsg(ep->fid, &whole, FI_INJECT | FI_COMPLETION);
 	}
 	if (dto->step != DOFI_STEP_RTS) {
-		ret = fi_inject(ep->fid, buf, MSG_FRAME_HEADER, 0);
+		ret = fi_inject(ep->fid, buf, MSG_PREAMBLE_SIZE, 0);
 		if (ret)
 			return ret;
 		dto->step = DOFI_STEP_RTS;
@@ -110,8 +110,8 @@ static __attribute__((noinline)) int send_with_data(struct dofi_ep *ep, struct d
 				    written ? (uint32_t)dto->length : 0, value),
 	};
 
-	if (ep->framed)
-		return send_framed(ep, dto, written ? 0 : dto->length, msg.data);
+	if (ep->preambles)
+		return send_with_preamble(ep, dto, written ? 0 : dto->length, msg.data);
 	return fi_sendmsg(ep->fid, &msg, ep->obj.ia->fabric.cq_data ? FI_REMOTE_CQ_DATA : 0);
 }
 
@@ -179,13 +179,13 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	if (__builtin_expect(dto->kind == DOFI_DTO_SEND, 1)) {
 		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
 			return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);
-		if (__builtin_expect(ep->framed, 0))
-			return send_framed(ep, dto, dto->length, 0);
+		if (__builtin_expect(ep->preambles, 0))
+			return send_with_preamble(ep, dto, dto->length, 0);
 		return send_segments(ep, dto);
 	}
 	switch (dto->kind) {
 	case DOFI_DTO_RECV:
-	case DOFI_DTO_FRAME:
+	case DOFI_DTO_PREAMBLE:
 		return submit_recv(ep, dto);
 	case DOFI_DTO_WRITE:
 		return submit_write(ep, dto);
@@ -260,8 +260,8 @@ void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct 
 int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	dofi_ep_assert_locked(ep);
-	/* a frame contains the data */
-	if (dto->kind == DOFI_DTO_SEND && !ep->framed)
+	/* a preamble has CQ data itself */
+	if (dto->kind == DOFI_DTO_SEND && !ep->preambles)
 		return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);
 	return msg_submit(ep, dto);
 }

@@ -155,7 +155,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	conn->matched = ep->rq.next;
 	ep->peer_secret = peer->msg.secret;
 	ep->mailbox.key = 1;	/* all peers support atomics */
-	ep->framed = false;
+	ep->preambles = false;
 	ep->fid = fid;
 	dofi_ep_open_queues(conn->ep);
 	dofi_dto_submit_pending(conn->ep);

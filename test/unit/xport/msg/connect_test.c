@@ -142,17 +142,17 @@ Test(msg_connect, where_keys_have_no_room_for_a_secret_there_is_none)
 
 /* Accepting */
 
-Test(msg_accept, a_requester_with_an_srq_is_sent_frames)
+Test(msg_accept, a_requester_with_an_srq_is_sent_preambles)
 {
 	static unsigned char buf[DOFI_WIRE_MAX];
-	const struct dofi_wire msg = { .kind = DOFI_WIRE_REQUEST, .framed = true };
+	const struct dofi_wire msg = { .kind = DOFI_WIRE_REQUEST, .preambles = true };
 
-	cr_expect(!((struct dofi_cr *)cr)->framed);
+	cr_expect(!((struct dofi_cr *)cr)->preambles);
 	cm_request(fake_eps.last_pep, (struct bytes){ buf, dofi_wire_pack(buf, &msg) });
 	cr = cr_take();
 	accept_request();
-	cr_expect(inside()->framed);
-	cr_expect(!sent().framed);
+	cr_expect(inside()->preambles);
+	cr_expect(!sent().preambles);
 }
 
 static void accepting_fails(void)

@@ -246,7 +246,7 @@ Test(msg_endpoint_end, where_an_end_overtakes_what_was_sent_the_last_of_it_is_aw
 /* The event of the end may be read before the completion of the message. */
 Test(msg_endpoint_end, a_message_that_waits_for_a_buffer_outlives_the_peers_end, .init = init)
 {
-	const struct msg_frame frame = { .length = 8, .whole = true };
+	const struct msg_preamble preamble = { .length = 8, .whole = true };
 	DAT_SRQ_HANDLE srq = make_shared();
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -254,8 +254,8 @@ Test(msg_endpoint_end, a_message_that_waits_for_a_buffer_outlives_the_peers_end,
 	make_established();
 	cr_assert_eq(fake_eps.op, FAKE_RECV);
 	thread_hold();
-	msg_frame_pack(fake_eps.iov[0].iov_base, &frame);
-	fake_receive(fake_eps.context, 0, MSG_FRAME_HEADER + 8);
+	msg_preamble_pack(fake_eps.iov[0].iov_base, &preamble);
+	fake_receive(fake_eps.context, 0, MSG_PREAMBLE_SIZE + 8);
 	fake_event_add(
 		&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
 	thread_release();

@@ -334,11 +334,11 @@ Test(msg_native, a_write_of_nothing_has_a_segment_for_the_fabric_to_look_at)
 }
 
 /* Such a message is two messages of the fabric, and the first would pass the fence. */
-Test(msg_native, a_message_in_a_frame_waits_for_reads_here)
+Test(msg_native, a_message_with_a_preamble_waits_for_reads_here)
 {
 	int before;
 
-	inside()->framed = true;
+	inside()->preambles = true;
 	read_flagged(DAT_COMPLETION_DEFAULT_FLAG);
 	before = fake_eps.ops;
 	send_flagged(DAT_COMPLETION_BARRIER_FENCE_FLAG);
@@ -405,15 +405,15 @@ Test(msg_native, immediate_data_goes_along)
 	cr_expect_eq(fake_eps.cq_data, 0xfedcba98);
 }
 
-Test(msg_native, immediate_data_for_an_srq_is_in_a_frame)
+Test(msg_native, immediate_data_for_an_srq_is_in_a_preamble)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	const struct dofi_post p = { .n = 1, .iov = &s, .immed = 7 };
 
-	inside()->framed = true;
+	inside()->preambles = true;
 	succeed(dofi_ep_post_send_immed(ep, &p));
 	cr_expect_eq(fake_eps.flags & FI_REMOTE_CQ_DATA, 0);
-	cr_expect_eq(fake_eps.iov[0].iov_len, MSG_FRAME_HEADER + 8);
+	cr_expect_eq(fake_eps.iov[0].iov_len, MSG_PREAMBLE_SIZE + 8);
 }
 
 static uint64_t passed(const void *operand)

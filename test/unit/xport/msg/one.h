@@ -95,7 +95,7 @@ static inline DAT_LMR_TRIPLET *segments(void)
 	return iov;
 }
 
-/* Our endpoint of an SRQ reports that in its request, and posts a receive for frames. */
+/* Our endpoint of an SRQ reports that in its request, and posts a receive for preambles. */
 static inline DAT_SRQ_HANDLE make_shared(void)
 {
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };

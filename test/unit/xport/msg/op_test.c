@@ -320,19 +320,19 @@ Test(msg_op, a_refused_send_is_flushed_by_a_disconnect)
 
 /* The peer receives from an SRQ, and its answer reports that. */
 
-static struct bytes framed_answer(void)
+static struct bytes preambles_answer(void)
 {
 	static unsigned char buf[DOFI_WIRE_MAX];
-	const struct dofi_wire msg = { .kind = DOFI_WIRE_ACCEPT, .framed = true };
+	const struct dofi_wire msg = { .kind = DOFI_WIRE_ACCEPT, .preambles = true };
 
 	return (struct bytes){ buf, dofi_wire_pack(buf, &msg) };
 }
 
-static void init_framed(void)
+static void init_preambles(void)
 {
 	init();
 	connect_to(ep, PORT);
-	cm_event(FI_CONNECTED, fake_eps.last, framed_answer());
+	cm_event(FI_CONNECTED, fake_eps.last, preambles_answer());
 	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
@@ -343,15 +343,15 @@ static DAT_RETURN send_bytes(size_t length)
 	return dofi_ep_post_send(ep, 1, &s, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-static struct msg_frame frame_sent(size_t len)
+static struct msg_preamble preamble_sent(size_t len)
 {
-	struct msg_frame frame = { .length = 0 };
+	struct msg_preamble preamble = { .length = 0 };
 
-	cr_expect_eq(msg_frame_unpack(fake_eps.injected, len, &frame), 0);
-	return frame;
+	cr_expect_eq(msg_preamble_unpack(fake_eps.injected, len, &preamble), 0);
+	return preamble;
 }
 
-Test(msg_op, a_short_message_goes_along_with_its_frame, .init = init_framed)
+Test(msg_op, a_short_message_goes_along_with_its_preamble, .init = init_preambles)
 {
 	size_t i;
 
@@ -361,37 +361,37 @@ Test(msg_op, a_short_message_goes_along_with_its_frame, .init = init_framed)
 	cr_assert_eq(fake_eps.op, FAKE_SENDMSG);
 	cr_expect_eq(fake_eps.ops, 1);
 	cr_expect(fake_eps.flags & FI_INJECT && fake_eps.flags & FI_COMPLETION);
-	cr_expect(frame_sent(MSG_FRAME_HEADER + 24).whole);
-	cr_expect(!memcmp(fake_eps.injected + MSG_FRAME_HEADER, "aaaaaaaabbbbbbbbcccccccc", 24));
+	cr_expect(preamble_sent(MSG_PREAMBLE_SIZE + 24).whole);
+	cr_expect(!memcmp(fake_eps.injected + MSG_PREAMBLE_SIZE, "aaaaaaaabbbbbbbbcccccccc", 24));
 	fake_complete(fake_eps.context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 }
 
-Test(msg_op, the_longest_that_goes_along_fills_what_can_be_injected, .init = init_framed)
+Test(msg_op, the_longest_that_goes_along_fills_what_can_be_injected, .init = init_preambles)
 {
-	succeed(send_bytes(MSG_FRAME_MAX - MSG_FRAME_HEADER));
+	succeed(send_bytes(MSG_PREAMBLE_MAX - MSG_PREAMBLE_SIZE));
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
-	succeed(send_bytes(MSG_FRAME_MAX - MSG_FRAME_HEADER + 1));
+	succeed(send_bytes(MSG_PREAMBLE_MAX - MSG_PREAMBLE_SIZE + 1));
 	cr_expect_eq(fake_eps.op, FAKE_SEND);
-	ia->limits.inject_size = MSG_FRAME_HEADER + 8;
+	ia->limits.inject_size = MSG_PREAMBLE_SIZE + 8;
 	succeed(send_bytes(8));
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
 	succeed(send_bytes(9));
 	cr_expect_eq(fake_eps.op, FAKE_SEND);
 }
 
-Test(msg_op, a_long_message_is_announced_and_sent_from_where_it_is, .init = init_framed)
+Test(msg_op, a_long_message_is_announced_and_sent_from_where_it_is, .init = init_preambles)
 {
 	succeed(send_bytes(1000));
 	cr_expect_eq(fake_eps.ops, 2);
 	cr_assert_eq(fake_eps.op, FAKE_SEND);
 	cr_expect_eq(fake_eps.iov[0].iov_base, memory);
 	cr_expect_eq(fake_eps.iov[0].iov_len, 1000);
-	cr_expect_eq(frame_sent(MSG_FRAME_HEADER).length, 1000);
-	cr_expect(!frame_sent(MSG_FRAME_HEADER).whole);
+	cr_expect_eq(preamble_sent(MSG_PREAMBLE_SIZE).length, 1000);
+	cr_expect(!preamble_sent(MSG_PREAMBLE_SIZE).whole);
 }
 
-Test(msg_op, a_message_is_announced_once, .init = init_framed)
+Test(msg_op, a_message_is_announced_once, .init = init_preambles)
 {
 	void *context;
 
@@ -415,7 +415,7 @@ Test(msg_op, a_message_is_announced_once, .init = init_framed)
 	cr_expect_eq(fake_eps.ops, 4, "and then sent");
 }
 
-Test(msg_op, only_sends_are_framed, .init = init_framed)
+Test(msg_op, only_sends_have_a_preamble, .init = init_preambles)
 {
 	DAT_RMR_TRIPLET r = remote_segment(8);
 
@@ -426,16 +426,16 @@ Test(msg_op, only_sends_are_framed, .init = init_framed)
 	reached(FAKE_WRITE, 1);
 }
 
-Test(msg_op, an_endpoint_of_an_srq_asks_for_frames, .init = init)
+Test(msg_op, an_endpoint_of_an_srq_asks_for_preambles, .init = init)
 {
 	make_shared();
 	connect_to(ep, PORT);
-	cr_expect(sent().framed);
+	cr_expect(sent().preambles);
 	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
 	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
 	cr_expect_eq(fake_eps.op, FAKE_RECV);
-	cr_expect_eq(fake_eps.iov[0].iov_len, MSG_FRAME_MAX);
-	cr_expect(!inside()->framed, "its peer does not");
+	cr_expect_eq(fake_eps.iov[0].iov_len, MSG_PREAMBLE_MAX);
+	cr_expect(!inside()->preambles, "its peer does not");
 }
 
 /* A refused attempt would flush the receives. */

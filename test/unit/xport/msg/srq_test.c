@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Endpoints of an SRQ that receive by frames: the fate of each frame and its buffer, and of
+ * Endpoints of an SRQ that receive by preambles: the fate of each one and its buffer, and of
  * both at the end of the connection.
  */
 
@@ -12,7 +12,7 @@
 #include <rdma/fi_errno.h>
 
 #define DEPTH 8
-#define LARGE 200			/* bytes; more than a frame carries along */
+#define LARGE 200			/* bytes; more than a preamble carries along */
 
 static DAT_SRQ_HANDLE srq;
 static DAT_EP_HANDLE ep;
@@ -69,34 +69,34 @@ static DAT_SRQ_PARAM counts(void)
 	return param;
 }
 
-/* Whether the last operation given to the fabric is a receive for a frame. */
+/* Whether the last operation given to the fabric is a receive for a preamble. */
 static bool listens(void)
 {
-	return transport.n && transport.dto[transport.n - 1]->kind == DOFI_DTO_FRAME &&
+	return transport.n && transport.dto[transport.n - 1]->kind == DOFI_DTO_PREAMBLE &&
 	       transport.dto[transport.n - 1]->at_fabric;
 }
 
 /*
- * A frame arrives for a message of @length bytes and carries @with bytes of it. @whole: no bytes
+ * A preamble arrives for a message of @length bytes and carries @with bytes of it. @whole: no bytes
  * follow.
  */
-static void frame_of(uint64_t length, bool whole, int with)
+static void preamble_of(uint64_t length, bool whole, int with)
 {
-	const struct msg_frame frame = { .length = length, .whole = whole };
+	const struct msg_preamble preamble = { .length = length, .whole = whole };
 	unsigned last = transport.n - 1;
 	unsigned char *buf;
 
 	cr_assert(listens());
 	buf = transport.dto[last]->iov[0].iov_base;
-	msg_frame_pack(buf, &frame);
+	msg_preamble_pack(buf, &preamble);
 	if (whole)
-		memset(buf + MSG_FRAME_HEADER, with, length);
-	complete_with(last, 0, MSG_FRAME_HEADER + (whole ? length : 0));
+		memset(buf + MSG_PREAMBLE_SIZE, with, length);
+	complete_with(last, 0, MSG_PREAMBLE_SIZE + (whole ? length : 0));
 }
 
 static void short_message(int with)
 {
-	frame_of(16, true, with);
+	preamble_of(16, true, with);
 }
 
 static void expect_dto(uint64_t n, DAT_DTO_COMPLETION_STATUS status, uint64_t length)
@@ -279,7 +279,7 @@ Test(msg_srq, listens_when_it_may_be_sent_to, .init = init_unconnected)
 	cr_expect_eq(transport.n, 1);
 }
 
-Test(msg_srq, a_message_in_its_frame_is_copied)
+Test(msg_srq, a_message_behind_its_preamble_is_copied)
 {
 	succeed(post(0));
 	succeed(post(1));
@@ -306,7 +306,7 @@ Test(msg_srq, a_message_is_spread_over_segments)
 Test(msg_srq, a_message_of_no_bytes_takes_a_buffer)
 {
 	succeed(dofi_srq_post_recv(srq, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 4 }));
-	frame_of(0, true, 0);
+	preamble_of(0, true, 0);
 	expect_dto(4, DAT_DTO_SUCCESS, 0);
 }
 
@@ -316,8 +316,8 @@ Test(msg_srq, a_long_message_is_received_in_place_and_no_further)
 	struct dofi_dto *dto;
 
 	succeed(post(2));
-	frame_of(LARGE, false, 0);
-	cr_assert_eq(transport.n, receive + 2, "the receive, and one for the next frame");
+	preamble_of(LARGE, false, 0);
+	cr_assert_eq(transport.n, receive + 2, "the receive, and one for the next preamble");
 	dto = transport.dto[receive];
 	cr_expect_eq(dto->kind, DOFI_DTO_RECV);
 	cr_expect_eq(dto->iov[0].iov_base, memory + 512);
@@ -353,7 +353,7 @@ Test(msg_srq, a_message_without_a_buffer_waits_for_one)
 	expect_dto(1, DAT_DTO_SUCCESS, 16);
 	cr_expect_eq(memory[256], 'w');
 	cr_expect(listens());
-	frame_of(LARGE, false, 0);
+	preamble_of(LARGE, false, 0);
 	succeed(post(2));
 	cr_assert_eq(transport.n, before + 3);
 	complete_with(before + 1, 0, LARGE);
@@ -372,11 +372,11 @@ Test(msg_srq, what_the_fabric_cannot_take_yet_is_tried_again)
 	succeed(post(0));
 	transport.taken = 0;
 	{
-		/* the frame arrived in the operation before that */
-		const struct msg_frame frame = { .length = LARGE, .whole = false };
+		/* the preamble arrived in the operation before that */
+		const struct msg_preamble preamble = { .length = LARGE, .whole = false };
 
-		msg_frame_pack(transport.dto[sent - 1]->iov[0].iov_base, &frame);
-		complete_with(sent - 1, 0, MSG_FRAME_HEADER);
+		msg_preamble_pack(transport.dto[sent - 1]->iov[0].iov_base, &preamble);
+		complete_with(sent - 1, 0, MSG_PREAMBLE_SIZE);
 	}
 	cr_expect_eq(transport.n, sent + 1);
 	transport.taken = 100;
@@ -398,8 +398,8 @@ Test(msg_srq, an_endpoint_takes_no_more_than_it_may_hold, .init = init_unconnect
 	succeed(post(0));
 	succeed(post(1));
 	receive = transport.n;
-	frame_of(LARGE, false, 0);
-	cr_expect_eq(transport.n, receive + 1, "the next frame is not listened for");
+	preamble_of(LARGE, false, 0);
+	cr_expect_eq(transport.n, receive + 1, "the next preamble is not listened for");
 	complete_with(receive, 0, LARGE);
 	expect_dto(0, DAT_DTO_SUCCESS, LARGE);
 	cr_expect(listens());
@@ -411,7 +411,7 @@ Test(msg_srq, a_message_that_is_too_long_breaks_the_connection)
 {
 	succeed(srq_post_at(srq, 0, 8, 5));
 	succeed(post(1));
-	frame_of(LARGE, false, 0);
+	preamble_of(LARGE, false, 0);
 	expect_dto(5, DAT_DTO_ERR_LOCAL_LENGTH, 0);
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect_eq(counts().available_dto_count, 1);
@@ -445,13 +445,13 @@ Test(msg_srq, memory_that_was_freed_is_not_written)
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 }
 
-Test(msg_srq, what_is_no_frame_breaks_the_connection_and_takes_no_buffer)
+Test(msg_srq, what_is_no_preamble_breaks_the_connection_and_takes_no_buffer)
 {
 	unsigned last = transport.n - 1;
 
 	succeed(post(0));
-	memset(transport.dto[last]->iov[0].iov_base, 'q', MSG_FRAME_MAX);
-	complete_with(last, 0, MSG_FRAME_MAX);
+	memset(transport.dto[last]->iov[0].iov_base, 'q', MSG_PREAMBLE_MAX);
+	complete_with(last, 0, MSG_PREAMBLE_MAX);
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect_eq(counts().available_dto_count, 1);
 }
@@ -467,10 +467,10 @@ static void without_slots(int blocks)
 	for (i = 0; i <= DOFI_QUEUE_FIRST; i++)
 		succeed(post(i));
 	for (i = 0; i < DOFI_QUEUE_FIRST; i++)
-		frame_of(LARGE, false, 0);
+		preamble_of(LARGE, false, 0);
 	used = blocks_used;
 	blocks_left = blocks;
-	frame_of(LARGE, false, 0);
+	preamble_of(LARGE, false, 0);
 	blocks_left = -1;
 	settle();
 	cr_expect_eq(blocks_used, used);
@@ -491,13 +491,13 @@ Test(msg_srq, without_memory_for_all_of_the_slots_it_breaks_too)
 	without_slots(1);
 }
 
-Test(msg_srq, a_frame_that_fails_ends_the_connection)
+Test(msg_srq, a_preamble_that_fails_ends_the_connection)
 {
 	complete_with(transport.n - 1, FI_ETRUNC, 0);
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 }
 
-Test(msg_srq, a_frame_that_the_end_takes_along_is_no_error)
+Test(msg_srq, a_preamble_that_the_end_takes_along_is_no_error)
 {
 	complete_with(transport.n - 1, FI_ECANCELED, 0);
 	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -509,7 +509,7 @@ Test(msg_srq, only_what_it_took_is_flushed)
 {
 	succeed(post(0));
 	succeed(post(1));
-	frame_of(LARGE, false, 0);
+	preamble_of(LARGE, false, 0);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	settle();
 	expect_dto(0, DAT_DTO_ERR_FLUSHED, 0);
@@ -534,7 +534,7 @@ static void peer_leaves_before_a_message(void *arg)
 	short_message('l');
 }
 
-Test(msg_srq, a_message_whose_frame_the_peers_end_overtook_is_received)
+Test(msg_srq, a_message_whose_preamble_the_peers_end_overtook_is_received)
 {
 	succeed(post(0));
 	succeed(post(1));
@@ -546,17 +546,17 @@ Test(msg_srq, a_message_whose_frame_the_peers_end_overtook_is_received)
 	cr_expect_eq(counts().available_dto_count, 1);
 }
 
-static void peer_leaves_before_a_frame(void *arg)
+static void peer_leaves_before_a_preamble(void *arg)
 {
 	(void)arg;
 	peer_leaves();
-	frame_of(LARGE, false, 0);
+	preamble_of(LARGE, false, 0);
 }
 
-Test(msg_srq, a_frame_without_its_message_takes_no_buffer_when_the_peer_has_left)
+Test(msg_srq, a_preamble_without_its_message_takes_no_buffer_when_the_peer_has_left)
 {
 	succeed(post(0));
-	dofi_progress_call(&ia->progress, peer_leaves_before_a_frame, NULL);
+	dofi_progress_call(&ia->progress, peer_leaves_before_a_preamble, NULL);
 	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(counts().available_dto_count, 1);
 }
@@ -628,7 +628,7 @@ Test(msg_srq, an_attempt_that_fails_has_no_last_receive, .init = init_unconnecte
 Test(msg_srq, freeing_reports_nothing)
 {
 	succeed(post(0));
-	frame_of(LARGE, false, 0);
+	preamble_of(LARGE, false, 0);
 	succeed(dofi_ep_free(ep));
 	expect_dto(0, DAT_DTO_ERR_FLUSHED, 0);
 	cr_expect(event_none(async));
@@ -639,7 +639,7 @@ Test(msg_srq, closing_the_ia_frees_all)
 {
 	succeed(post(0));
 	succeed(post(1));
-	frame_of(LARGE, false, 0);
+	preamble_of(LARGE, false, 0);
 	expect_state(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
 }
 
@@ -653,7 +653,7 @@ Test(msg_srq, a_query_returns_what_it_holds)
 	succeed(dofi_ep_recv_query(ep, &buffers, &span));
 	cr_expect(!buffers && !span);
 	succeed(post(0));
-	frame_of(LARGE, false, 0);
+	preamble_of(LARGE, false, 0);
 	succeed(dofi_ep_recv_query(ep, &buffers, &span));
 	cr_expect(buffers == 1 && span == 1);
 	complete_with(receive, 0, LARGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Frames: packing and unpacking, and refusals. */
+/* Preambles: packing and unpacking, and refusals. */
 
 #include "xport/msg/msg.h"
 
@@ -11,26 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned char buf[MSG_FRAME_MAX + 1];
+static unsigned char buf[MSG_PREAMBLE_MAX + 1];
 
 static size_t pack(uint64_t length, bool whole)
 {
-	const struct msg_frame frame = { .length = length, .whole = whole };
+	const struct msg_preamble preamble = { .length = length, .whole = whole };
 
 	memset(buf, 0xee, sizeof(buf));
-	msg_frame_pack(buf, &frame);
-	return MSG_FRAME_HEADER + (whole ? length : 0);
+	msg_preamble_pack(buf, &preamble);
+	return MSG_PREAMBLE_SIZE + (whole ? length : 0);
 }
 
 /* Unpacks from memory of exactly this size, so that a sanitizer finds reads beyond it. */
-static int unpack(const void *bytes, size_t len, struct msg_frame *frame)
+static int unpack(const void *bytes, size_t len, struct msg_preamble *preamble)
 {
 	void *exact = malloc(len ? len : 1);
 	int ret;
 
 	cr_assert(exact);
 	memcpy(exact, bytes, len);
-	ret = msg_frame_unpack(exact, len, frame);
+	ret = msg_preamble_unpack(exact, len, preamble);
 	free(exact);
 	return ret;
 }
@@ -38,58 +38,58 @@ static int unpack(const void *bytes, size_t len, struct msg_frame *frame)
 static void survives(uint64_t length, bool whole)
 {
 	size_t len = pack(length, whole);
-	struct msg_frame frame;
+	struct msg_preamble preamble;
 
-	cr_assert_eq(unpack(buf, len, &frame), 0);
-	cr_expect_eq(frame.length, length);
-	cr_expect_eq(frame.whole, whole);
+	cr_assert_eq(unpack(buf, len, &preamble), 0);
+	cr_expect_eq(preamble.length, length);
+	cr_expect_eq(preamble.whole, whole);
 }
 
 static void refused(size_t len)
 {
-	struct msg_frame frame;
+	struct msg_preamble preamble;
 
-	cr_expect_eq(unpack(buf, len, &frame), -EPROTO, "%zu bytes", len);
+	cr_expect_eq(unpack(buf, len, &preamble), -EPROTO, "%zu bytes", len);
 }
 
-Test(msg_frame, every_message_that_fits_goes_along)
+Test(msg_preamble, every_message_that_fits_goes_along)
 {
 	size_t length;
 
-	for (length = 0; length <= MSG_FRAME_MAX - MSG_FRAME_HEADER; length++)
+	for (length = 0; length <= MSG_PREAMBLE_MAX - MSG_PREAMBLE_SIZE; length++)
 		survives(length, true);
 }
 
-Test(msg_frame, any_length_is_announced)
+Test(msg_preamble, any_length_is_announced)
 {
 	survives(1, false);
-	survives(MSG_FRAME_MAX, false);
+	survives(MSG_PREAMBLE_MAX, false);
 	survives(UINT64_MAX, false);
 }
 
-Test(msg_frame, a_message_of_no_bytes_is_not_announced)
+Test(msg_preamble, a_message_of_no_bytes_is_not_announced)
 {
 	refused(pack(0, false));
 }
 
-Test(msg_frame, lengths_that_are_not_the_frames_are_refused)
+Test(msg_preamble, wrong_lengths_are_refused)
 {
 	size_t len;
 
 	pack(40, true);
 	for (len = 0; len < sizeof(buf); len++)
-		if (len != MSG_FRAME_HEADER + 40)
+		if (len != MSG_PREAMBLE_SIZE + 40)
 			refused(len);
 	pack(40, false);
 	for (len = 0; len < sizeof(buf); len++)
-		if (len != MSG_FRAME_HEADER)
+		if (len != MSG_PREAMBLE_SIZE)
 			refused(len);
-	pack(MSG_FRAME_MAX + 1 - MSG_FRAME_HEADER, true);
-	refused(MSG_FRAME_MAX + 1);
+	pack(MSG_PREAMBLE_MAX + 1 - MSG_PREAMBLE_SIZE, true);
+	refused(MSG_PREAMBLE_MAX + 1);
 }
 
 /* Tries all values of the first bytes. */
-Test(msg_frame, other_headers_are_refused)
+Test(msg_preamble, other_headers_are_refused)
 {
 	size_t len, at;
 	unsigned value;
@@ -104,7 +104,7 @@ Test(msg_frame, other_headers_are_refused)
 		}
 }
 
-Test(msg_frame, the_bytes_are_as_documented)
+Test(msg_preamble, the_bytes_are_as_documented)
 {
 	static const unsigned char whole[] = { 0xdb, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3 };
 	static const unsigned char next[] = { 0xdb, 2, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -117,14 +117,14 @@ Test(msg_frame, the_bytes_are_as_documented)
 
 /* Remote CQ data */
 
-Test(msg_frame, the_remote_cq_data_is_as_documented)
+Test(msg_preamble, the_remote_cq_data_is_as_documented)
 {
 	cr_expect_eq(dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, false, 0, 0xabcdef01), 0x1abcdef01);
 	cr_expect_eq(dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 0, UINT32_MAX), 0x2ffffffff);
 	cr_expect_eq(dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 0, 0), 0x300000000);
 }
 
-Test(msg_frame, the_length_of_a_write_survives)
+Test(msg_preamble, the_length_of_a_write_survives)
 {
 	static const uint32_t lengths[] = { 0, 1, 4096, DOFI_WRITE_IMMED_MAX };
 	size_t i;
