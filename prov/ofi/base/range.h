@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Ranges of addresses: the only arithmetic on an address and a length that a program or a peer
- * chose. Neither function forms a sum that wraps.
+ * chose. No function forms a sum that wraps.
  */
 #ifndef DOFI_BASE_RANGE_H
 #define DOFI_BASE_RANGE_H
@@ -33,6 +33,11 @@ static inline bool dofi_range_has(uint64_t end, uint64_t size, uint64_t addr, ui
 	const uint64_t rest = end - addr;	/* greater than @size if @addr is outside */
 
 	return rest <= size && len <= rest;
+}
+
+static inline uint64_t dofi_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 /* Returns the sum of two lengths, or the greatest length if that is smaller. */

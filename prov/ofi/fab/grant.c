@@ -21,7 +21,7 @@ struct dofi_grant {
 	uint32_t key;
 	uint32_t page;			/* in the book, or 0 */
 	struct dofi_grants *table;
-	struct dofi_bounds terms;
+	struct dofi_bounds bounds;
 	struct dofi_table_link link;	/* in the table, by key; under its lock */
 };
 
@@ -84,8 +84,8 @@ static void publish(struct dofi_table_link *link, void *arg)
 	struct dofi_grant *g = DOFI_CONTAINER_OF(link, struct dofi_grant, link);
 
 	(void)arg;
-	g->page = g->table->book && g->terms.access ?
-			  dofi_grant_book_add(g->table->book, &g->terms) : 0;
+	g->page = g->table->book && g->bounds.access ?
+			  dofi_grant_book_add(g->table->book, &g->bounds) : 0;
 }
 
 int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, uint32_t key,
@@ -98,7 +98,7 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 	if (!g)
 		return -ENOMEM;
 	g->table = t;
-	g->terms = (struct dofi_bounds){
+	g->bounds = (struct dofi_bounds){
 		.memory = (uintptr_t)r->addr, .first = r->zero_based ? 0 : (uintptr_t)r->addr,
 		.len = r->len, .access = r->remote,
 	};
@@ -116,7 +116,7 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 		ret = dofi_table_add(&t->table, &g->link, key);
 	if (!ret) {
 		g->key = key;
-		g->terms.fabric_key = dofi_mr_fabric_key(key, r->secret);
+		g->bounds.fabric_key = dofi_mr_fabric_key(key, r->secret);
 		publish(&g->link, NULL);
 		atomic_store(&g->word, (uint64_t)key << 32 | ++g->number);
 	}
@@ -188,22 +188,22 @@ void dofi_grants_remove_writer(struct dofi_grants *t, struct dofi_writer *writer
 
 /* Uses */
 
-/* Returns the grant for @use, and sets *@memory; NULL if there is none. Call with the lock held. */
-static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_access *use,
+/* Returns the grant for @wanted, and sets *@memory; NULL if there is none. Lock held. */
+static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_access *wanted,
 				void **memory) DOFI_NEEDS(t->lock)
 {
-	struct dofi_grant *g = find(t, use->key);
+	struct dofi_grant *g = find(t, wanted->key);
 
-	if (!g || !dofi_terms_allow(&g->terms, use))
+	if (!g || !dofi_bounds_allow(&g->bounds, wanted))
 		return NULL;
-	*memory = (void *)(uintptr_t)(g->terms.memory + (use->addr - g->terms.first));
+	*memory = (void *)(uintptr_t)(g->bounds.memory + (wanted->addr - g->bounds.first));
 	return g;
 }
 
-int dofi_grant_enter(struct dofi_grants *t, const struct dofi_access *use, void **memory)
+int dofi_grant_enter(struct dofi_grants *t, const struct dofi_access *wanted, void **memory)
 {
 	dofi_mutex_lock(&t->lock);
-	if (admit(t, use, memory))
+	if (admit(t, wanted, memory))
 		return 0;
 	dofi_mutex_unlock(&t->lock);
 	return -EACCES;
@@ -214,13 +214,13 @@ void dofi_grant_leave(struct dofi_grants *t)
 	dofi_mutex_unlock(&t->lock);
 }
 
-int dofi_grant_word(struct dofi_grants *t, const struct dofi_access *use, void **memory,
+int dofi_grant_word(struct dofi_grants *t, const struct dofi_access *wanted, void **memory,
 		    struct dofi_grant_word *word)
 {
 	const struct dofi_grant *g;
 
 	dofi_mutex_lock(&t->lock);
-	g = admit(t, use, memory);
+	g = admit(t, wanted, memory);
 	if (g)
 		*word = (struct dofi_grant_word){ .at = (const uint64_t *)&g->word,
 						  .value = atomic_load(&g->word) };

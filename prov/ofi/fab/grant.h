@@ -81,21 +81,22 @@ struct dofi_bounds {
 	uint64_t access;
 };
 
-/* Returns whether @terms permit @use. The address must be inside the grant even without bytes. */
-static inline bool dofi_terms_allow(const struct dofi_bounds *terms, const struct dofi_access *use)
+/* Returns whether @bounds permit @wanted: the address must be inside even without bytes. */
+static inline bool dofi_bounds_allow(const struct dofi_bounds *bounds,
+				     const struct dofi_access *wanted)
 {
-	return terms->fabric_key == dofi_mr_fabric_key(use->key, use->secret) &&
-	       dofi_range_has(terms->first + terms->len, terms->len, use->addr,
-			      use->len ? use->len : 1) &&
-	       use->access && !(use->access & ~terms->access);
+	return bounds->fabric_key == dofi_mr_fabric_key(wanted->key, wanted->secret) &&
+	       dofi_range_has(bounds->first + bounds->len, bounds->len, wanted->addr,
+			      wanted->len ? wanted->len : 1) &&
+	       wanted->access && !(wanted->access & ~bounds->access);
 }
 
 /*
- * Checks @use. Returns 0, and sets *@memory to the first byte: no grant ends until
+ * Checks @wanted. Returns 0, and sets *@memory to the first byte: no grant ends until
  * dofi_grant_leave(), which has to follow soon. Returns -EACCES, and holds nothing, for an unknown
  * key, one of another connection, memory outside the grant, or another access.
  */
-int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_access *use, void **memory)
+int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_access *wanted, void **memory)
 	DOFI_TAKES_IF(0, grants->lock);
 void dofi_grant_leave(struct dofi_grants *grants) DOFI_DROPS(grants->lock);
 
@@ -117,7 +118,7 @@ struct dofi_grant_word {
 };
 
 /* Like dofi_grant_enter(), but holds nothing: the peer checks @word. */
-int dofi_grant_word(struct dofi_grants *grants, const struct dofi_access *use, void **memory,
+int dofi_grant_word(struct dofi_grants *grants, const struct dofi_access *wanted, void **memory,
 		    struct dofi_grant_word *word) DOFI_NEEDS_NOT(grants->lock);
 
 #endif

@@ -105,9 +105,9 @@ static _Atomic uint32_t *bucket_of(struct dofi_grant_pages *pages, uint64_t key)
 	return &pages->bucket[key % BUCKETS];
 }
 
-uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_bounds *terms)
+uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_bounds *bounds)
 {
-	_Atomic uint32_t *bucket = bucket_of(book->pages, terms->fabric_key);
+	_Atomic uint32_t *bucket = bucket_of(book->pages, bounds->fabric_key);
 	uint32_t n = book->free;
 	struct page *page;
 
@@ -118,11 +118,11 @@ uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_bou
 	else
 		n = ++book->used;
 	page = page_at(book->pages, n);
-	page->fabric_key = terms->fabric_key;
-	page->first = terms->first;
-	page->memory = terms->memory;
-	page->len = terms->len;
-	page->access = terms->access;
+	page->fabric_key = bounds->fabric_key;
+	page->first = bounds->first;
+	page->memory = bounds->memory;
+	page->len = bounds->len;
+	page->access = bounds->access;
 	page->next = *bucket;
 	atomic_store(&page->word, ++book->last);
 	atomic_store(bucket, n);
@@ -170,41 +170,41 @@ void dofi_grant_pages_unmap(const struct dofi_grant_pages *pages)
 		dofi_sealed_unmap((void *)(uintptr_t)pages, sizeof(*pages));
 }
 
-bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct dofi_access *use,
-			   struct dofi_right *permit)
+bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct dofi_access *wanted,
+			   struct dofi_right *right)
 {
-	uint32_t n = pages->bucket[use->key % BUCKETS], probes;
+	uint32_t n = pages->bucket[wanted->key % BUCKETS], probes;
 	const struct page *page;
-	struct dofi_bounds terms;
+	struct dofi_bounds has;
 	uint64_t word;
 
 	for (probes = 0; n && n <= PAGES && probes < MOST_PROBES; probes++, n = page->next) {
 		page = &pages->page[n - 1];
 		word = atomic_load(&page->word);
-		terms = (struct dofi_bounds){
+		has = (struct dofi_bounds){
 			.fabric_key = page->fabric_key, .first = page->first,
 			.memory = page->memory, .len = page->len, .access = page->access,
 		};
-		if (!word || !dofi_terms_allow(&terms, use) || atomic_load(&page->word) != word)
+		if (!word || !dofi_bounds_allow(&has, wanted) || atomic_load(&page->word) != word)
 			continue;
-		*permit = (struct dofi_right){
-			.page = n, .word = word, .memory = terms.memory + (use->addr - terms.first),
+		*right = (struct dofi_right){
+			.page = n, .word = word, .memory = has.memory + (wanted->addr - has.first),
 		};
 		return true;
 	}
 	return false;
 }
 
-bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_right *permit)
+bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_right *right)
 {
 	return dofi_alive_is(&pages->alive) &&
-	       atomic_load(&pages->page[permit->page - 1].word) == permit->word;
+	       atomic_load(&pages->page[right->page - 1].word) == right->word;
 }
 
-bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_right *permit)
+bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_right *right)
 {
 	atomic_thread_fence(memory_order_seq_cst);
-	return dofi_grant_pages_hold(pages, permit);
+	return dofi_grant_pages_hold(pages, right);
 }
 
 /* Writers */

@@ -27,7 +27,7 @@ void dofi_grant_book_free(struct dofi_grant_book *book);
 int dofi_grant_book_fd(const struct dofi_grant_book *book);
 
 /* Call these two under the lock of the grants. Returns the grant's page, or 0 if none is free. */
-uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_bounds *terms);
+uint32_t dofi_grant_book_add(struct dofi_grant_book *book, const struct dofi_bounds *bounds);
 /* Voids @page, before a peer that checks it later writes. Returns false in a forked child. */
 bool dofi_grant_book_remove(struct dofi_grant_book *book, uint32_t page);
 
@@ -38,20 +38,20 @@ int dofi_grant_pages_map(int fd, const struct dofi_grant_pages **pages);
 /* NULL is ignored. */
 void dofi_grant_pages_unmap(const struct dofi_grant_pages *pages);
 
-/* A permitted use. */
+/* A permitted access. */
 struct dofi_right {
 	uint32_t page;
 	uint64_t word;
 	uint64_t memory;		/* address of the first byte in the target's process */
 };
 
-/* Returns whether a grant permits @use, and sets *@permit. */
-bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct dofi_access *use,
-			   struct dofi_right *permit);
-/* Returns whether the target lives, and the grant of @permit has not ended. */
-bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_right *permit);
+/* Returns whether a grant permits @wanted, and sets *@right. */
+bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct dofi_access *wanted,
+			   struct dofi_right *right);
+/* Returns whether the target lives, and the grant of @right has not ended. */
+bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_right *right);
 /* As dofi_grant_pages_hold(), after the bytes were read: loads the word last. */
-bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_right *permit);
+bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_right *right);
 
 /*
  * Writes of peers to this process's memory, and the wait of a grant's end for them. A writer stores

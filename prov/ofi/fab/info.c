@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/range.h"
 #include "fab/offers.h"
 #include "fab/reach.h"
 #include "loop/progress.h"
@@ -22,11 +23,6 @@
 
 /* The maximum number of segments: each slot holds that many. */
 #define MAX_IOV 8
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /*
  * Sets how the bytes of an RDMA operation are moved, and which keys there are. DAT programs address
@@ -64,7 +60,7 @@ static size_t limited(size_t size, const char *variable)
 {
 	const char *limit = variable ? dofi_foreign_value(variable) : NULL;
 
-	return limit ? least(size, strtoul(limit, NULL, 0)) : size;
+	return limit ? dofi_min(size, strtoul(limit, NULL, 0)) : size;
 }
 
 #define FRAME_BYTES 16384	/* the default */
@@ -79,8 +75,8 @@ static int choose_rdm(struct dofi_fabric_choice *choice)
 	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
 
 	if (quirk->frame_injected)
-		size = least(size, info->tx_attr->inject_size);
-	choice->frame_size = least(limited(size, variable), info->ep_attr->max_msg_size);
+		size = dofi_min(size, info->tx_attr->inject_size);
+	choice->frame_size = dofi_min(limited(size, variable), info->ep_attr->max_msg_size);
 	if (choice->frame_size < LEAST_FRAME) {
 		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s takes messages of %zu bytes in order, "
 			 "which is less than %d%s%s", info->fabric_attr->prov_name,
@@ -293,25 +289,25 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 
 	*limits = (struct dofi_limits){
 		/* room to add an offset to any size without overflow */
-		.max_message_size = least(info->ep_attr->max_msg_size, INT64_MAX),
-		.max_rdma_size = least(info->ep_attr->max_msg_size, INT64_MAX),
-		.max_iov = least(MAX_IOV, least(tx_iov, rx_iov)),
-		.max_rdma_iov = least(MAX_IOV, tx_iov),
+		.max_message_size = dofi_min(info->ep_attr->max_msg_size, INT64_MAX),
+		.max_rdma_size = dofi_min(info->ep_attr->max_msg_size, INT64_MAX),
+		.max_iov = dofi_min(MAX_IOV, dofi_min(tx_iov, rx_iov)),
+		.max_rdma_iov = dofi_min(MAX_IOV, tx_iov),
 		/* ep_cnt is a limit of a device, but not of a software fabric */
-		.max_eps = least(info->nic && info->domain_attr->ep_cnt ?
+		.max_eps = dofi_min(info->nic && info->domain_attr->ep_cnt ?
 					 info->domain_attr->ep_cnt : MOST_EPS, MOST_EPS),
 		.max_dtos = info->nic ? DEVICE_DTOS : MOST_DTOS,
 		.max_pzs = 1024,
-		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536,
+		.max_lmrs = dofi_min(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536,
 				  65536),
 		.max_srqs = can_frame ? 65536 : 0,
-		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
+		.inject_size = dofi_min(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};
 	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;
 }
 
-#define LOWER(member) limits->member = least(limits->member, other->member)
+#define LOWER(member) limits->member = dofi_min(limits->member, other->member)
 
 void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other)
 {

@@ -4,6 +4,7 @@
 #include "obj/caps.h"
 
 #include "base/env.h"
+#include "base/range.h"
 #include "fab/quirks.h"
 #include "obj/ia.h"
 
@@ -48,14 +49,11 @@ const struct dofi_cap *dofi_caps_row(enum dofi_cap_of of, uint64_t field)
 
 static uint64_t row_value(const struct dofi_ia *ia, const struct dofi_cap *row)
 {
-	uint64_t here;
-
 	if (row->where && !*(const bool *)((const char *)ia + row->where))
 		return row->without;
 	if (!row->from_size)
 		return row->most;
-	here = load(ia, row->from, row->from_size);
-	return here < row->most ? here : row->most;
+	return dofi_min(load(ia, row->from, row->from_size), row->most);
 }
 
 uint64_t dofi_caps_value(const struct dofi_ia *ia, uint64_t field)
@@ -236,7 +234,7 @@ bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
 	const uint64_t most = row->limit ? dofi_caps_value(ia, row->limit) : row->most;
-	const uint64_t def = row->def < most ? row->def : most;
+	const uint64_t def = dofi_min(row->def, most);
 	uint64_t value = wanted ? load(wanted, row->offset, row->size) : def;
 
 	if (!value && row->zero_is_default)

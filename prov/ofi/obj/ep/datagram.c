@@ -115,7 +115,7 @@ void dofi_exchanges_start(struct dofi_ep *ep)
 
 void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how)
 {
-	const size_t size = how->data_size < sizeof(x->data) ? how->data_size : sizeof(x->data);
+	const size_t size = dofi_min(how->data_size, sizeof(x->data));
 	struct dofi_event event = { .number = how->event, .immed = dofi_pool_index(x) };
 	struct dofi_ep *ep = x->ep;
 	struct dofi_ia *ia = ep->obj.ia;

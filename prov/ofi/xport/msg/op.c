@@ -70,8 +70,7 @@ static int send_segments(struct dofi_ep *ep, struct dofi_dto *dto)
 static __attribute__((noinline)) int send_with_preamble(struct dofi_ep *ep, struct dofi_dto *dto,
 						 uint64_t length, uint64_t cq_data)
 {
-	const size_t inject = ep->obj.ia->limits.inject_size;
-	const size_t most = inject < MSG_PREAMBLE_MAX ? inject : MSG_PREAMBLE_MAX;
+	const size_t most = dofi_min(ep->obj.ia->limits.inject_size, MSG_PREAMBLE_MAX);
 	const struct msg_preamble preamble = {
 		.length = length, .cq_data = cq_data, .whole = length <= most - MSG_PREAMBLE_SIZE,
 	};
