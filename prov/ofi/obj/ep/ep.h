@@ -50,6 +50,20 @@ struct dofi_fast {
 	struct fid_ep *to;		/* the first argument of send and recv */
 };
 
+/*
+ * How a connection ends. Members of an EP, in the order in which they are set:
+ *
+ *	graceful	a disconnect waits for requests, in the state DISCONNECT_PENDING
+ *	lost		the fabric reports an end that was not requested here: dofi_ep_lost()
+ *	data_lost	and did so before it read all that the peer sent
+ *	closing		any cause: the EP posts nothing, and `end` is the event: dofi_ep_end()
+ *	finishing	in place of graceful: waits for the peer in dofi_xport.finish()
+ *	no_goodbye	the peer's last message did not come: if lost, the event is BROKEN
+ *
+ * Then dofi_ep_close_now() flushes the operations, queues the event and clears these members.
+ * failed_early, of an attempt, ends the connection as soon as it is established. no_events, of an
+ * EP that is being freed, suppresses the event.
+ */
 struct dofi_ep {
 	struct dofi_obj obj;
 
@@ -67,13 +81,9 @@ struct dofi_ep {
 	struct dofi_cq *second_cq;	/* another CQ of a datagram EP, or NULL */
 	struct dofi_shard *shard;	/* of the CQ; NULL unless an own endpoint is open */
 	struct fid_ep *fid;		/* its own endpoint or its PZ's; NULL unless open */
-	bool closing;			/* takes no more operations, and flushes its own */
+	bool graceful;			/* see above; the CQ has a sleeper meanwhile */
+	bool lost, data_lost, closing, finishing, no_goodbye;
 	bool failed_early;		/* a receive failed before the event of the connection */
-	bool lost;			/* the fabric reported an end that was not requested here */
-	bool data_lost;			/* and did so before it read all that the peer sent */
-	bool no_goodbye;		/* the connection ended without the peer's last message */
-	bool graceful;			/* a disconnect waits for requests; the CQ has a sleeper */
-	bool finishing;			/* a disconnect waits for the peer: dofi_xport.finish() */
 	bool no_events;			/* being freed: no more events */
 	bool had_other_connect_evd;	/* which may have its events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
