@@ -97,7 +97,7 @@ struct dofi_cq {
 	struct fid_cq *fid;		/* NULL while the CQ is closed */
 	const struct dofi_progress_ops *ops;	/* where completions are delivered */
 	dofi_completed *completed;	/* ops->completed, cached to save a load */
-	bool mixed;			/* ops->mixed */
+	bool foreign_contexts;		/* ops->foreign_contexts */
 	void *owner;			/* for the user of ops; NULL at first */
 	LIST_HEAD(, dofi_sweeper) sweepers;
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */
@@ -147,7 +147,7 @@ struct dofi_cq {
 	_Atomic bool armed;
 	/*
 	 * What a polling thread may read one completion from: fid; or NULL while each read takes a
-	 * batch: armed, led, closed, mixed, or several shards. Written with the lock:
+	 * batch: armed, led, closed, foreign contexts, or several shards. Written with the lock:
 	 * dofi_cq_route().
 	 */
 	_Atomic(struct fid_cq *) programs_fid;

@@ -128,7 +128,7 @@ typedef bool dofi_polled(struct dofi_cq *cq, struct dofi_sink *sink);
 /* The calls of the progress thread and the CQs into higher layers. */
 struct dofi_progress_ops {
 	dofi_completed *completed;
-	bool mixed;		/* Contexts may be others than the program's operations. */
+	bool foreign_contexts;	/* an op_context may be something other than a DTO slot */
 	/*
 	 * Returns true if it delivered a receive to the sink, or there is no completion; false if
 	 * the caller has to read the CQ. Any thread, CQ lock held. May be NULL.

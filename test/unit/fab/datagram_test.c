@@ -251,7 +251,9 @@ static void failed(struct dofi_progress *p, int err)
 }
 
 static const struct dofi_progress_ops tcp_ops = { .failed = failed };
-static const struct dofi_progress_ops udp_ops = { .completed = completed, .mixed = true };
+static const struct dofi_progress_ops udp_ops = {
+	.completed = completed, .foreign_contexts = true,
+};
 
 static void side_open(void *arg)
 {

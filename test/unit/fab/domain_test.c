@@ -552,15 +552,15 @@ Test(domain_twofold, what_fails_leaves_nothing_open)
 /* The completions of a domain on another fabric go to that fabric's transport. */
 Test(domain, a_domain_on_another_fabric_has_its_own_completions)
 {
-	static const struct dofi_progress_ops others = { .mixed = true };
+	static const struct dofi_progress_ops others = { .foreign_contexts = true };
 	struct fid_fabric second_fabric = fake.fabric;
 	struct dofi_domain second;
 	const int before = fake.open;
 
 	dofi_cq_init(&second.cq);
 	cr_assert_eq(dofi_domain_open(&second, &progress, &second_fabric, &others, &choice), 0);
-	cr_expect(second.cq.ops == &others && second.cq.mixed && !second.cq.owner);
-	cr_expect(domain.cq.ops == &ops && !domain.cq.mixed);
+	cr_expect(second.cq.ops == &others && second.cq.foreign_contexts && !second.cq.owner);
+	cr_expect(domain.cq.ops == &ops && !domain.cq.foreign_contexts);
 	cr_expect(dofi_cq_can_sleep(&second.cq, second.cq.fid));
 	cr_expect_eq(fake.trywait_fabric, &second_fabric);
 	cr_expect(dofi_cq_can_sleep(&domain.cq, domain.cq.fid));

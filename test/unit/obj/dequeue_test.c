@@ -33,7 +33,7 @@ static void alone(void (*body)(void *))
 static void poll_as_a_program(void)
 {
 	atomic_store(&cq()->armed, false);
-	atomic_store(&cq()->programs_fid, cq()->mixed ? NULL : cq()->fid);
+	atomic_store(&cq()->programs_fid, cq()->foreign_contexts ? NULL : cq()->fid);
 }
 
 static void send_and_complete(unsigned i, uint64_t n)
@@ -639,7 +639,7 @@ static void frames(void *arg)
 {
 	(void)arg;
 	cq()->completed = look;
-	cq()->mixed = true;
+	cq()->foreign_contexts = true;
 	poll_as_a_program();
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);

@@ -112,7 +112,7 @@ static void rdm_fed(struct dofi_ep *ep)
 
 static const struct dofi_progress_ops rdm_progress_ops = {
 	.completed = rdm_completed,
-	.mixed = true,
+	.foreign_contexts = true,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
 };
@@ -120,7 +120,7 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 /* Of a CQ of rings. If the IA has another transport, its operations are that transport's. */
 static const struct dofi_progress_ops ring_progress_ops = {
 	.completed = dofi_rings_completed,
-	.mixed = true,
+	.foreign_contexts = true,
 	.poll = dofi_rings_poll,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,

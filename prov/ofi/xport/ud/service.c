@@ -41,7 +41,7 @@ static int ways_find(struct ud_ia *uia)
 			return ret;
 		}
 		uia->own_ops = (struct dofi_progress_ops){
-			.completed = dofi_rdm_completed, .mixed = true,
+			.completed = dofi_rdm_completed, .foreign_contexts = true,
 			.failed = dofi_async_ia_failed,
 		};
 		uia->fabric = &uia->own;
