@@ -43,7 +43,7 @@ int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h);
  */
 void dreg_handle_drop(DAT_HANDLE handle, uint64_t serial);
 
-/* Like dreg_handle_drop(), for an IA and all of its objects. */
+/* Removes an IA and all of its objects, but no handle that is newer than @serial. */
 void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial);
 
 /* The serial of the newest handle. */
@@ -159,7 +159,7 @@ static inline bool dreg_handle_route_fast(DAT_HANDLE handle, DAT_HANDLE_TYPE kin
 /* Copies the entry of a handle to @h; false if it is not live. */
 bool dreg_handle_find(DAT_HANDLE handle, struct dreg_handle *h);
 
-/* Like dreg_handle_find(), for a handle that must be of @kind. */
+/* Copies the entry of a handle of @kind to @h; false if it is not live. */
 bool dreg_handle_live(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, struct dreg_handle *h);
 
 /*

@@ -31,15 +31,15 @@ int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t dead
 	DOFI_NEEDS(*lock);
 
 /*
- * As dofi_cond_wait(), or until @fd is readable. A wakeup writes to the eventfd @wakeup_fd.
- * @signals is from dofi_nap_open(). -EBUSY: see dofi_nap(). One thread at a time.
+ * A dofi_cond_wait() that also ends when @fd is readable. A wakeup writes to the eventfd
+ * @wakeup_fd. @signals is from dofi_nap_open(). -EBUSY: see dofi_nap(). One thread at a time.
  */
 int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd,
 		      int wakeup_fd, int signals) DOFI_NEEDS(*lock);
 
 /*
- * As dofi_cond_wait(), or until @word, a futex, is woken or not @value; without a word if it is
- * NULL. -EBUSY: no futex_waitv.
+ * A dofi_cond_wait() that also ends when @word, a futex that may be NULL, is woken or not @value.
+ * -EBUSY: no futex_waitv.
  */
 int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline,
 			_Atomic uint32_t *word, uint32_t value) DOFI_NEEDS(*lock);

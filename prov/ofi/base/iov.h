@@ -29,7 +29,7 @@ static inline size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t 
 	return len;
 }
 
-/* Like dofi_iov_scatter(), but copies from the segments to @to. */
+/* Copies @len bytes at @offset of the @n segments @iov to @to. Returns how many there are. */
 static inline size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n, size_t offset,
 				     size_t len)
 {

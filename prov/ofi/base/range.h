@@ -21,7 +21,7 @@ static inline bool dofi_range_exists(uint64_t addr, uint64_t len)
 	return addr <= DOFI_RANGE_MOST && len <= DOFI_RANGE_MOST - addr;
 }
 
-/* Like dofi_range_exists(), of this process, whose addresses may have 32 bits. */
+/* Returns whether this process, of 32 or 64 bits, can have @len bytes at @addr. */
 static inline bool dofi_range_is_local(const void *addr, uint64_t len)
 {
 	return dofi_range_exists((uintptr_t)addr, len) && len <= UINTPTR_MAX - (uintptr_t)addr;

@@ -16,7 +16,7 @@
 /* Creates and maps @size bytes, all zero. Returns a descriptor for the peer, or an error. */
 int dofi_sealed_make(size_t size, void **at);
 
-/* Like dofi_sealed_make(), for memory that no other process can write. -ENOTSUP before 5.1. */
+/* Creates and maps memory that no other process can write. -ENOTSUP before Linux 5.1. */
 int dofi_sealed_make_own(size_t size, void **at);
 
 /*
@@ -24,7 +24,7 @@ int dofi_sealed_make_own(size_t size, void **at);
  * 0, -EPROTO if it is not sealed memory of @size bytes, or another negative errno.
  */
 int dofi_sealed_map(int fd, size_t size, void **at);
-/* Like dofi_sealed_map(), only for reading. */
+/* Maps the memory of @fd only for reading. Returns 0, -EPROTO, or another negative errno. */
 int dofi_sealed_map_to_read(int fd, size_t size, void **at);
 
 void dofi_sealed_unmap(void *at, size_t size);

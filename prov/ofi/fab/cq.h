@@ -198,7 +198,7 @@ static inline void dofi_cq_unlock_access(struct dofi_cq *cq)
 		dofi_mutex_unlock(&cq->access);
 }
 
-/* As dofi_mutex_assert_held(), between dofi_cq_lock_access() and dofi_cq_unlock_access(). */
+/* Asserts in debug builds that the caller has called dofi_cq_lock_access(). */
 #define dofi_cq_assert_access(cq) dofi_cq_check_access(cq, __func__)
 
 static inline void dofi_cq_check_access(const struct dofi_cq *cq, const char *function)
@@ -214,8 +214,8 @@ static inline void dofi_cq_check_access(const struct dofi_cq *cq, const char *fu
  */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS_NOT(cq->lock);
 /*
- * As dofi_cq_poll(), without a sink: only the next completion, unless a read has to take all
- * (programs_fid).
+ * Polls for a thread of the program, without a sink: reads only the next completion, unless a read
+ * has to take a batch (programs_fid).
  */
 void dofi_cq_poll_next(struct dofi_cq *cq) DOFI_NEEDS_NOT(cq->lock);
 
@@ -235,7 +235,7 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 }
 
 /*
- * As dofi_cq_wants_sweep(), for a thread that is about to sleep and has stored armed or
+ * Returns whether a sweep is wanted, for a thread that is about to sleep and has stored armed or
  * lead.has_leader, which dofi_cq_want_sweep() loads after its store. All four are sequentially
  * consistent.
  */
@@ -246,14 +246,14 @@ static inline bool dofi_cq_wants_sweep_now(const struct dofi_cq *cq)
 
 /*
  * Reads a batch into cq->entry: the completions that dofi_cq_next() left, then the fabric's.
- * Returns as fi_cq_read(). Call within dofi_cq_lock_access().
+ * Returns their number, or a negative error of fi_cq_read(). Call within dofi_cq_lock_access().
  */
 ssize_t dofi_cq_read(struct dofi_cq *cq) DOFI_NEEDS(cq->lock, cq->access);
 
 /*
- * Reads the next completion from @fid, which is programs_fid, into cq->entry[0]. Returns 1, or as
- * fi_cq_read() if there is none. A read of several costs a third less for each, but an empty one a
- * third more: several are read only after a read that found one.
+ * Reads the next completion from @fid, which is programs_fid, into cq->entry[0]. Returns 1, or a
+ * negative error of fi_cq_read(). A read of several costs a third less for each, but an empty one
+ * a third more: several are read only after a read that found one.
  */
 static inline ssize_t dofi_cq_next(struct dofi_cq *cq, struct fid_cq *fid)
 	DOFI_NEEDS(cq->lock, cq->access)
@@ -418,8 +418,8 @@ void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
 int dofi_lead_begin(struct dofi_cq *cq);
 
 /*
- * Sleeps like dofi_cond_wait(), but at most until @cq may have something to read, or the leader is
- * deposed; on a word, at most dofi_longest_sleep_ns.
+ * A dofi_cond_wait() that also ends when @cq may have something to read, or when the leader is
+ * interrupted; on a word, after dofi_longest_sleep_ns.
  */
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
 		    int64_t deadline) DOFI_NEEDS(*lock);

@@ -39,7 +39,7 @@ struct dofi_rdm_buffer {
 /*
  * An operation with the context @buffer completed: @entry->len includes the prefix, @err is 0 or
  * positive, FI_ECANCELED if the endpoint was closed. The owner passes each received buffer to
- * dofi_rdm_repost(). Any thread, CQ lock held; rules as for dofi_completed.
+ * dofi_rdm_repost(). Any thread, CQ lock held. Must not read the CQ.
  */
 typedef void dofi_rdm_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
 			      int err, struct dofi_sink *sink);
@@ -114,7 +114,7 @@ int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 void dofi_rdm_shut(struct dofi_rdm *rdm);
 
 /*
- * Closes the endpoint, as dofi_rdm_shut(), and frees its memory. Until it returns buffers may
+ * Closes the endpoint and frees its memory. Until it returns buffers may
  * complete, which dofi_rdm_repost() ignores. Progress thread only.
  */
 void dofi_rdm_close(struct dofi_rdm *rdm);

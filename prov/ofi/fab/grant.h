@@ -58,7 +58,7 @@ void dofi_grants_fini(struct dofi_grants *grants);
 /* Grants @request with a new key. -EIO without a random number, -EAGAIN without a free key. */
 int dofi_grant_open(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		    struct dofi_grant **grant, uint32_t *key) DOFI_NEEDS_NOT(grants->lock);
-/* Like dofi_grant_open(), with @key, which is not 0; -EEXIST if a grant of the table has it. */
+/* Grants @request with @key, which is not 0; -EEXIST if a grant of the table has it. */
 int dofi_grant_open_as(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		       uint32_t key, struct dofi_grant **grant) DOFI_NEEDS_NOT(grants->lock);
 /* Waits for dofi_grant_leave() and for peers that write; changes the word. Any thread. */
@@ -117,7 +117,7 @@ struct dofi_grant_word {
 	uint64_t value;		/* while the grant is in force; never used again */
 };
 
-/* Like dofi_grant_enter(), but holds nothing: the peer checks @word. */
+/* Checks @wanted, and holds nothing: the peer checks @word. Returns 0 or -EACCES. */
 int dofi_grant_word(struct dofi_grants *grants, const struct dofi_access *wanted, void **memory,
 		    struct dofi_grant_word *word) DOFI_NEEDS_NOT(grants->lock);
 

@@ -50,7 +50,7 @@ bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct do
 			   struct dofi_right *right);
 /* Returns whether the target lives, and the grant of @right has not ended. */
 bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_right *right);
-/* As dofi_grant_pages_hold(), after the bytes were read: loads the word last. */
+/* Returns whether that held while the bytes were read: loads the word last. Call after reading. */
 bool dofi_grant_pages_held(const struct dofi_grant_pages *pages, const struct dofi_right *right);
 
 /*

@@ -81,7 +81,7 @@ struct dofi_quirk {
 
 /* Returns the row of @provider, or a row of defaults for an unknown fabric. */
 const struct dofi_quirk *dofi_quirk_of(const char *provider);
-/* Like dofi_quirk_of(), for endpoints of type FI_EP_DGRAM. */
+/* Returns the row of @provider for endpoints of type FI_EP_DGRAM, or the defaults. */
 const struct dofi_quirk *dofi_quirk_of_datagrams(const char *provider);
 
 /* Returns whether the target carries out RDMA: without keys, or if a refusal ends all. */

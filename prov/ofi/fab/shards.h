@@ -57,7 +57,7 @@ struct dofi_shard *dofi_shards_not_full(struct dofi_shards *shards);
 /* Call when an endpoint of @shard is closed. Progress thread. */
 void dofi_shards_leave(struct dofi_shards *shards, struct dofi_shard *shard);
 
-/* Like fi_cq_read(); an error is to be read from shards->last. CQ lock held. */
+/* Returns what fi_cq_read() does; an error is to be read from shards->last. CQ lock held. */
 ssize_t dofi_shards_read(struct dofi_shards *shards, struct fid_fabric *fabric, void *buf,
 			 size_t count);
 

@@ -45,7 +45,7 @@ int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iov
 
 /*
  * Copies @len bytes at @offset of the @n segments @from to address @to of process @pid, which is
- * known to be the peer. Writes the last word last, as dofi_iov_land(). Returns 0, -EINVAL, or an
+ * known to be the peer. Writes the last word last: programs poll it. Returns 0, -EINVAL, or an
  * error of the kernel, after which some bytes may be written.
  */
 int dofi_peer_push(pid_t pid, const struct iovec *from, size_t n, size_t offset, size_t len,

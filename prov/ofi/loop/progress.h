@@ -153,7 +153,7 @@ struct dofi_progress_ops {
 	 * peers do not wake the thread. Progress thread, no lock held. NULL if peers never do.
 	 */
 	bool (*sleep_begin)(struct dofi_progress *progress);
-	/* The thread is awake: peers need not wake it. As sleep_begin(). */
+	/* The thread is awake: peers need not wake it. Progress thread, no lock held. */
 	void (*sleep_end)(struct dofi_progress *progress);
 };
 

@@ -15,8 +15,8 @@
 DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset);
 
 /*
- * Writes the counter @which, or all, as lines of a name and a value. Returns as
- * dofi_counters_query().
+ * Writes the counter @which, or all, as lines of a name and a value. The errors
+ * are those of dofi_counters_query().
  */
 DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset);
 

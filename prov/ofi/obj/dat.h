@@ -39,7 +39,7 @@ typedef DAT_VLEN dofi_seg_length;
 DAT_RETURN dofi_ret(int err);
 
 /*
- * As dofi_ret(), for calls that fail only by a shortage: of memory, unless @err names another
+ * The return code of calls that fail only by a shortage: of memory, unless @err names another
  * resource.
  */
 DAT_RETURN dofi_ret_short(int err);

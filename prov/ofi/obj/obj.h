@@ -40,7 +40,7 @@ static inline void dofi_count(uint64_t *counter)
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-/* Like dofi_count(), for rare events that must be counted exactly. */
+/* Counts exactly, by an atomic operation: for rare events. */
 static inline void dofi_count_exactly(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
@@ -103,7 +103,7 @@ static inline bool dofi_obj_among_first(const struct dofi_pool *pool, DAT_HANDLE
  * Returns @handle as an object of @pool, entered; NULL if it is not a valid handle of @type.
  */
 void *dofi_obj_enter(struct dofi_pool *pool, DAT_HANDLE_TYPE type, DAT_HANDLE handle);
-/* Like dofi_obj_enter(), for an object of any type. */
+/* Returns @handle as an object of any type, entered; NULL if it is not a valid handle. */
 struct dofi_obj *dofi_obj_enter_any(DAT_HANDLE handle);
 void dofi_obj_leave(struct dofi_obj *obj);
 /* Leaves @obj but not its IA, which it returns: dofi_ia_leave() does that. */
@@ -181,7 +181,7 @@ static inline void dofi_use_end(void *var)
 /* Ends the handle. Returns the kind of @obj to one of several callers, 0 to the others. */
 int dofi_obj_claim(struct dofi_obj *obj);
 /*
- * Like dofi_obj_claim(), for a call that frees @obj. Returns 0, -EBUSY if other objects use it, or
+ * Ends the handle for a call that frees @obj. Returns 0, -EBUSY if other objects use it, or
  * -ENOENT if another thread has claimed it.
  */
 int dofi_obj_claim_unused(struct dofi_obj *obj);
@@ -207,8 +207,8 @@ void dofi_obj_unlink(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 void dofi_obj_end(struct dofi_obj *obj);
 struct dofi_ia *dofi_obj_take_over(struct dofi_obj *obj);
 /*
- * Frees @obj for a call that has entered it, and leaves it in any case. Returns as
- * dofi_obj_claim_unused().
+ * Frees @obj for a call that has entered it, and leaves it in any case. Returns 0, -EBUSY if other
+ * objects use it, or -ENOENT if another thread has claimed it.
  */
 int dofi_obj_free_unused(struct dofi_obj *obj);
 /* @obj counts no more for its IA. Call before publishing or after unlinking. */

@@ -46,14 +46,15 @@ typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *
 			  uint64_t unused, void *context);
 
 /*
- * As dofi_send(), for a receive; the type is fi_ops_msg.recv's. It never returns DOFI_DONE.
+ * Receives up to @len bytes at @buf; the completion will have @context. Returns 0, or a negative
+ * errno if nothing was posted, and submit() has to decide. The type is fi_ops_msg.recv's.
  */
 typedef ssize_t dofi_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
 
 /*
- * As dofi_send(), for RDMA: writes to the peer's memory at @addr, of which @key is the fabric's
- * key, or reads it.
+ * Writes to the peer's memory at @addr, of which @key is the fabric's key, or reads it. Returns
+ * what dofi_send does.
  */
 typedef ssize_t dofi_rdma(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
 			  uint64_t key, void *context);
@@ -178,8 +179,8 @@ struct dofi_xport {
 	dofi_rdma *write, *read;
 	/*
 	 * Posts a write of no bytes to no memory, with the context of @dto: it completes when the
-	 * peer has acknowledged it. As submit(). NULL: the transport loses no answers
-	 * (dofi_quirk.loses_answers).
+	 * peer has acknowledged it. EP lock held. 0 or a negative errno. NULL: the transport loses
+	 * no answers (dofi_quirk.loses_answers).
 	 */
 	int (*probe)(struct dofi_ep *ep, struct dofi_dto *dto);
 

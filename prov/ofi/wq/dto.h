@@ -230,7 +230,7 @@ static inline void dofi_dto_set_done(struct dofi_dto *dto, uint8_t status)
 	dto->status = status;
 }
 
-/* Like dofi_dto_renew(), for a plain operation. Returns the context. */
+/* Begins the next generation, for a plain operation. Returns the context. */
 static inline void *dofi_dto_renew_plain(struct dofi_dto *dto)
 {
 	const unsigned tag = (dto->tag + 1u) & (DOFI_DTO_GENERATIONS - 1);

@@ -58,7 +58,7 @@ bool dofi_port_address_of_none(const struct sockaddr_storage *address);
  * counts, is to be tried; else logs the reason and ends the attempt.
  */
 bool dofi_port_next(struct dofi_ep *ep, int err, const char *why);
-/* As dofi_port_next(), where no other port may be tried. */
+/* An attempt failed, and no other port may be tried: logs the reason and ends the attempt. */
 void dofi_port_failed(struct dofi_ep *ep, int err, const char *why);
 
 /*

@@ -18,14 +18,11 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 /* From the transport, on the progress thread: the local port of @ep, which is connecting. */
 void dofi_ep_bound(struct dofi_ep *ep, uint16_t port) DOFI_NEEDS_NOT(ep->lock);
 
-/* As dofi_ep_end(), for a transport, without the lock; the event has @data. */
+/* From the transport: the connection ends, and @event reports that with @data. */
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size)
 	DOFI_NEEDS_NOT(ep->lock);
 
-/*
- * As dofi_ep_end_with(), for an attempt to connect that failed: logs @why, the peer and the
- * qualifier.
- */
+/* From the transport: an attempt to connect failed. Logs @why, the peer and the qualifier. */
 void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why)
 	DOFI_NEEDS_NOT(ep->lock);
 

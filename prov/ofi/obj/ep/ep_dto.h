@@ -22,7 +22,7 @@ struct dofi_arrived {
 /* Reads @cq_data, not 0, of a message of @length bytes. */
 void dofi_arrived_read(struct dofi_arrived *arrived, uint64_t cq_data, uint64_t length);
 
-/* As dofi_dto_complete(); @arrived describes a receive, or is NULL. */
+/* A completion from the transport; @arrived describes a receive, or is NULL. */
 void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, int err,
 			  const struct dofi_arrived *arrived, struct dofi_sink *sink);
 
@@ -129,9 +129,9 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 
 /*
- * As dofi_srq_buffer(), for a transport that matches: the receive has DOFI_DTO_SHARED and no data,
- * and counts as submitted. Also returns NULL if the connection ends, by a watermark or because the
- * buffer may no longer be used.
+ * For a transport that matches: a buffer from dofi_srq_buffer() with DOFI_DTO_SHARED and no data,
+ * which counts as submitted. Also returns NULL if the connection ends, by a watermark or because
+ * the buffer may no longer be used.
  */
 struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 

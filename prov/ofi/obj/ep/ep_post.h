@@ -53,7 +53,7 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
 DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, DAT_COUNT n,
 			    const DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-/* As dofi_ep_post_recv(), of any segments and flags. */
+/* Posts a receive of any segments and flags. */
 DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 

@@ -292,7 +292,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COU
 
 /* The slow path of dat_evd_dequeue(); dofi_evd_dequeue() in obj/ep/fast.c is the fast one. */
 
-/* As dat_evd_dequeue(), from the queue of @evd alone. */
+/* Dequeues an event from the queue of @evd alone. */
 DAT_RETURN dofi_evd_dequeue_slow(struct dofi_evd *evd, DAT_EVENT *event);
 
 /* Takes an event from the queue if there is one now, whichever thread put it there. */

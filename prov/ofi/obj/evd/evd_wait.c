@@ -78,8 +78,8 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 }
 
 /*
- * Sleeps until another thread, mostly the progress thread, has delivered. Returns as
- * wait_for_events().
+ * Sleeps until another thread, mostly the progress thread, has delivered. Returns 0, -ETIMEDOUT, or
+ * -EINTR after a signal.
  */
 static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
