@@ -67,14 +67,14 @@ static struct dofi_cq_seen look(struct dofi_cq *cq, int64_t now)
 		.sweep = dofi_cq_wants_sweep(cq),
 		.has_leader = dofi_has_leader(&cq->lead),
 		.led = atomic_exchange(&cq->led, false),
-		.took = atomic_exchange(&cq->took, false),
+		.took_queued = atomic_exchange(&cq->took_queued, false),
 		.posted = atomic_exchange(&cq->posted, false),
 		.ran = dofi_polling_thread_ran(&cq->last_reader),
 		.passed = now - cq->looked_at,
 	};
 
 	seen.woken = seen.armed && cq->served.fired;
-	seen.preempted = !seen.armed && !seen.led && !seen.took && !seen.posted &&
+	seen.preempted = !seen.armed && !seen.led && !seen.took_queued && !seen.posted &&
 			 seen.ran < dofi_settings.probe_us * 1000 &&
 			 dofi_polling_thread_is_runnable(&cq->last_reader);
 	cq->looked_at = now;
@@ -306,7 +306,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	dofi_mutex_unlock(&cq->lock);
 	atomic_store(&cq->sleepers, 0);
 	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
-	atomic_store(&cq->took, false);
+	atomic_store(&cq->took_queued, false);
 	atomic_store(&cq->led, false);
 	atomic_store(&cq->posted, false);
 	cq->looked_at = 0;

@@ -131,7 +131,7 @@ struct dofi_cq {
 
 	/* the program's calls since the progress thread served the CQ last */
 	struct dofi_polling_thread last_reader;	/* a thread of the program */
-	_Atomic bool took;		/* the program took an event that another thread had read */
+	_Atomic bool took_queued;	/* the program took an event that another thread had read */
 	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
 	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
 	_Atomic bool delivered;		/* a read queued an event for the program */
@@ -305,7 +305,7 @@ static inline void dofi_cq_posted(struct dofi_cq *cq)
 /* Call after the program dequeued an event that another thread read. Any thread, any lock. */
 static inline void dofi_cq_took(struct dofi_cq *cq)
 {
-	atomic_store_explicit(&cq->took, true, memory_order_relaxed);
+	atomic_store_explicit(&cq->took_queued, true, memory_order_relaxed);
 }
 
 /* Call after an event of the CQ was queued for the program. Any thread, any lock. */

@@ -34,7 +34,7 @@ static bool polls_in_loop(const struct dofi_cq_seen *seen)
 /* A peer writes to a program that works, polls in no loop, and got no event by a wakeup. */
 bool dofi_cq_suspects_memory(const struct dofi_cq_seen *seen)
 {
-	return seen->woken && (seen->posted || seen->polls || seen->took) &&
+	return seen->woken && (seen->posted || seen->polls || seen->took_queued) &&
 	       !polls_in_loop(seen) && !seen->led && !seen->has_leader;
 }
 
@@ -88,7 +88,7 @@ static long next_pause(const struct dofi_cq_policy *policy, const struct dofi_cq
 enum dofi_cq_turn dofi_cq_turn(struct dofi_cq_policy *policy, const struct dofi_cq_seen *seen)
 {
 	const bool polls = polls_in_loop(seen);
-	const bool at_work = polls || seen->took || seen->led;
+	const bool at_work = polls || seen->took_queued || seen->led;
 	const bool posts_alone = seen->posted && !at_work && !seen->offloaded;
 
 	if (seen->eventless)

@@ -29,7 +29,7 @@ struct dofi_cq_seen {
 	bool sweep;		/* a sweep is wanted */
 	bool has_leader;	/* a thread of the program sleeps on the CQ itself */
 	bool led;		/* a thread did */
-	bool took;		/* the program took an event that another thread had read */
+	bool took_queued;	/* the program took an event that another thread had read */
 	bool posted;		/* the program posted to an endpoint of the CQ */
 	bool reads;		/* a poll holds the CQ lock, and is not counted in polls */
 	unsigned polls;		/* of threads of the program */

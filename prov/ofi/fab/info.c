@@ -51,7 +51,7 @@ static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 				!(choice->rdm && quirk->delivers_after_refusal);
 	/* without it software completes a write in a socket; hardware lacks it, but delivers */
 	q.op_flags = FI_DELIVERY_COMPLETE;
-	if (quirk->delivers || dofi_query_also(info, &q))
+	if (quirk->has_delivery_complete || dofi_query_also(info, &q))
 		choice->write_flags = FI_DELIVERY_COMPLETE;
 }
 

@@ -15,7 +15,7 @@
 	      .eq_fails_for_one = true, .reason_in_prov_errno = true, .trywait_reads = true
 
 #define TCP .misses_end_while_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
-	    .delivers = true, .loses_answers = true,                                         \
+	    .has_delivery_complete = true, .loses_answers = true,                            \
 	    .joins_families = true, .ends_silently = true, .rdma_of_64_bits = true,            \
 	    .refusal_ends_all = true, .frame_size = LONG_FRAME
 
@@ -56,7 +56,7 @@ static const struct dofi_quirk quirks[] = {
 		    "data when the queue is read (1.18 to 2.6)" },
 	{ .provider = "sockets", .rank = 3, .late_listen_error = true, .shutdown_closes = true,
 	  .takes_offset = true, .delivers_after_refusal = true, .shutdown_overtakes = true,
-	  .delivers = true, .loses_cq_data_flag = true, .silent_errors = true,
+	  .has_delivery_complete = true, .loses_cq_data_flag = true, .silent_errors = true,
 	  .vague_refusal = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), ends by another "
 		    "socket than data (1.17), any failure to connect is a refusal (1.17), a "

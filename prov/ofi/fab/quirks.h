@@ -44,7 +44,7 @@ struct dofi_quirk {
 	bool reason_in_prov_errno; /* a failed attempt is ETIMEDOUT; prov_errno has the reason */
 	/* fi_endpoint searches for the peer, for seconds if it is unreachable */
 	bool waits_to_open;
-	bool delivers;		/* always has FI_DELIVERY_COMPLETE; others are queried for it */
+	bool has_delivery_complete;	/* always; others are queried for it */
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
 	/* a message that arrives before its receive is posted is sent again much later */
 	bool late_receives_cost;

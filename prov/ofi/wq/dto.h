@@ -97,6 +97,10 @@ struct dofi_dto {
 			void *memory;		/* of a receive: the destination */
 			uint32_t memory_lmr;	/* the LMR context of its segment */
 		};
+		struct {		/* of a receive with DOFI_DTO_EXCLUDED */
+			uint64_t pz_id;		/* the PZ; 0 after the LMR was freed */
+			uint32_t n_iov_before;
+		} excluded;
 	};
 	union {
 		uint32_t immed;		/* immediate data of a message */
@@ -167,8 +171,7 @@ static inline uint32_t *dofi_dto_contexts(const struct dofi_dto *dto)
 /*
  * In flags: a receive that may not use its memory: it is of another PZ than the EP's, or its LMR
  * was freed. The fabric gets the receive without segments: a message that needs them does not fit,
- * and the receive fails with the protection error. Until the EP is of that PZ again, remote_addr is
- * the id of the PZ (0 after the LMR was freed) and remote_key the former n_iov.
+ * and the receive fails with the protection error, until the EP is of that PZ again.
  */
 #define DOFI_DTO_EXCLUDED 0x80
 

@@ -178,8 +178,8 @@ void dofi_queue_clear(struct dofi_queue *q)
 void dofi_receive_exclude(struct dofi_dto *dto, uint64_t pz_id)
 {
 	dto->flags |= DOFI_DTO_EXCLUDED;
-	dto->remote_addr = pz_id;
-	dto->remote_key = dto->n_iov;
+	dto->excluded.pz_id = pz_id;
+	dto->excluded.n_iov_before = dto->n_iov;
 	dto->n_iov = 0;
 }
 
@@ -192,9 +192,9 @@ void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to)
 
 		if (dto->n_iov) {
 			dofi_receive_exclude(dto, from);
-		} else if (dto->flags & DOFI_DTO_EXCLUDED && dto->remote_addr == to) {
+		} else if (dto->flags & DOFI_DTO_EXCLUDED && dto->excluded.pz_id == to) {
 			dto->flags &= ~DOFI_DTO_EXCLUDED;
-			dto->n_iov = dto->remote_key;
+			dto->n_iov = dto->excluded.n_iov_before;
 		}
 	}
 }

@@ -120,7 +120,7 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 /* Replaces @q by @next, from dofi_queue_renew(). */
 void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
-/* Excludes the receive @dto, not at the fabric, from its memory. @pz_id as in DOFI_DTO_EXCLUDED. */
+/* Excludes the receive @dto, not at the fabric, from its memory. @pz_id: 0 if its LMR is freed. */
 void dofi_receive_exclude(struct dofi_dto *dto, uint64_t pz_id);
 /* The EP changes from the PZ of id @from to the PZ of @to: excludes or readmits its receives. */
 void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to);

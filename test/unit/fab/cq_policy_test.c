@@ -51,7 +51,7 @@ static const struct row {
 	  DOFI_CQ_LEAVE, PROBE, 0 },
 	{ "the program took what another thread read",
 	  { .pause_us = PROBE },
-	  { WOKEN, .took = true },
+	  { WOKEN, .took_queued = true },
 	  DOFI_CQ_READ_AND_LEAVE, PROBE, 0 },
 	{ "the program posted, and its event arrived",
 	  { .pause_us = PROBE },
@@ -129,7 +129,7 @@ static const struct row {
 	  DOFI_CQ_READ_AND_LEAVE, 125, 0 },
 	{ "it took events",
 	  { .pause_us = 100 },
-	  { .took = true },
+	  { .took_queued = true },
 	  DOFI_CQ_READ_AND_LEAVE, 125, 0 },
 	{ "a leader read it",
 	  { .pause_us = 100 },
@@ -137,7 +137,7 @@ static const struct row {
 	  DOFI_CQ_READ_AND_LEAVE, TICK, 0 },
 	{ "a thread sleeps",
 	  { .pause_us = 100 },
-	  { .sleeper = true, .took = true, LOOP },
+	  { .sleeper = true, .took_queued = true, LOOP },
 	  DOFI_CQ_ARM, 0, 2 },
 
 	/* hardware moves the data */
@@ -175,7 +175,7 @@ static struct dofi_cq_seen combination(unsigned n)
 	static const unsigned polls[] = { 0, 1, 5, MANY };
 	struct dofi_cq_seen seen = {
 		.offloaded = n & 1, .armed = n & 2, .sleeper = n & 4, .sweep = n & 8,
-		.has_leader = n & 16, .led = n & 32, .took = n & 64, .posted = n & 128,
+		.has_leader = n & 16, .led = n & 32, .took_queued = n & 64, .posted = n & 128,
 		.reads = n & 256, .polls = polls[n >> 9 & 3], .ran = n & 2048 ? 1 : TICK * US,
 		.passed = TICK * US, .preempted = n & 4096,
 	};
@@ -200,7 +200,7 @@ Test(cq_policy, whatever_a_look_sees)
 		policy.pause_us = PROBE + n % (5 * TICK);
 		policy.wakeups_kept = n % 3;
 		seen = combination(n);
-		used = seen.polls || seen.reads || seen.took || seen.led || seen.posted ||
+		used = seen.polls || seen.reads || seen.took_queued || seen.led || seen.posted ||
 		       seen.preempted || (seen.woken && seen.has_leader);
 		turn = dofi_cq_turn(&policy, &seen);
 		if (seen.sleeper)
@@ -270,7 +270,7 @@ Test(cq_policy, only_a_wakeup_of_a_program_that_hardly_polls_can_prove_that)
 	seen = reader;
 	seen.posted = false;
 	cr_expect(!dofi_cq_suspects_memory(&seen), "it does nothing");
-	seen.took = true;
+	seen.took_queued = true;
 	cr_expect(dofi_cq_suspects_memory(&seen));
 	seen.polls = MANY;
 	cr_expect(!dofi_cq_suspects_memory(&seen));

@@ -283,11 +283,11 @@ Test(evd_feed, an_event_found_there_is_reported_to_the_feeds)
 	dofi_evd_feed_get(evd, &queue[0]);
 	dofi_evd_feed_get(evd, &queue[1]);
 	cr_expect_eq(DAT_GET_TYPE(dofi_evd_dequeue(evd, &event)), DAT_QUEUE_EMPTY);
-	cr_expect(!queue[0].took && !queue[1].took);
+	cr_expect(!queue[0].took_queued && !queue[1].took_queued);
 	push_connection(DAT_CONNECTION_EVENT_ESTABLISHED, mine);
 	cr_expect_eq(dofi_evd_dequeue(evd, &event), DAT_SUCCESS);
-	cr_expect(queue[0].took);
-	cr_expect(queue[1].took);
+	cr_expect(queue[0].took_queued);
+	cr_expect(queue[1].took_queued);
 	dofi_evd_feed_put(evd, &queue[0]);
 	dofi_evd_feed_put(evd, &queue[1]);
 }

@@ -35,9 +35,9 @@ static bool uses(const struct dofi_dto *dto, const struct revoked *r)
 		return !r->rmr && dto->memory_lmr == r->context;
 	if (r->rmr)
 		return dto->marks & DOFI_DTO_GRANTED && dto->local_key == r->context;
-	if (excluded && !dto->remote_addr)
+	if (excluded && !dto->excluded.pz_id)
 		return false;
-	n = excluded ? dto->remote_key : dto->n_iov;
+	n = excluded ? dto->excluded.n_iov_before : dto->n_iov;
 	for (i = 0; i < n; i++)
 		if (dofi_dto_contexts(dto)[i] == r->context)
 			return true;
