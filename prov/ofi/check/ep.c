@@ -131,7 +131,7 @@ static void ep_check(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock)
 	uint32_t i;
 	int reads = 0;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	state_check(ep);
 	derived_check(ep);
 	queue_check("ep", ep, "requests", &ep->sq, ep);
@@ -154,7 +154,7 @@ static void ep_check(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock)
 	CHECK_EP(ep, ep->datagrams || !n, "%u exchanges", n);
 	CHECK_EP(ep, !ep->datagrams || (ep->state == DAT_EP_STATE_CONNECTED && !ep->fast.send),
 		 "datagrams %d", ep->datagrams);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void check_endpoints(struct dofi_ia *ia)

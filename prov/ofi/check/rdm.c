@@ -16,7 +16,7 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 	CHECK_SAME("connection", conn, conn->rpz, rpz);
 	CHECK("connection", conn, !conn->ring == !rpz->rings, "ring %p, rings %p",
 	      (void *)conn->ring, (void *)rpz->rings);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	CHECK_SAME("connection", conn, ep->conn, conn);
 	CHECK("connection", conn, ep->cq == &rpz->domain->cq, "EP %p", (void *)ep);
 	CHECK("connection", conn, dofi_ep_is_live(ep), "EP %p is %s", (void *)ep,
@@ -42,7 +42,7 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 			 dto->step == DOFI_STEP_ASKED;
 	}
 	CHECK_SAME("connection", conn, conn->asked, asked);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void check_connections(struct dofi_ia *ia)

@@ -141,8 +141,7 @@ struct counted {
 	void *obj;
 	const struct counter *counter;
 	int n;
-	/* of the object; NULL of an EP, which has dofi_ep_lock() */
-	struct dofi_mutex *lock;
+	struct dofi_mutex *lock;	/* of the object */
 	uint64_t *base;			/* values of the counters at the last reset */
 };
 
@@ -158,7 +157,8 @@ static bool counted_as(struct dofi_obj *obj, int kind, struct counted *c)
 				       ia->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EP):
-		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, NULL, ep->base };
+		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, &ep->lock,
+				       ep->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EVD):
 		*c = (struct counted){ "evd", obj, evd_counters, DOFI_EVD_COUNTERS, &evd->lock,
@@ -172,23 +172,6 @@ static bool counted_as(struct dofi_obj *obj, int kind, struct counted *c)
 static bool counted_of(struct dofi_obj *obj, struct counted *c)
 {
 	return counted_as(obj, obj ? dofi_obj_kind(obj) : 0, c);
-}
-
-/* DOFI_UNCHECKED_LOCKS: which lock is taken depends on the object. */
-static void counted_lock(const struct counted *c) DOFI_UNCHECKED_LOCKS
-{
-	if (c->lock)
-		dofi_mutex_lock(c->lock);
-	else
-		dofi_ep_lock(c->obj);
-}
-
-static void counted_unlock(const struct counted *c) DOFI_UNCHECKED_LOCKS
-{
-	if (c->lock)
-		dofi_mutex_unlock(c->lock);
-	else
-		dofi_ep_unlock(c->obj);
 }
 
 static uint64_t field(const struct counted *c, size_t at)
@@ -242,7 +225,7 @@ static DAT_RETURN read_out(DAT_HANDLE handle, int which, DAT_UINT64 *out, FILE *
 		return DOFI_BAD_ARG(4);
 	first = which == c.n ? 0 : which;
 	end = which == c.n ? c.n : which + 1;
-	counted_lock(&c);
+	dofi_mutex_lock(c.lock);
 	for (i = first; i < end; i++) {
 		const uint64_t v = value(&c, i, reset);
 
@@ -251,7 +234,7 @@ static DAT_RETURN read_out(DAT_HANDLE handle, int which, DAT_UINT64 *out, FILE *
 		else if (c.counter[i].name)
 			line_write(to, &c, i, v);
 	}
-	counted_unlock(&c);
+	dofi_mutex_unlock(c.lock);
 	return DAT_SUCCESS;
 }
 
@@ -318,9 +301,9 @@ static void render_children(FILE *to, struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(type)], sibling) {
 		if (!counted_of(obj, &c))
 			continue;
-		counted_lock(&c);
+		dofi_mutex_lock(c.lock);
 		render(to, &c);
-		counted_unlock(&c);
+		dofi_mutex_unlock(c.lock);
 	}
 }
 

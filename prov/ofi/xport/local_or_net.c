@@ -56,9 +56,9 @@ static void sp_unlisten(struct dofi_sp *sp)
 
 static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
 {
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->xport = xport;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 static void ep_connect(struct dofi_ep *ep)

@@ -206,9 +206,9 @@ Test(datagram, may_have_an_srq)
 	cr_expect_eq(inside()->state, DAT_EP_STATE_CONNECTED);
 	cr_expect(!msg_part(inside())->preamble_rx);
 	succeed(srq_post_at(srq, 0, 64, 7));
-	dofi_ep_lock(inside());
+	dofi_mutex_lock(&inside()->lock);
 	dto = dofi_srq_receive(inside());
-	dofi_ep_unlock(inside());
+	dofi_mutex_unlock(&inside()->lock);
 	cr_assert(dto);
 	deliver(ep, 48);
 	cr_expect_eq(event_take(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT)
@@ -361,9 +361,9 @@ Test(datagram, sends_wait_while_the_fabric_is_full)
 		succeed(dofi_ep_post_send_ud(ep, &p));
 	expect_type(dofi_ep_post_send_ud(ep, &p), DAT_INSUFFICIENT_RESOURCES);
 	service.full = false;
-	dofi_ep_lock(inside());
+	dofi_mutex_lock(&inside()->lock);
 	dofi_dto_submit_pending(inside());
-	dofi_ep_unlock(inside());
+	dofi_mutex_unlock(&inside()->lock);
 	cr_expect_eq(service.n, 8);
 }
 
@@ -486,10 +486,10 @@ Test(datagram, a_failed_receive_ends_nothing)
 
 Test(datagram, has_no_connection_to_lose)
 {
-	dofi_ep_lock(inside());
+	dofi_mutex_lock(&inside()->lock);
 	dofi_ep_end(inside(), DAT_CONNECTION_EVENT_BROKEN);
 	dofi_ep_lost(inside(), true);
-	dofi_ep_unlock(inside());
+	dofi_mutex_unlock(&inside()->lock);
 	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	settle();
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);

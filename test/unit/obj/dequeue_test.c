@@ -750,13 +750,13 @@ static void behind_the_lock(void *arg)
 	poll_as_a_program();
 	succeed(post_send(1));
 	succeed(post_send(2));
-	dofi_ep_lock(inside());
+	dofi_mutex_lock(&inside()->lock);
 	cr_assert(!pthread_create(&thread, NULL, take_one, transport.context[0]));
 	/* the thread reads the completion and then waits for the EP's lock */
 	while (!(atomic_load(&inside()->lock.word) & ~DOFI_MUTEX_LOCKED))
 		sched_yield();
 	cr_expect_eq(dofi_queue_used(&inside()->sq), 2);
-	dofi_ep_unlock(inside());
+	dofi_mutex_unlock(&inside()->lock);
 	pthread_join(thread, NULL);
 	cr_expect_eq(dofi_queue_used(&inside()->sq), 1);
 	/* on the slow path, but without the queue */

@@ -465,9 +465,9 @@ static int feeds(DAT_EVD_HANDLE handle, DAT_PZ_HANDLE zone)
 
 static void cq_set(struct dofi_ep *inner, struct dofi_cq *cq)
 {
-	dofi_ep_lock(inner);
+	dofi_mutex_lock(&inner->lock);
 	dofi_ep_set_cq(inner, cq);
-	dofi_ep_unlock(inner);
+	dofi_mutex_unlock(&inner->lock);
 }
 
 Test(ep_attr, queues_poll_where_their_endpoint_is)

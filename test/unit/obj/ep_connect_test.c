@@ -277,12 +277,12 @@ Test(ep_connect, a_wait_for_the_last_request_moves_to_another_queue)
 	post_send(1);
 	succeed(disconnect(DAT_CLOSE_GRACEFUL_FLAG));
 	first = inside()->cq;
-	dofi_ep_lock(inside());
+	dofi_mutex_lock(&inside()->lock);
 	dofi_ep_set_cq(inside(), &other);
 	cr_expect_eq(atomic_load(&first->sleepers), 0);
 	cr_expect_eq(atomic_load(&other.sleepers), 1);
 	dofi_ep_set_cq(inside(), first);
-	dofi_ep_unlock(inside());
+	dofi_mutex_unlock(&inside()->lock);
 	complete(0);
 	settle();
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);

@@ -16,20 +16,20 @@ Test(ep, a_plain_operation_has_the_lock)
 
 static void end_with(DAT_EVENT_NUMBER number)
 {
-	dofi_ep_lock(inside());
+	dofi_mutex_lock(&inside()->lock);
 	dofi_ep_end(inside(), number);
-	dofi_ep_unlock(inside());
+	dofi_mutex_unlock(&inside()->lock);
 }
 
 /* Before the progress thread closes the endpoint: later posts do not reach the fabric. */
 Test(ep, the_end_closes_both_queues_at_once)
 {
-	dofi_ep_lock(inside());
+	dofi_mutex_lock(&inside()->lock);
 	cr_assert(inside()->sq.open && inside()->rq.open && inside()->fast.send);
 	dofi_ep_end(inside(), DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect(!inside()->sq.open && !inside()->rq.open);
 	cr_expect(!inside()->fast.send && !inside()->fast.recv);
-	dofi_ep_unlock(inside());
+	dofi_mutex_unlock(&inside()->lock);
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect_eq(dofi_ep_state_now(inside()), DAT_EP_STATE_DISCONNECTED);

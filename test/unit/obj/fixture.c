@@ -66,11 +66,11 @@ static void t_unlisten(struct dofi_sp *sp)
 static void fabric_ep_open(struct dofi_ep *ep)
 {
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->fid = &fabric_ep;
 	dofi_ep_open_queues(ep);
 	dofi_dto_submit_pending(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	transport.connecting = ep;
 }
 
@@ -101,11 +101,11 @@ static void t_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data,
 static void t_close(struct dofi_ep *ep)
 {
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	transport.closes += ep->fid != NULL;
 	ep->fid = NULL;
 	dofi_ep_open_queues(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)

@@ -145,8 +145,8 @@ void *submitted(unsigned i)
 {
 	void *context;
 
-	dofi_ep_lock(inside());
+	dofi_mutex_lock(&inside()->lock);
 	context = i < transport.n ? transport.context[i] : NULL;
-	dofi_ep_unlock(inside());
+	dofi_mutex_unlock(&inside()->lock);
 	return context;
 }

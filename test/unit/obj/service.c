@@ -38,11 +38,11 @@ static int s_open(struct dofi_ep *ep)
 	cr_expect(!dofi_ep_check(ep), "it is not published");
 	if (service.open_result)
 		return service.open_result;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->fid = &fabric_ep;
 	ep->conn = &service;
 	ep->pz->datagrams_pz = &service;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return 0;
 }
 
@@ -119,11 +119,11 @@ static void s_close(struct dofi_ep *ep)
 {
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
 	service.closes++;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->fid = NULL;
 	ep->conn = NULL;
 	dofi_ep_open_queues(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 static int s_submit(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -235,7 +235,7 @@ static void receive_end(struct dofi_ep *ep, uint8_t kind, uint64_t len, uint32_t
 {
 	struct dofi_dto *dto;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	cr_assert(dofi_queue_has_flight(&ep->rq));
 	dto = dofi_queue_oldest(&ep->rq);
 	if (!err) {
@@ -245,7 +245,7 @@ static void receive_end(struct dofi_ep *ep, uint8_t kind, uint64_t len, uint32_t
 		dofi_tally_add(&ep->receipts[kind], len);
 	}
 	dofi_dto_end(ep, dto, err, NULL);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void deliver(DAT_EP_HANDLE ep_handle, uint64_t len)

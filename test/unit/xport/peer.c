@@ -203,14 +203,14 @@ void fabric_takes(DAT_EP_HANDLE with, bool takes)
 	struct rdm_conn *conn = rdm_conn_of(with);
 	struct fid_ep *fid = conn->rpz->rdm.fid;
 
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	if (fid->msg != &later) {
 		own = fid->msg;
 		later = *own;
 		later.inject = inject_later;
 	}
 	fid->msg = takes ? own : &later;
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 }
 
 DAT_LMR_TRIPLET big_segment(size_t offset, size_t length)

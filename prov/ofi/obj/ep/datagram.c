@@ -11,7 +11,7 @@ struct dofi_pool dofi_exchange_pool = DOFI_POOL_INIT("exchange", struct dofi_exc
 static void move(struct dofi_ep *ep, struct dofi_exchange *x, struct dofi_exchanges *to)
 	DOFI_NEEDS(ep->lock)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (x->list)
 		TAILQ_REMOVE(x->list, x, link);
 	ep->n_failed -= x->list == &ep->exchanges_failed;
@@ -53,7 +53,7 @@ struct dofi_exchange *dofi_exchange_new(struct dofi_ep *ep, bool active)
 
 DAT_RETURN dofi_exchange_admit(const struct dofi_ep *ep)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		return dofi_ep_bad_state(ep);
 	return ep->connect_evd ? DAT_SUCCESS : DOFI_BAD_STATE(EP_NOTREADY);
@@ -61,7 +61,7 @@ DAT_RETURN dofi_exchange_admit(const struct dofi_ep *ep)
 
 void dofi_exchange_begin(struct dofi_ep *ep, struct dofi_exchange *x)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_pool_tag_set(x, DOFI_EXCHANGE_LIVE);
 	move(ep, x, &ep->exchanges_new);
 	dofi_ep_todo(ep, DOFI_EP_EXCHANGE);
@@ -76,14 +76,14 @@ DAT_RETURN dofi_datagram_connect(struct dofi_ep *ep, const struct dofi_request *
 		return DOFI_NO_RESOURCE(MEMORY);
 	x->request = *request;
 	x->peer = request->peer;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ret = dofi_exchange_admit(ep);
 	if (!ret) {
 		ep->n_connect++;
 		dofi_count_exactly(&ep->obj.ia->count.ah_requested);
 		dofi_exchange_begin(ep, x);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (ret)
 		dofi_exchange_discard(x);
 	return ret;
@@ -96,12 +96,12 @@ void dofi_exchanges_start(struct dofi_ep *ep)
 	void *request;
 
 	for (;;) {
-		dofi_ep_lock(ep);
+		dofi_mutex_lock(&ep->lock);
 		while ((x = TAILQ_FIRST(&ep->exchanges_new)) && ep->no_events && x->active)
 			exchange_free(ep, x);
 		if (x)
 			move(ep, x, &ep->exchanges);
-		dofi_ep_unlock(ep);
+		dofi_mutex_unlock(&ep->lock);
 		if (!x)
 			return;
 		request = x->accepting;
@@ -121,7 +121,7 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 	struct dofi_ia *ia = ep->obj.ia;
 	bool seen = false;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 #if DAT_VERSION_MAJOR >= 2
 	if (how->event == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REJECT_EVENT)
 		x->type = DAT_IB_UD_CONNECT_REJECT;
@@ -159,7 +159,7 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 			break;
 		exchange_free(ep, x);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (how->ah)
 		dofi_count_exactly(&ia->count.ah_resolved);
 	/* a program that sees no event cannot free the address handle */
@@ -190,11 +190,11 @@ void dofi_exchanges_drop(struct dofi_ep *ep)
 
 	if (!TAILQ_EMPTY(&ep->exchanges_kept))
 		dofi_progress_call(&ep->obj.ia->progress, unseen_free, ep);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		while ((x = TAILQ_FIRST(lists[i])))
 			exchange_free(ep, x);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -239,14 +239,14 @@ DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep_handle, void *exchange)
 
 	if (ret)
 		return ret;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	/* @exchange may be any value; the program has it from the event, which was dequeued */
 	found = dofi_pool_owns(&dofi_exchange_pool, x) &&
 		dofi_pool_tag(x) == DOFI_EXCHANGE_LIVE && x->ep == ep &&
 		atomic_load_explicit(&x->taken, memory_order_relaxed);
 	if (found)
 		exchange_free(ep, x);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return found ? DAT_SUCCESS : DOFI_BAD_ARG(3);
 }
 

@@ -60,7 +60,7 @@ void dofi_fast_renew(struct dofi_ep *ep)
 			   !ep->rq.held && !ep->resume_pending && xport->fast;
 	struct dofi_fast *fast = &ep->fast;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	fast->send = NULL;
 	fast->recv = NULL;
 	if (plain)
@@ -84,7 +84,7 @@ void dofi_ep_open_queues(struct dofi_ep *ep)
 	bool open = ep->fid && !ep->closing;
 	bool trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	ep->rq.open = open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost);
 	ep->sq.open = open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 	dofi_fast_renew(ep);
@@ -92,7 +92,7 @@ void dofi_ep_open_queues(struct dofi_ep *ep)
 
 void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	assert(dofi_ep_states[ep->state].next & (1u << next));
 	dofi_log(DOFI_DEBUG, DOFI_EP, "ep %p: %s -> %s", (void *)ep,
 		 dofi_ep_states[ep->state].name, dofi_ep_states[next].name);
@@ -104,22 +104,22 @@ DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep)
 {
 	DAT_EP_STATE state;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	state = ep->state;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return state;
 }
 
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	ep->todo |= what;
 	dofi_progress_post(&ep->obj.ia->progress, &ep->work);
 }
 
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (ep->datagrams)
 		return;
 	/* the peer's disconnect may be seen before the failure that caused it */
@@ -136,7 +136,7 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 
 void dofi_ep_lost(struct dofi_ep *ep, bool data_lost)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (!ep->datagrams && dofi_ep_is_live(ep) && !ep->closing) {
 		ep->lost = true;
 		ep->data_lost = data_lost;
@@ -147,7 +147,7 @@ void dofi_ep_lost(struct dofi_ep *ep, bool data_lost)
 
 void dofi_ep_request_done(struct dofi_ep *ep)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (dofi_queue_empty(&ep->sq))
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 }

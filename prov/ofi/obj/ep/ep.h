@@ -74,7 +74,7 @@ struct dofi_ep {
 	struct dofi_srq_user srq_user;	/* has a lock of its own */
 	DAT_EP_ATTR attr;
 
-	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
+	struct dofi_mutex lock;		/* the fields below; "EP lock" in comments */
 	DAT_EP_STATE state;
 	const struct dofi_xport *xport;	/* the transport to its peer; the IA's without a peer */
 	struct dofi_cq *cq;		/* where operations complete; the PZ's CQ without a peer */
@@ -146,19 +146,6 @@ struct dofi_ep {
 
 DOFI_OBJ_HANDLES(ep, EP, struct dofi_ep);
 
-/* "EP lock held" in other comments. */
-static inline void dofi_ep_lock(struct dofi_ep *ep) DOFI_TAKES(ep->lock)
-{
-	dofi_mutex_lock(&ep->lock);
-}
-
-static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
-{
-	dofi_mutex_unlock(&ep->lock);
-}
-
-#define dofi_ep_assert_locked(ep) dofi_mutex_assert_held(&(ep)->lock)
-
 /* @ep as fast.to of a transport without a fabric's endpoint per EP, and back. */
 static inline struct fid_ep *dofi_fast_to(struct dofi_ep *ep)
 {
@@ -173,7 +160,7 @@ static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
 /* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */
 static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_states[ep->state].error);
 }
 
@@ -188,7 +175,7 @@ static inline DAT_RETURN dofi_ep_refuse(const struct dofi_ep *ep, const char *ca
 /* Whether a connection of @ep is being made, used or ended. EP lock held. */
 static inline bool dofi_ep_is_live(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	return dofi_ep_states[ep->state].may & DOFI_EP_IS_LIVE;
 }
 

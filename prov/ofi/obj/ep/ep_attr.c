@@ -23,7 +23,7 @@ void dofi_dto_watermarks(struct dofi_ep *ep)
 	uint32_t held = dofi_queue_used(&ep->rq);
 	struct dofi_queue *rq = &ep->rq;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (is_past(held, ep->soft_watermark)) {
 		ep->soft_watermark = DAT_WATERMARK_INFINITE;	/* once per arming */
 		dofi_async_error(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
@@ -150,7 +150,7 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 {
 	const struct dofi_ep_parts parts = parts_of(ep);
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (cq == ep->cq)
 		return;
 	feeds(&parts, ep->cq, dofi_evd_feed_put);
@@ -166,7 +166,7 @@ void dofi_ep_set_second_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 {
 	const struct dofi_ep_parts parts = parts_of(ep);
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	feeds(&parts, ep->second_cq, dofi_evd_feed_put);
 	feeds(&parts, cq, dofi_evd_feed_get);
 	ep->second_cq = cq;
@@ -188,7 +188,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	struct dofi_cq *cq;
 	int ret;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (iov < a->max_rdma_read_iov)
 		iov = a->max_rdma_read_iov;
 	if (iov < a->max_rdma_write_iov)
@@ -387,9 +387,9 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
 					    "dat_ep_modify: %s cannot be changed",
 					    row ? row->name : "an unknown bit of the mask");
 	}
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ret = modify(ep, mask, param);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -400,9 +400,9 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *buffers, DAT_C
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	held = dofi_queue_used(&ep->rq);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (buffers)
 		*buffers = held;
 	/* an EP's own receives complete in the order in which they were posted */
@@ -421,10 +421,10 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_CO
 		return DOFI_BAD_ARG(2);
 	if (hard < 0 && hard != DAT_WATERMARK_INFINITE)
 		return DOFI_BAD_ARG(3);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->soft_watermark = soft;
 	ep->hard_watermark = hard;
 	dofi_dto_watermarks(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }

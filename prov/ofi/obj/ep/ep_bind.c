@@ -50,13 +50,13 @@ static DAT_RETURN post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, const stru
 	DAT_RETURN ret;
 
 	/* by its secret the fabric distinguishes the peer of a connected EP from other peers */
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	secret = ep->secret;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	ret = dofi_bind_new(rmr, part, secret, &bind);
 	if (ret)
 		return ret;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (dofi_queue_may_be_full(&ep->sq))
 		dofi_ep_reclaim_slots(ep);
 	if (!(dofi_ep_states[ep->state].may & DOFI_EP_MAY_REQUEST))
@@ -83,7 +83,7 @@ static DAT_RETURN post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, const stru
 			*context = bind->context;
 		dofi_dto_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (ret)
 		dofi_bind_free(bind);
 	return ret;

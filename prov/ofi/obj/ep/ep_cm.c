@@ -46,10 +46,10 @@ static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size) DO
 
 void dofi_ep_last_receives(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 {
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->received = ep->rq.head;
 	ep->last_event = event;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_timer_start(&ep->obj.ia->progress, &ep->timer, dofi_now() + LAST_RECEIVE_NS);
 }
 
@@ -60,10 +60,10 @@ static void ep_timeout(struct dofi_timer *timer)
 
 	/* the thread may have had no processor since the last messages arrived */
 	dofi_cq_drain(ep->cq);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	connecting = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	receiving = ep->received != ep->rq.head;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (connecting)
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_TIMED_OUT,
 				      "no answer within the time-out");
@@ -77,9 +77,9 @@ static void ep_go_on(struct dofi_stall *stall)
 {
 	struct dofi_ep *ep = DOFI_CONTAINER_OF(stall, struct dofi_ep, stall);
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	dofi_dto_submit_pending(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_cq_want_sweep(ep->cq);	/* a further read, for arrivals before a receive */
 }
 
@@ -108,14 +108,14 @@ static void ep_watch(struct dofi_timer *timer)
 	struct dofi_ep *ep = DOFI_CONTAINER_OF(timer, struct dofi_ep, watch);
 	bool watched;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	/* an active connection stays watched: another start would need a system call */
 	watched = ep->sq.open && (ep->reads || ep->watched_head != ep->sq.head);
 	ep->watched = watched;
 	if (watched && ep->watched_head == ep->sq.head)
 		probe(ep);
 	ep->watched_head = ep->sq.head;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (watched)
 		dofi_timer_start(&ep->obj.ia->progress, timer, watch_due());
 }
@@ -125,7 +125,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 	struct dofi_ia *ia = ep->obj.ia;
 
 	dofi_timer_stop(&ia->progress, &ep->timer);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (!ep->closing) {
 		dofi_count_exactly(ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ?
 				   &ia->count.active : &ia->count.passive);
@@ -139,24 +139,24 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		if (ep->failed_early)
 			dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_cq_kick(ep->cq, ep->shard);
 }
 
 void dofi_ep_bound(struct dofi_ep *ep, uint16_t port)
 {
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->local_port = port;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size)
 {
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (!ep->closing)
 		keep_peer_data(ep, data, size);
 	dofi_ep_end(ep, event);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const char *why)
@@ -171,9 +171,9 @@ void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const cha
 
 void dofi_ep_connect_again(struct dofi_ep *ep)
 {
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	dofi_ep_todo(ep, DOFI_EP_CONNECT);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 static void graceful_end(struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
@@ -215,15 +215,15 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	if (ep->datagrams)
 		dofi_exchanges_start(ep);
 	ep->xport->close(ep);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	scoped = ep->scoped;
 	ep->scoped = false;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	/* only the peer of this connection had a right to these grants */
 	if (scoped)
 		dofi_rmr_end_scope(ia, ep);
 	/* all that the peer sent has been read, and the fabric has no operation of @ep */
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	connected = ep->state == DAT_EP_STATE_CONNECTED ||
 		    ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 	ep->xport = ia->xport;
@@ -250,7 +250,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 		dofi_count_exactly(end_counter(ia, ep->end));
 	push_connection_event(ep, ep->end);
 unlock:
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 /* Progress thread. After a close, an open that has not begun is skipped. */
@@ -260,7 +260,7 @@ static void ep_work(struct dofi_work *work)
 	bool finish = false;
 	unsigned todo;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	/* a thread that closes it without this work has also set closing */
 	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
@@ -273,7 +273,7 @@ static void ep_work(struct dofi_work *work)
 		}
 		finish = ep->finishing && ep->xport->finish;
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (todo & DOFI_EP_WATCH)
 		dofi_timer_start(&ep->obj.ia->progress, &ep->watch, watch_due());
 	if (todo & DOFI_EP_CLOSE) {

@@ -83,7 +83,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 		request_fill(&request, a);
 		return dofi_datagram_connect(ep, &request);
 	}
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_refuse(ep, "dat_ep_connect");
 	} else if (!ep->pz || !ep->connect_evd) {
@@ -99,7 +99,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 		dofi_ep_todo(ep, DOFI_EP_CONNECT);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -233,11 +233,11 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 	/* there is nothing to disconnect, but OFED's programs may call this for all EPs */
 	if (ep->datagrams)
 		return DAT_SUCCESS;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->n_disconnect++;
 	dofi_count_exactly(&ep->obj.ia->count.disconnect);
 	ret = disconnect(ep, flags);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -248,7 +248,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
 		ep->peer_data_size = 0;
@@ -256,6 +256,6 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }

@@ -24,14 +24,14 @@ static void ep_destroy(struct dofi_obj *obj)
 	struct dofi_obj *evd;
 	bool live;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->no_events = true;
 	live = dofi_ep_is_live(ep);
 	if (live && !ep->closing)
 		ep->end = DAT_CONNECTION_EVENT_DISCONNECTED;
 	ep->closing |= live;
 	dofi_ep_open_queues(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	/* a post that found the handle valid has entered the EP, or has left the lock */
 	dofi_calls_await(&obj->calls);
 	if (live)
@@ -112,9 +112,9 @@ static void datagrams_open_on_thread(void *arg)
 	c->ret = ep->obj.ia->datagrams->open(ep);
 	if (c->ret)
 		return;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	dofi_ep_open_queues(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 /* Makes an EP in state @first, which is not published. */
@@ -130,10 +130,10 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 		return DOFI_REFUSED(DOFI_NO_RESOURCE(TEP), DOFI_EP, "no EP: the IA has %d, or the "
 				    "memory is short",
 				    dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_EP));
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep_reinit(ep, first, dofi_caps_is_datagram(ia, &parts->attr));
 	ret = dofi_ep_parts_set(ep, parts);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (ret) {
 		why = ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
 		goto free_ep;
@@ -289,12 +289,12 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	/* claimed under the lock, so that it is not reserved afterwards */
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (!(dofi_ep_states[ep->state].may & DOFI_EP_MAY_FREE))
 		ret = dofi_ep_bad_state(ep);
 	else if (!dofi_obj_claim(&ep->obj))
 		ret = DOFI_BAD_HANDLE(EP);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (ret)
 		dofi_obj_leave(&ep->obj);
 	else
@@ -308,7 +308,7 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	dofi_mutex_lock(&ia->lock);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP)) {
 		ret = DOFI_BAD_HANDLE(EP);
 	} else if (ep->state == DAT_EP_STATE_UNCONNECTED) {
@@ -321,7 +321,7 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 	} else {
 		ret = dofi_ep_bad_state(ep);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_mutex_unlock(&ia->lock);
 	return ret;
 }
@@ -333,10 +333,10 @@ void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by)
 	dofi_mutex_lock(&ia->lock);
 	ep = *by;
 	if (ep) {
-		dofi_ep_lock(ep);
+		dofi_mutex_lock(&ep->lock);
 		if (ep->state == DAT_EP_STATE_RESERVED)
 			dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
-		dofi_ep_unlock(ep);
+		dofi_mutex_unlock(&ep->lock);
 		ep->reserved_by = NULL;
 		*by = NULL;
 	}
@@ -347,11 +347,11 @@ void dofi_ep_pass_over(struct dofi_ep *ep)
 {
 	bool made;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	made = ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 	if (!made)
 		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (made)
 		dofi_obj_destroy(&ep->obj);
 }
@@ -370,9 +370,9 @@ static void await_port(DAT_EP_HANDLE ep_handle)
 
 	if (!ep)
 		return;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	unbound = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->local_port;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	ia = dofi_obj_leave_to_ia(&ep->obj);
 	if (unbound)
 		dofi_progress_call(&ia->progress, nothing, NULL);
@@ -394,7 +394,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	memset(param, 0, sizeof(*param));
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	has_peer = !ep->datagrams && dofi_ep_states[ep->state].may & DOFI_EP_HAS_PEER;
 	param->ia_handle = dofi_ia_export(ep->obj.ia);
 	param->ep_state = ep->state;
@@ -411,7 +411,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	param->connect_evd_handle = ep->connect_evd;
 	param->srq_handle = ep->srq;
 	param->ep_attr = ep->attr;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }
 
@@ -422,13 +422,13 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (state)
 		*state = ep->state;
 	if (recv_idle)
 		*recv_idle = dofi_queue_empty(&ep->rq) ? DAT_TRUE : DAT_FALSE;
 	if (request_idle)
 		*request_idle = dofi_queue_empty(&ep->sq) ? DAT_TRUE : DAT_FALSE;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }

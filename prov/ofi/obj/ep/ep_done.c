@@ -74,7 +74,7 @@ __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto
 {
 	bool quiet;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	receive_name(ep, dto);
 	dto->status = dofi_dto_failure(dto, err);
 	/* the error of an operation that the fabric gave up when the connection ended */
@@ -264,19 +264,19 @@ static DOFI_INTO_CALLER void queue_retire(struct dofi_ep *ep, struct dofi_queue 
 
 __attribute__((noinline)) void dofi_requests_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	queue_retire(ep, &ep->sq, ep->request_evd, sink);
 }
 
 __attribute__((noinline)) void dofi_receives_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	queue_retire(ep, &ep->rq, ep->recv_evd, sink);
 }
 
 void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_requests_retire(ep, sink);
 	if (dofi_ep_may_deliver(ep))
 		dofi_receives_retire(ep, sink);
@@ -354,7 +354,7 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 	/* continued by a tail call, so that the usual case saves few registers */
 	if (__builtin_expect(sink && sink->evd && !err && dofi_mutex_try(&ep->lock), 1)) {
 		ended = end_straight(ep, dto, entry, sink);
-		dofi_ep_unlock(ep);
+		dofi_mutex_unlock(&ep->lock);
 		if (__builtin_expect(ended, 1))
 			return;
 	}
@@ -366,7 +366,7 @@ void dofi_dto_flush(struct dofi_ep *ep)
 	struct dofi_queue *sq = &ep->sq, *rq = &ep->rq;
 	uint32_t i;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	/* before the flush, so that a grant has ended when the event of its bind is read */
 	for (i = sq->head; i != sq->tail; i++) {
 		const struct dofi_dto *dto = dofi_queue_at(sq, i);

@@ -33,7 +33,7 @@ static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int e
 
 void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	end(ep, dto, err, sink);
 }
 
@@ -93,7 +93,7 @@ int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto)
 	struct dofi_arrived arrived;
 	int err = 0;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (dto->cq_data) {
 		dofi_arrived_read(&arrived, dto->cq_data, dto->length);
 		err = receive_more(ep, dto, &arrived);
@@ -141,7 +141,7 @@ static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi
 
 bool dofi_ep_loses_answers(const struct dofi_ep *ep)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	/* an IA of the fabric also has connections over rings */
 	return ep->xport->probe && ep->obj.ia->fabric.quirk->loses_answers;
 }
@@ -212,10 +212,10 @@ void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, int err,
 
 	if (!dto)
 		return;
-	dofi_ep_lock(dto->ep);
+	dofi_mutex_lock(&dto->ep->lock);
 	if (dofi_dto_awaits(dto, entry->op_context))
 		complete(dto->ep, dto, entry, err, arrived, sink);
-	dofi_ep_unlock(dto->ep);
+	dofi_mutex_unlock(&dto->ep->lock);
 }
 
 /* Buffers of an SRQ */
@@ -224,7 +224,7 @@ int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	uint8_t i;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	for (i = 0; i < dto->n_iov; i++) {
 		const DAT_LMR_CONTEXT context = dofi_dto_contexts(dto)[i];
 		struct dofi_lmr *lmr = dofi_lmr_at(context);
@@ -242,7 +242,7 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 {
 	struct dofi_dto *dto;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	/* a watermark may have lowered soft_limit; and a message cannot wait for memory */
 	if (dofi_queue_extend(&ep->rq, ep)) {
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
@@ -264,7 +264,7 @@ struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep)
 	struct dofi_dto *dto = dofi_srq_buffer(ep);
 	int err;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	/* the end of the connection flushes the buffer */
 	if (!dto || !ep->rq.open)
 		return NULL;
@@ -284,7 +284,7 @@ static void fed(struct dofi_srq_user *user)
 	struct dofi_ep *ep = DOFI_CONTAINER_OF(user, struct dofi_ep, srq_user);
 	struct dofi_srq *srq;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	srq = ep->srq;
 	if (srq && dofi_srq_waits(srq, user)) {
 		if (!ep->rq.open)
@@ -292,7 +292,7 @@ static void fed(struct dofi_srq_user *user)
 		else
 			ep->xport->srq_fed(ep);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 /* Once for the memory: a thread may still be about to pass a buffer to an earlier EP in it. */

@@ -44,7 +44,7 @@ void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS
 static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 	DOFI_NEEDS(ep->lock)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_dto_set_done(dto, DAT_DTO_SUCCESS);
 	if (__builtin_expect(ep->reads, 0))
 		ep->reads -= dofi_dto_is(dto->kind, DOFI_DTO_READS);
@@ -58,7 +58,7 @@ bool dofi_ep_loses_answers(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 /* Whether receives may complete: the event of the connection comes first. */
 static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 }

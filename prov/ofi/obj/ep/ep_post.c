@@ -145,17 +145,17 @@ __attribute__((noinline)) void dofi_ep_reclaim_slots(struct dofi_ep *ep)
 {
 	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (!is_full(ep) || !cq)
 		return;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_cq_poll(cq, NULL);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (!is_full(ep))
 		return;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_cq_drain(cq);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	is_full(ep);
 }
 
@@ -202,7 +202,7 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
 	DAT_COUNT most;
 	DAT_RETURN ret;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	most = kind == DOFI_DTO_READ ? a->max_rdma_read_iov :
 	       kind == DOFI_DTO_WRITE ? a->max_rdma_write_iov : a->max_request_iov;
 	if ((unsigned)p->n > (unsigned)most)
@@ -213,7 +213,7 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
 		ret = p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
 	else
 		ret = post_locked(ep, kind, p);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -301,14 +301,14 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLE
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ret = receive_locked(ep, &p, &first);
 	if (first) {
 		cq = ep->cq;
 		shard = ep->shard;
 		dofi_calls_begin(&ep->obj.calls);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (first) {
 		dofi_cq_kick(cq, shard);
 		dofi_calls_end(&ep->obj.calls);
@@ -329,9 +329,9 @@ static DAT_RETURN post_checked(struct dofi_ep *ep, uint8_t kind, const struct do
 {
 	DAT_RETURN ret;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ret = post_locked(ep, kind, p);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -420,7 +420,7 @@ static DAT_RETURN post_datagram(DAT_EP_HANDLE ep_handle, uint8_t kind, int flags
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	service = ep->obj.ia->datagrams;
 	if (!dofi_obj_is_live(&ep->obj, DAT_HANDLE_TYPE_EP))
 		ret = DOFI_BAD_HANDLE(EP);
@@ -438,7 +438,7 @@ static DAT_RETURN post_datagram(DAT_EP_HANDLE ep_handle, uint8_t kind, int flags
 		ret = bad_arg(flags_arg);
 	else
 		ret = post_locked(ep, kind, p);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 

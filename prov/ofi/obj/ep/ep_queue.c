@@ -134,7 +134,7 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	while ((dto = dofi_queue_ready(q))) {
 		if (__builtin_expect(ep->reads, 0) && must_wait(ep, dto))
 			break;
@@ -154,7 +154,7 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 {
 	const bool first = !dofi_queue_waits(q);
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_queue_push(q);
 	if (__builtin_expect(!q->open, 0)) {
 		if (ep->state == DAT_EP_STATE_DISCONNECTED)
@@ -172,7 +172,7 @@ void dofi_dto_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 
 void dofi_dto_submit_pending(struct dofi_ep *ep)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_dto_submit_queue(ep, &ep->rq);
 	dofi_dto_submit_queue(ep, &ep->sq);
 	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq)
@@ -198,7 +198,7 @@ void dofi_receive_unplain(struct dofi_dto *dto)
 
 void dofi_dto_recall(struct dofi_ep *ep)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_queue_recall(&ep->rq);
 	if (ep->srq && ep->obj.ia->xport->srq)
 		ep->obj.ia->xport->srq->clear(ep);

@@ -86,13 +86,13 @@ static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 	uint32_t i;
 	bool held;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	for (i = sq->next; i != sq->tail; i++)
 		if (uses(dofi_queue_at(sq, i), r))
 			dofi_queue_at(sq, i)->marks |= DOFI_DTO_REVOKED;
 	receives_exclude(ep, r);
 	held = queue_is_held(ep, sq, r) || queue_is_held(ep, &ep->rq, r);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return held;
 }
 
@@ -144,9 +144,9 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r) DOFI_NE
 		dto->marks = (dofi_dto_is_plain(dto) ? 0 : dto->marks) | DOFI_DTO_RECALLED;
 		ep->xport->cancel(ep, dto);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_cq_drain(ep->cq);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	for (i = q->next; i != q->head; i--) {
 		dto = dofi_queue_at(q, i - 1);
 		if (dto->at_fabric || dto->done || !(dto->marks & DOFI_DTO_RECALLED))
@@ -197,13 +197,13 @@ static void revoke_run(void *arg)
 		SLIST_REMOVE_HEAD(&r->holders, holder);
 		if (ep->cq)
 			dofi_cq_drain(ep->cq);
-		dofi_ep_lock(ep);
+		dofi_mutex_lock(&ep->lock);
 		receives_recall(ep, r);
 		failed = held_fail(ep, &ep->sq, r);
 		failed |= held_fail(ep, &ep->rq, r);
 		if (!failed)
 			dofi_dto_submit_pending(ep);
-		dofi_ep_unlock(ep);
+		dofi_mutex_unlock(&ep->lock);
 		if (failed)
 			dofi_ep_close_now(ep);
 	}

@@ -215,9 +215,9 @@ post_otherwise(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 	bool posted;
 
 	if (!locked)
-		dofi_ep_lock(ep);
+		dofi_mutex_lock(&ep->lock);
 	posted = flags_are_plain(ep, flags) && fast_post(ep, kind, s, remote, cookie, flags);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, 1, s, remote, cookie, flags);
 }
 
@@ -232,10 +232,10 @@ static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, st
 
 	if (__builtin_expect(ret == DOFI_DONE, 1)) {
 		fast_done(ep, dto);
-		dofi_ep_unlock(ep);
+		dofi_mutex_unlock(&ep->lock);
 		return DAT_SUCCESS;
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return dofi_ep_post_any(ep, kind, 1, s, remote, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
@@ -263,7 +263,7 @@ static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind,
 	if (__builtin_expect(ret, 0))
 		return post_answered(ep, dto, s, remote, ret);
 	fast_posted(ep, kind, dto);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }
 
@@ -345,14 +345,14 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep), 0))
 		return dofi_ep_recv_any(ep, n, iov, cookie, flags);
 	/* constants from here on: n and flags need no registers */
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	posted = fast_post(ep, DOFI_DTO_RECV, iov, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 	if (__builtin_expect(posted && dofi_queue_used(&ep->rq) == 1, 0)) {
 		first = ep->cq;
 		shard = ep->shard;
 		dofi_calls_begin(&ep->obj.calls);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (__builtin_expect(first != NULL, 0))
 		first_posted(ep, first, shard);
 	if (__builtin_expect(posted, 1))

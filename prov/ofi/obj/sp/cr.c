@@ -116,14 +116,14 @@ static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 
 	if (!ep)
 		return push_event(sp, cr);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ret = push_event(sp, cr);
 	if (!ret) {
 		show_peer(ep, cr);
 		if (ep->state == DAT_EP_STATE_RESERVED)
 			dofi_ep_state_set(ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -189,7 +189,7 @@ static DAT_RETURN accept_connection(struct dofi_cr *cr, struct dofi_ep *ep, DAT_
 	DAT_RETURN ret = DAT_SUCCESS;
 	bool may;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	/* an EP that came with the request is the only EP that may accept it */
 	may = cr->ep ? ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
 		       ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING :
@@ -219,7 +219,7 @@ static DAT_RETURN accept_connection(struct dofi_cr *cr, struct dofi_ep *ep, DAT_
 	dofi_ep_state_set(ep, DAT_EP_STATE_COMPLETION_PENDING);
 	dofi_ep_todo(ep, DOFI_EP_ACCEPT);
 unlock:
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -232,7 +232,7 @@ static DAT_RETURN accept_exchange(struct dofi_cr *cr, struct dofi_ep *ep, DAT_CO
 
 	if (!x)
 		return DOFI_NO_RESOURCE(MEMORY);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ret = dofi_exchange_admit(ep);
 	if (!ret && !dofi_obj_claim(&cr->obj))
 		ret = DOFI_BAD_HANDLE(CR);
@@ -246,7 +246,7 @@ static DAT_RETURN accept_exchange(struct dofi_cr *cr, struct dofi_ep *ep, DAT_CO
 		memcpy(x->data, cr->data, cr->data_size);
 		dofi_exchange_begin(ep, x);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (ret)
 		dofi_exchange_discard(x);
 	return ret;

@@ -30,9 +30,9 @@ static void message_begin(struct dofi_ep *ep, enum dofi_wire_kind kind, struct d
 		.kind = kind, .secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0,
 		.preambles = ep->srq, .data = ep->request.data, .data_size = ep->request.data_size,
 	};
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->secret = msg->secret;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void msg_connect_failed(struct dofi_ep *ep, int err, const char *why)
@@ -119,9 +119,9 @@ void msg_accept(struct dofi_ep *ep)
 	bool gone = false;
 	int ret;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	msg_bye_learn(ep, &ep->mailbox);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	/* the request's info contains the route */
 	msg_info_fit(ep, request->info);
 	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
@@ -164,8 +164,8 @@ void msg_close(struct dofi_ep *ep)
 		msg_refuse(ep->accepting, DOFI_REJECT_PROVIDER, NULL, 0);
 	ep->accepting = NULL;
 	msg_endpoint_close(ep);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->no_goodbye = msg_part(ep)->sends_bye && !msg_part(ep)->got_bye;
 	msg_part(ep)->sends_bye = msg_part(ep)->got_bye = false;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }

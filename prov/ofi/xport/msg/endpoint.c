@@ -199,14 +199,14 @@ int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid
 		return ret;
 	}
 	conn = ep->conn;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->fid = fid;
 	ep->shard = conn->shard;
 	msg_part(ep)->mail = mail;
 	dofi_ep_set_cq(ep, conn->cq);
 	dofi_ep_open_queues(ep);
 	dofi_dto_submit_pending(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return 0;
 }
 
@@ -219,10 +219,10 @@ static void await_bye(struct dofi_ep *ep)
 	int i;
 
 	for (i = 0; i < READS_FOR_BYE; i++) {
-		dofi_ep_lock(ep);
+		dofi_mutex_lock(&ep->lock);
 		may_arrive = ep->lost && ep->data_lost && msg_part(ep)->sends_bye &&
 			     !msg_part(ep)->got_bye;
-		dofi_ep_unlock(ep);
+		dofi_mutex_unlock(&ep->lock);
 		if (!may_arrive)
 			return;
 		dofi_cq_drain(ep->cq);
@@ -241,7 +241,7 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 
 	msg_open_cancel(ep);
 	await_bye(ep);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	bye = bye_pending(ep);
 	attempt = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
 		  ep->state == DAT_EP_STATE_COMPLETION_PENDING;
@@ -253,7 +253,7 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 	dofi_ep_open_queues(ep);
 	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		dofi_dto_recall(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (!fid)
 		return;
 	if (bye && !conn->said_bye)
@@ -270,10 +270,10 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 	dofi_cq_stall_end(ep->cq, &ep->stall);
 	dofi_mutex_unlock(&ep->cq->lock);
 	conn_remove(ep);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->shard = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void msg_ep_init(struct dofi_ep *ep)
@@ -295,11 +295,11 @@ static void peer_left(void *arg, bool whole)
 	struct dofi_ep *ep = arg;
 
 	ep->lingering = NULL;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (!whole)
 		ep->end = DAT_CONNECTION_EVENT_BROKEN;
 	dofi_ep_todo(ep, DOFI_EP_CLOSE);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 static void has_room(struct dofi_source *source)
@@ -307,10 +307,10 @@ static void has_room(struct dofi_source *source)
 	struct dofi_watch *watch = (struct dofi_watch *)source;
 	struct dofi_ep *ep = msg_watch_owner(watch);
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (watch->fd >= 0)
 		dofi_ep_todo(ep, DOFI_EP_CLOSE);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 /* Before an endpoint with a known socket closes, the fabric writes its buffered bytes. */
@@ -321,9 +321,9 @@ bool msg_endpoint_finish(struct dofi_ep *ep)
 
 	if (msg_part(ep)->watch.fd < 0)
 		return ep->lingering;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	bye = bye_pending(ep) && !conn->said_bye;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (bye) {
 		conn->acked = dofi_linger_is_acked(msg_part(ep)->watch.fd);
 		msg_bye_send(ep, ep->fid);

@@ -23,11 +23,11 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 				      "the acceptor is not this provider");
 		return;
 	}
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->peer_secret = msg.secret;
 	msg_bye_learn(ep, &msg.mailbox);
 	ep->preambles = msg.preambles;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_ep_established(ep, msg.data, msg.data_size);
 }
 
@@ -56,18 +56,18 @@ static void peer_left(struct dofi_ep *ep)
 	if (ep->srq) {
 		dofi_cq_ask(ep->cq, ep->shard);
 		dofi_cq_drain(ep->cq);
-		dofi_ep_lock(ep);
+		dofi_mutex_lock(&ep->lock);
 		more = ep->state == DAT_EP_STATE_CONNECTED &&
 		       (ep->obj.ia->fabric.quirk->shutdown_overtakes || msg_srq_waits(ep));
-		dofi_ep_unlock(ep);
+		dofi_mutex_unlock(&ep->lock);
 	}
 	if (more) {
 		dofi_ep_last_receives(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 	} else if (!dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
 					 DOFI_NO_ANSWER)) {
-		dofi_ep_lock(ep);
+		dofi_mutex_lock(&ep->lock);
 		dofi_ep_lost(ep, false);
-		dofi_ep_unlock(ep);
+		dofi_mutex_unlock(&ep->lock);
 	}
 }
 

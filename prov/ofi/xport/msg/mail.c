@@ -124,7 +124,7 @@ int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	};
 	int ret;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (m->asked - m->answered == MSG_MAIL_SLOTS)
 		return -FI_EAGAIN;
 	ret = post(ep, &request, sizeof(request),
@@ -141,7 +141,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 {
 	struct msg_mail *m = msg_part(ep)->mail;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	/* requests that arrive before the connection is established are answered after that */
 	while (ep->sq.open && m->replied != m->served) {
 		unsigned p = slot(m->replied + 1);
@@ -211,21 +211,21 @@ void msg_mail_arrived(uint64_t data, struct dofi_sink *sink)
 
 	if (!ep)
 		return;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	if (secret) {
 		msg_part(ep)->got_bye |= ep->secret == secret;
 	} else if (msg_part(ep)->mail) {
 		take_requests(ep);
 		take_replies(ep, sink);
 	}
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 /* Goodbyes */
 
 void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	ep->mailbox = *peers;
 	if (!ep->mailbox.addr)
 		ep->mailbox.key = 0;

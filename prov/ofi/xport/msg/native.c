@@ -90,7 +90,7 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	int ret;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_cq_lock_access(ep->cq);
 	if (__builtin_expect(dto->kind > DOFI_DTO_BIND || fence(dto) ||
 			     (dto->kind == DOFI_DTO_WRITE && !dto->n_iov), 0))

@@ -138,7 +138,7 @@ int msg_probe(struct dofi_ep *ep, struct dofi_dto *dto)
 		.msg_iov = &nothing, .rma_iov = &nowhere, .context = dofi_dto_context(dto),
 	};
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	return fi_writemsg(ep->fid, &msg, ep->obj.ia->fabric.write_flags);
 }
 
@@ -174,7 +174,7 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 
 int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (__builtin_expect(dto->kind == DOFI_DTO_SEND, 1)) {
 		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
 			return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);
@@ -204,13 +204,13 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 /* A device refuses memory after its registration has ended; software fabrics hold memory. */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	return dto->at_fabric && !(ep->obj.ia->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL);
 }
 
 void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_cq_lock_access(ep->cq);
 	fi_cancel(&ep->fid->fid, dofi_dto_context(dto));
 	dofi_cq_unlock_access(ep->cq);
@@ -258,7 +258,7 @@ void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct 
 
 int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	/* a preamble has CQ data itself */
 	if (dto->kind == DOFI_DTO_SEND && !ep->preambles)
 		return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);

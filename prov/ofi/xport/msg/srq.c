@@ -66,7 +66,7 @@ void msg_srq_listen(struct dofi_ep *ep)
 	struct msg_preamble_rx *in = msg_part(ep)->preamble_rx;
 	struct dofi_dto *dto;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	/* the message of the last preamble comes before the next one */
 	if (!ep->rq.open || in->arrived || dofi_queue_waits(&ep->rq))
 		return;
@@ -134,7 +134,7 @@ static void feed(struct dofi_ep *ep, struct dofi_sink *sink) DOFI_NEEDS(ep->lock
 
 void msg_srq_fed(struct dofi_ep *ep)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	feed(ep, NULL);
 }
 
@@ -143,7 +143,7 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 {
 	struct msg_preamble_rx *in = msg_part(ep)->preamble_rx;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	dofi_dto_finish(ep, dto, err);
 	dofi_queue_retire(&in->queue);
 	if (err || !(ep->rq.open || ep->lost))
@@ -161,7 +161,7 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 
 bool msg_srq_waits(const struct dofi_ep *ep)
 {
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	return msg_part(ep)->preamble_rx->arrived;
 }
 

@@ -25,9 +25,9 @@ static void conn_go_on(struct dofi_stall *stall)
 {
 	struct rdm_conn *conn = DOFI_CONTAINER_OF(stall, struct rdm_conn, stall);
 
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	rdm_go_on(conn);
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 }
 
 static void conn_work(struct dofi_work *work);
@@ -64,11 +64,11 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer)
 	if (ret)
 		goto put_conn;
 	peer->conn = conn;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->conn = conn;
 	dofi_ep_set_cq(ep, &rpz->domain->cq);
 	ep->secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return 0;
 
 put_conn:
@@ -142,7 +142,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 			return ret;
 		fid = conn->rpz->rdm.fid;
 	}
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	/* limits that suit both ends; the frames of a message in parts are all injected */
 	conn->frame_size = least(fabric->frame_size, peer->msg.frame_size);
 	conn->inject = least(least(fabric->info->tx_attr->inject_size, longest), conn->frame_size);
@@ -159,7 +159,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->fid = fid;
 	dofi_ep_open_queues(conn->ep);
 	dofi_dto_submit_pending(conn->ep);
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 	return 0;
 }
 
@@ -188,9 +188,9 @@ static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn
 	for (;;) {
 		over = dofi_now() >= until;
 		any = dofi_cq_drain(cq);
-		dofi_ep_lock(conn->ep);
+		dofi_mutex_lock(&conn->ep->lock);
 		is = busy(conn);
-		dofi_ep_unlock(conn->ep);
+		dofi_mutex_unlock(&conn->ep->lock);
 		if (!is || over)
 			return;
 		if (!any)
@@ -203,11 +203,11 @@ static void drain_ops(struct rdm_conn *conn)
 {
 	struct rdm_op *op;
 
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	LIST_FOREACH(op, &conn->ops, link)
 		if (op->receives)
 			fi_cancel(&conn->rpz->rdm.fid->fid, op);
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 	wait_while(conn, has_ops);
 	dofi_cq_drain(conn->ep->cq);
 }
@@ -217,7 +217,7 @@ static void detach(struct rdm_conn *conn)
 	struct dofi_ep *ep = conn->ep;
 	struct rdm_pending *w;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->conn = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
 	while ((w = STAILQ_FIRST(&conn->pending))) {
@@ -225,7 +225,7 @@ static void detach(struct rdm_conn *conn)
 		rdm_pending_put(conn->rpz, w);
 	}
 	conn->n_pending = 0;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void rdm_conn_close(struct dofi_ep *ep)
@@ -237,12 +237,12 @@ void rdm_conn_close(struct dofi_ep *ep)
 		return;
 	dofi_timer_stop(&conn->ep->obj.ia->progress, &conn->lost);
 	wait_while(conn, is_acking);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	bye.reason = ep->closing && !ep->no_events && ep->end == DAT_CONNECTION_EVENT_BROKEN;
 	ep->fid = NULL;
 	ep->resume_pending = false;
 	dofi_ep_open_queues(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	drain_ops(conn);
 	rdm_pz_remove(conn);
 	atomic_store(&conn->id, 0);
@@ -376,20 +376,20 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 	dofi_cq_drain(ep->cq);
 	conn_work(&conn->work);
 	/* a slower fabric may still carry the frame that establishes the connection */
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	more = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && last && *last != conn->seen;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (!more && dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
 					    ACCEPTOR_LEFT))
 		return;
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	conn->left = true;
 	conn->last_frame = last ? *last : conn->seen;
 	conn->left_event = event;
 	/* ACKs that the peer did not take are not due any more */
 	rdm_process_pending(conn);
 	over = conn->seen == conn->last_frame && !conn->n_pending;
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 	if (over)
 		dofi_ep_end_with(ep, event, NULL, 0);
 	else if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)

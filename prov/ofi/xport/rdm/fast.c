@@ -36,7 +36,7 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 	unsigned char *frame;
 
 	(void)desc, (void)unused, (void)context;
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;
 	if (!conn->ring)

@@ -97,7 +97,7 @@ struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, boo
 {
 	struct rdm_op *op = op_take(conn, &conn->rpz->ops);
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!op)
 		return NULL;
 	op->number = dto->number;
@@ -108,7 +108,7 @@ struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, boo
 
 struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn)
 {
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	return op_take(conn, &conn->rpz->copies);
 }
 
@@ -139,7 +139,7 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 		op_free(op);
 		return;
 	}
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	if (ends) {
 		dto = dofi_queue_at(op->receives ? &conn->ep->rq : &conn->ep->sq, op->number);
 		conn->blocking -= op->blocks;
@@ -149,7 +149,7 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 		rdm_lost(conn);
 	}
 	rdm_op_put(op);
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 	if (ends)
 		dofi_dto_complete(&of_dto, err, sink);
 }
@@ -199,7 +199,7 @@ void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *w)
 
 void rdm_lost(struct rdm_conn *conn)
 {
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!conn->left && !conn->ep->closing)
 		rdm_conn_todo(conn, RDM_LOST);
 }
@@ -208,6 +208,6 @@ void rdm_lost(struct rdm_conn *conn)
 
 void rdm_stall(struct rdm_conn *conn)
 {
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	dofi_cq_stall(&conn->rpz->domain->cq, &conn->stall);
 }

@@ -21,7 +21,7 @@ struct dofi_dto *rdm_receive_find(struct dofi_ep *ep, uint32_t *matched)
 {
 	struct dofi_dto *dto;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (!ep->rq.open)
 		return NULL;
 	if (ep->srq)
@@ -152,7 +152,7 @@ bool rdm_ack_pending(const struct rdm_conn *conn)
 {
 	const struct rdm_pending *w = STAILQ_FIRST(&conn->pending);
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!w || !w->task.carried_out)
 		return false;
 	/* the message of an RTS without segments has not arrived, and is no longer requested */
@@ -163,7 +163,7 @@ void rdm_process_pending(struct rdm_conn *conn)
 {
 	struct rdm_pending *w;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	/* processing a frame may lead here again */
 	if (conn->processing)
 		return;
@@ -288,7 +288,7 @@ void rdm_go_on(struct rdm_conn *conn)
 	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0 } };
 	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0 } };
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!conn->ep->fid)
 		return;
 	if (conn->hello_due)
@@ -307,7 +307,7 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	const struct rdm_frame *f = &task->frame;
 	const bool waited = !conn->credits;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (conn->ep->closing || !conn->ep->fid)
 		return;
 	if (f->sequence != conn->seen + 1) {
@@ -381,9 +381,9 @@ void rdm_buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_
 		stray(rpz, "a frame for no connection");
 		goto repost;
 	}
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	rdm_arrived(conn, &task, sink);
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 repost:
 	dofi_rdm_repost(buffer);
 }
@@ -396,7 +396,7 @@ void rdm_ring_arrived(struct dofi_link *link, const unsigned char *frame, size_t
 	struct rdm_task task;
 
 	task_begin(&task);
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	if (!frame)
 		rdm_peer_error(conn, "broke the ring");
 	else if (rdm_frame_unpack(frame, len, &task.frame) ||
@@ -406,5 +406,5 @@ void rdm_ring_arrived(struct dofi_link *link, const unsigned char *frame, size_t
 		rdm_arrived(conn, &task, sink);
 	if (conn->ep->closing)
 		dofi_link_ignore(conn->ring);
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 }

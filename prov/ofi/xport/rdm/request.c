@@ -123,10 +123,10 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 		ret = rdm_conn_reach(conn);
 	if (!ret) {
 		rdm_conn_expect_hello_back(conn);
-		dofi_ep_lock(conn->ep);
+		dofi_mutex_lock(&conn->ep->lock);
 		conn->hello_due = true;
 		rdm_go_on(conn);
-		dofi_ep_unlock(conn->ep);
+		dofi_mutex_unlock(&conn->ep->lock);
 	} else if (conn->ring) {
 		connect_otherwise(ep, -ret);
 	} else {
@@ -309,9 +309,9 @@ static void on_answer(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	struct dofi_ep *ep = conn->ep;
 	bool awaited;
 
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	awaited = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->closing;
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	if (!awaited || conn->reached)
 		return;
 	switch (msg->kind) {

@@ -100,7 +100,7 @@ static ssize_t fast(struct dofi_ep *ep, void *buf, size_t len, uint64_t addr, ui
 		.access = access,
 	};
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	return onesided_execute(conn, &iov, 1, &use) ? -FI_EAGAIN : DOFI_DONE;
 }
 
@@ -164,7 +164,7 @@ int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	int ret;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (dto->step != DOFI_STEP_BEGUN) {
 		ret = rma_by_fabric(conn, dto);
 		if (ret)
@@ -232,7 +232,7 @@ int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_
 	const struct dofi_peer_word word = { f->value[0], f->value[1] };
 	const struct iovec from = { (void *)(uintptr_t)f->addr, f->length };
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (f->data_size) {
 		if (f->addr != dto->rma.got || f->data_size > dto->rma.asked - dto->rma.got)
 			return FI_EIO;
@@ -263,7 +263,7 @@ int rdm_write_alone(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	int ret;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (dto->step == DOFI_STEP_BEGUN)
 		return 0;
 	ret = onesided(conn, dto);
@@ -277,7 +277,7 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 	struct rdm_frame f;
 	int ret;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	switch (dto->kind) {
 	case DOFI_DTO_WRITE:
 	case DOFI_DTO_READ:

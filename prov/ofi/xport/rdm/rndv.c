@@ -26,7 +26,7 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 	bool first;
 	int ret;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (dto->step != DOFI_STEP_BEGUN)
 		dto->eager.sent = 0;
 	do {
@@ -63,7 +63,7 @@ void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dof
 {
 	struct dofi_dto *dto = dofi_queue_at(&conn->ep->rq, conn->filled);
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (f->data_size > dto->length - dto->got) {
 		rdm_peer_error(conn, "sent more bytes of a message than it announced");
 		return;
@@ -78,7 +78,7 @@ int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *
 {
 	int ret;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	f->kind = RDM_FRAME_RTS;
 	f->number = dto->number;
 	f->length = dto->length;
@@ -157,7 +157,7 @@ void rdm_rndv_go_on(struct rdm_conn *conn)
 	struct dofi_dto *dto;
 	uint32_t i;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!conn->n_cts)
 		return;
 	for (i = q->head; i != q->next; i++) {
@@ -170,7 +170,7 @@ void rdm_rndv_go_on(struct rdm_conn *conn)
 
 void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag)
 {
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	dto->step = DOFI_STEP_CTS;
 	dto->rndv.tag = tag;
 	dto->rndv.sent = 0;
@@ -188,7 +188,7 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 	const struct dofi_queue *q = &conn->ep->rq;
 	struct dofi_dto *dto = dofi_queue_at(q, f->number);
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!dofi_queue_in_flight(q, f->number) || dto->done ||
 	    dto->step != DOFI_STEP_AWAITS_DATA || f->addr != dto->got ||
 	    f->data_size > dto->length - dto->got)
@@ -238,7 +238,7 @@ bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto
 {
 	int ret;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!task->frame.n_segments)
 		return ask_for_message(conn, task, dto, sink);
 	if (!task->carried_out) {

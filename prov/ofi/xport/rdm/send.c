@@ -44,7 +44,7 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	enum dofi_cq_data_kind kind;
 	int ret;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	switch (dto->kind) {
 	case DOFI_DTO_RECV:
 		return 0;	/* messages are matched with it as they arrive */

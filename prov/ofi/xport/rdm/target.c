@@ -111,7 +111,7 @@ bool rdm_target_execute(struct rdm_conn *conn, struct rdm_task *task)
 		.operand = f->value[0], .compare = f->value[1],
 	};
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (f->kind == RDM_FRAME_WRITE)
 		return take_write(conn, task);
 	if (f->kind == RDM_FRAME_READ)

@@ -69,7 +69,7 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	size_t len = rdm_frame_head(f) + size;
 	ssize_t ret = 0;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	frame_address(conn, f);
 	if (len > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
@@ -99,7 +99,7 @@ int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct r
 	uint8_t i;
 	int ret;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!op) {
 		rdm_stall(conn);
 		return -FI_EAGAIN;
@@ -123,7 +123,7 @@ int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct 
 {
 	struct rdm_op *op = rdm_op_get_copy(conn);
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	if (op) {
 		op->ends = true;
 		op->number = dto->number;
@@ -143,13 +143,13 @@ void rdm_name_segments(struct rdm_frame *f, const struct dofi_dto *dto)
 
 int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n, const struct rdm_frame *f)
 {
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	return dofi_peer_pull(conn->pid, to, n, f->segment, f->n_segments, &conn->alive);
 }
 
 void rdm_peer_error(struct rdm_conn *conn, const char *how)
 {
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer %s", (void *)conn->ep, how);
 	dofi_ep_end(conn->ep, DAT_CONNECTION_EVENT_BROKEN);
 }
@@ -163,7 +163,7 @@ bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task)
 	};
 	const bool sent = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	conn->refused |= sent && task->result;
 	return sent;
 }
@@ -172,7 +172,7 @@ void rdm_send_credits(struct rdm_conn *conn)
 {
 	struct rdm_frame f;
 
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	rdm_frame_begin(&f, RDM_FRAME_CREDIT);
 	rdm_transmit(conn, &f, NULL, 0, 0, 0);
 }

@@ -97,7 +97,7 @@ static void rdm_resume(struct dofi_ep *ep)
 
 	if (!conn)
 		return;
-	dofi_ep_assert_locked(conn->ep);
+	dofi_mutex_assert_held(&conn->ep->lock);
 	rdm_process_pending(conn);
 }
 

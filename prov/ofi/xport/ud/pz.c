@@ -253,9 +253,9 @@ static bool has_second(const struct ud_pz *upz)
 /* Makes the EVDs of @uep also poll @cq; NULL ends that. */
 static void second_set(struct ud_ep *uep, struct dofi_cq *cq)
 {
-	dofi_ep_lock(uep->ep);
+	dofi_mutex_lock(&uep->ep->lock);
 	dofi_ep_set_second_cq(uep->ep, cq);
-	dofi_ep_unlock(uep->ep);
+	dofi_mutex_unlock(&uep->ep->lock);
 }
 
 /* Reads the table without its lock: this thread alone writes it. */

@@ -58,7 +58,7 @@ static void take(struct ud_way *way, const void *header, const unsigned char *by
 		foreign(upz, "with a wrong key, or for an endpoint that does not exist");
 		return;
 	}
-	dofi_ep_lock(uep->ep);
+	dofi_mutex_lock(&uep->ep->lock);
 	dto = rdm_receive_find(uep->ep, &uep->matched);
 	if (dto) {
 		err = fill(dto, header, &f);
@@ -68,7 +68,7 @@ static void take(struct ud_way *way, const void *header, const unsigned char *by
 	} else if (uep->ep->srq && uep->ep->rq.open) {
 		dofi_srq_leave(uep->ep->srq, &uep->ep->srq_user);
 	}
-	dofi_ep_unlock(uep->ep);
+	dofi_mutex_unlock(&uep->ep->lock);
 	if (!dto)
 		dofi_count_exactly(&upz->uia->ia->count.dropped_no_receive);
 }

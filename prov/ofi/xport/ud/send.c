@@ -266,7 +266,7 @@ int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	struct ud_peer *peer;
 	int ret = -FI_EAGAIN;
 
-	dofi_ep_assert_locked(ep);
+	dofi_mutex_assert_held(&ep->lock);
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
 		return 0;
 	dofi_mutex_lock(&upz->lock);

@@ -127,13 +127,13 @@ static int ep_open(struct dofi_ep *ep)
 	ret = ud_pz_add(upz, uep);
 	if (ret)
 		goto free;
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->conn = uep;
 	ep->fid = upz->rings ? dofi_rings_ep(upz->rings) : upz->rdm.fid;
 	dofi_ep_set_cq(ep, &ud_first_way(upz)->domain->cq);
 	uep->matched = ep->rq.next;
 	dofi_ep_open_queues(ep);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	return 0;
 
 free:
@@ -150,12 +150,12 @@ static void ep_close(struct dofi_ep *ep)
 	ud_calls_drop(uep);
 	ud_answers_drop(uep);
 	ud_pz_remove(uep);
-	dofi_ep_lock(ep);
+	dofi_mutex_lock(&ep->lock);
 	ep->fid = NULL;
 	ep->conn = NULL;
 	dofi_ep_open_queues(ep);
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
-	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ep->lock);
 	free(uep);
 }
 

@@ -109,9 +109,9 @@ Test(msg_op, a_probe_names_no_memory_at_either_end)
 {
 	struct dofi_ep *e = ep;
 
-	dofi_ep_lock(e);
+	dofi_mutex_lock(&e->lock);
 	cr_expect_eq(msg_probe(e, &e->probe), 0);
-	dofi_ep_unlock(e);
+	dofi_mutex_unlock(&e->lock);
 	reached(FAKE_WRITE, 0);
 	cr_expect_eq(fake_eps.remote_len, 0);
 	cr_expect_eq(fake_eps.flags, ia->fabric.write_flags);
@@ -286,9 +286,9 @@ static void op_await(void)
 
 	do {
 		settle();
-		dofi_ep_lock(inside());
+		dofi_mutex_lock(&inside()->lock);
 		ops = fake_eps.ops;
-		dofi_ep_unlock(inside());
+		dofi_mutex_unlock(&inside()->lock);
 	} while (!ops);
 }
 

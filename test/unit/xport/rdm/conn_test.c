@@ -29,12 +29,12 @@ static void inject_by(ssize_t (*inject)(struct fid_ep *fid, const void *buf, siz
 	struct dofi_ep *e = ep;
 	struct fid_ep *fid;
 
-	dofi_ep_lock(e);
+	dofi_mutex_lock(&e->lock);
 	fid = rdm_conn_of(e)->rpz->rdm.fid;
 	ops = *fid->msg;
 	ops.inject = inject;
 	fid->msg = &ops;
-	dofi_ep_unlock(e);
+	dofi_mutex_unlock(&e->lock);
 }
 
 /* The peer connects */
@@ -343,9 +343,9 @@ Test(rdm_conn, a_loss_that_the_end_of_the_peer_caused_does_not_break_it)
 {
 	struct dofi_ep *e = ep;
 
-	dofi_ep_lock(e);
+	dofi_mutex_lock(&e->lock);
 	rdm_lost(rdm_conn_of(e));
-	dofi_ep_unlock(e);
+	dofi_mutex_unlock(&e->lock);
 	say_bye(peer.sent, 0);
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }

@@ -281,10 +281,10 @@ Test(rdm_stall, leaves_the_line_with_the_connection)
 	struct dofi_cq *cq = &conn->rpz->domain->cq;
 
 	dofi_mutex_lock(&cq->lock);
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	rdm_stall(conn);
 	rdm_stall(conn);
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 	cr_expect(conn->stall.queued && TAILQ_FIRST(&cq->stalls) == &conn->stall);
 	rdm_ops_abandon(conn);
 	cr_expect(!conn->stall.queued && TAILQ_EMPTY(&cq->stalls));

@@ -141,9 +141,9 @@ static bool awaits_to_answer(struct dofi_ep *e)
 {
 	bool due;
 
-	dofi_ep_lock(e);
+	dofi_mutex_lock(&e->lock);
 	due = rdm_conn_of(e)->hello_back_due;
-	dofi_ep_unlock(e);
+	dofi_mutex_unlock(&e->lock);
 	return due;
 }
 
@@ -167,9 +167,9 @@ Test(rdm_request_passive, an_acceptor_is_connected_when_the_fabric_has_taken_hel
 	while (!awaits_to_answer(e))
 		settle();
 	cr_expect(event_none(evd));
-	dofi_ep_lock(e);
+	dofi_mutex_lock(&e->lock);
 	e->fid->msg = usual;
-	dofi_ep_unlock(e);
+	dofi_mutex_unlock(&e->lock);
 	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	peer_take(&peer, RDM_FRAME_HELLO_BACK);
 }

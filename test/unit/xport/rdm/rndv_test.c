@@ -155,9 +155,9 @@ static bool has_pending(void)
 	struct rdm_conn *conn = rdm_conn_of(ep);
 	bool has;
 
-	dofi_ep_lock(conn->ep);
+	dofi_mutex_lock(&conn->ep->lock);
 	has = conn->n_pending;
-	dofi_ep_unlock(conn->ep);
+	dofi_mutex_unlock(&conn->ep->lock);
 	return has;
 }
 
