@@ -267,8 +267,8 @@ const char *dofi_address_text(const struct sockaddr_storage *address, char text[
 	return inet_ntop(address->ss_family, host, text, INET6_ADDRSTRLEN) ? text : "?";
 }
 
-/* The header of SRQ framing is shorter than this. */
-#define MIN_INJECT 20
+/* The bytes of the preamble in front of a message to an SRQ: xport/msg/msg.h. */
+#define PREAMBLE 20
 #define MOST_EPS 65536			/* the capacity of pools and tables */
 /*
  * Operations of an endpoint wait in its own queues, which grow when they are used. libfabric
@@ -285,7 +285,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 	/* the limits of the fabric do not apply to data that the transport moves */
 	size_t tx_iov = choice->target_rdma ? MAX_IOV : info->tx_attr->iov_limit;
 	size_t rx_iov = choice->target_rdma ? MAX_IOV : info->rx_attr->iov_limit;
-	bool can_frame = choice->rdm || info->tx_attr->inject_size >= MIN_INJECT;
+	bool has_srqs = choice->rdm || info->tx_attr->inject_size >= PREAMBLE;
 
 	*limits = (struct dofi_limits){
 		/* room to add an offset to any size without overflow */
@@ -300,7 +300,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_pzs = 1024,
 		.max_lmrs = dofi_min(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536,
 				  65536),
-		.max_srqs = can_frame ? 65536 : 0,
+		.max_srqs = has_srqs ? 65536 : 0,
 		.inject_size = dofi_min(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};

@@ -374,7 +374,7 @@ Test(lead, a_descriptor_that_reports_nothing_does_not_prolong_a_wait)
 	cr_expect_eq(delivered, 1);
 }
 
-/* A thread that leads until it is stopped or deposed. */
+/* A thread that leads until it is stopped or interrupted. */
 struct leader {
 	pthread_t thread;
 	_Atomic pid_t tid;
@@ -499,7 +499,7 @@ Test(lead, another_shard_waits_until_it_has_left)
 	cr_expect_eq(delivered, 1);
 }
 
-Test(lead, a_wanted_sweep_deposes_it)
+Test(lead, a_wanted_sweep_interrupts_it)
 {
 	struct leader l;
 

@@ -239,7 +239,7 @@ Test(progress, an_idle_thread_makes_no_rounds, .timeout = 20)
 	wait_until_idle();
 }
 
-Test(progress, the_doorbell_makes_a_round, .timeout = 20)
+Test(progress, a_wakeup_makes_a_round, .timeout = 20)
 {
 	unsigned before;
 
