@@ -38,8 +38,9 @@ dofi_core_sources = \
 	prov/ofi/sock/linger.c \
 	prov/ofi/sock/watch.c \
 	prov/ofi/rings/bell.c \
+	prov/ofi/rings/inbox.c \
 	prov/ofi/rings/info.c \
-	prov/ofi/rings/link.c \
+	prov/ofi/rings/outbox.c \
 	prov/ofi/rings/rings.c \
 	prov/ofi/wq/queue.c
 
@@ -121,7 +122,6 @@ dofi_api_sources = \
 dofi_datagram_sources = \
 	prov/ofi/xport/ud/call.c \
 	prov/ofi/xport/ud/frame.c \
-	prov/ofi/xport/ud/inbox.c \
 	prov/ofi/xport/ud/peer.c \
 	prov/ofi/xport/ud/pz.c \
 	prov/ofi/xport/ud/recv.c \
@@ -175,7 +175,9 @@ noinst_HEADERS += \
 	prov/ofi/sock/linger.h \
 	prov/ofi/sock/watch.h \
 	prov/ofi/rings/bell.h \
+	prov/ofi/rings/inbox.h \
 	prov/ofi/rings/link.h \
+	prov/ofi/rings/outbox.h \
 	prov/ofi/rings/rings.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/evd/cno.h \

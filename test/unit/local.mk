@@ -112,9 +112,11 @@ test_unit_fab_test_SOURCES = \
 	test/unit/rings/bell_test.c \
 	test/unit/rings/bells.h \
 	test/unit/rings/info_test.c \
-	test/unit/rings/link_test.c \
+	test/unit/rings/inbox_test.c \
 	test/unit/rings/model_test.c \
-	test/unit/rings/rings_test.c
+	test/unit/rings/outbox_test.c \
+	test/unit/rings/rings_test.c \
+	test/unit/rings/set.h
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \

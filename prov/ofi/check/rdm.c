@@ -14,8 +14,8 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 
 	CHECK_SAME("connection", conn, (uint32_t)conn->id, slot);
 	CHECK_SAME("connection", conn, conn->rpz, rpz);
-	CHECK("connection", conn, !conn->ring == !rpz->rings, "ring %p, rings %p",
-	      (void *)conn->ring, (void *)rpz->rings);
+	CHECK("connection", conn, !conn->out == !(rpz->rings && conn->reached),
+	      "outbox %p, rings %p", (void *)conn->out, (void *)rpz->rings);
 	dofi_mutex_lock(&ep->lock);
 	CHECK_SAME("connection", conn, ep->conn, conn);
 	CHECK("connection", conn, ep->cq == &rpz->domain->cq, "EP %p", (void *)ep);

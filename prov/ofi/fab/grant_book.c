@@ -20,6 +20,7 @@
 
 #define MAGIC 0x6461746772616e74ull
 
+#define CONNS 8192			/* connections beyond them write by the target */
 #define PAGES 8192
 #define BUCKETS 4096			/* a power of two; keys are random */
 #define MOST_PROBES 64			/* a peer follows a chain while the owner changes it */
@@ -37,6 +38,7 @@ struct dofi_grant_pages {
 	struct dofi_alive alive;
 	_Atomic uint32_t bucket[BUCKETS];
 	struct page page[PAGES];
+	_Atomic uint64_t conn[CONNS];	/* ids, by their low halves */
 };
 
 struct dofi_grant_book {
@@ -145,6 +147,22 @@ bool dofi_grant_book_remove(struct dofi_grant_book *book, uint32_t n)
 	return true;
 }
 
+static void conn_set(struct dofi_grant_book *book, uint32_t slot, uint64_t id)
+{
+	if (slot < CONNS)
+		atomic_store(&book->pages->conn[slot], id);
+}
+
+void dofi_grant_book_add_conn(struct dofi_grant_book *book, uint64_t id)
+{
+	conn_set(book, (uint32_t)id, id);
+}
+
+void dofi_grant_book_remove_conn(struct dofi_grant_book *book, uint64_t id)
+{
+	conn_set(book, (uint32_t)id, 0);
+}
+
 /* Peers */
 
 int dofi_grant_pages_map(int fd, const struct dofi_grant_pages **out)
@@ -195,6 +213,13 @@ bool dofi_grant_pages_find(const struct dofi_grant_pages *pages, const struct do
 	return false;
 }
 
+bool dofi_grant_pages_has_conn(const struct dofi_grant_pages *pages, uint64_t id)
+{
+	const uint32_t slot = (uint32_t)id;
+
+	return slot < CONNS && atomic_load(&pages->conn[slot]) == id;
+}
+
 bool dofi_grant_pages_hold(const struct dofi_grant_pages *pages, const struct dofi_right *right)
 {
 	return dofi_alive_is(&pages->alive) &&
@@ -214,14 +239,14 @@ int64_t dofi_writer_patience_ns = 5 * INT64_C(1000000000);
 
 #define SPINS 1000
 
-/* Waits while the word is @busy and the writer lives; before Linux 5.3, up to the limit. */
-static void await(struct dofi_writer *writer, uint64_t busy)
+/* Waits while word @i is @busy and the writer lives; before Linux 5.3, up to the limit. */
+static void await(struct dofi_writer *writer, int i, uint64_t busy)
 {
 	const int64_t until = dofi_now() + dofi_writer_patience_ns;
 	struct pollfd p = { .fd = -1, .events = POLLIN };
 	int spins = 0;
 
-	while (atomic_load(&writer->writing->busy) == busy && writer->given_up != busy) {
+	while (atomic_load(&writer->writing[i].busy) == busy && writer->given_up[i] != busy) {
 		if (spins++ < SPINS)
 			continue;
 		if (p.fd < 0)
@@ -230,7 +255,7 @@ static void await(struct dofi_writer *writer, uint64_t busy)
 			break;
 		if (dofi_now() < until)
 			continue;
-		writer->given_up = busy;
+		writer->given_up[i] = busy;
 		dofi_log(DOFI_WARN, DOFI_MEM, "process %d is stopped while it writes to memory",
 			 (int)writer->pid);
 	}
@@ -240,18 +265,12 @@ static void await(struct dofi_writer *writer, uint64_t busy)
 
 void dofi_writer_await(struct dofi_writer *writer, uint32_t page)
 {
-	const uint64_t busy = atomic_load(&writer->writing->busy);
-
-	if ((busy & ((1u << DOFI_WRITING_PAGE_BITS) - 1)) == page)
-		await(writer, busy);
-}
-
-void dofi_writer_end(struct dofi_writer *writer)
-{
 	uint64_t busy;
+	int i;
 
-	atomic_store(&writer->writing->over, 1);
-	busy = atomic_load(&writer->writing->busy);
-	if (busy)
-		await(writer, busy);
+	for (i = 0; i < DOFI_WRITINGS; i++) {
+		busy = atomic_load(&writer->writing[i].busy);
+		if (busy && (!page || (busy & ((1u << DOFI_WRITING_PAGE_BITS) - 1)) == page))
+			await(writer, i, busy);
+	}
 }

@@ -5,6 +5,7 @@
 
 #include "base/layout.h"
 #include "base/shm.h"
+#include "rings/inbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,69 +17,52 @@
 /* How many frames of a ring are taken before the next one's. */
 #define AT_A_TIME 8
 
-struct dofi_rings {
-	struct fid_cq cq;
-	struct fid_ep ep;
-	struct dofi_doorbell *doorbell;
-	int doorbell_fd;
-
-	/* under the lock of the CQ, but for all_due */
-	struct dofi_link **link;	/* by slot; NULL in a free slot */
-	uint32_t n_slots;		/* slots up to the last one in use */
-	uint32_t capacity;		/* slots that the array has */
-	uint32_t turn;			/* the slot, or mark, that the next read begins with */
-	bool marks;			/* peers mark their rings, as there were more than FEW */
-	uint64_t due[DOFI_DOORBELL_WORDS]; /* marks that were taken from the doorbell */
-	uint64_t due_words;		/* a bit for each word of due that is not 0 */
-	_Atomic bool all_due;		/* the next read covers all rings; any thread */
-	struct dofi_lead_word lead;	/* DOFI_DOORBELL_LEADER of the doorbell */
-};
-
 static struct dofi_rings *rings_of(struct fid_cq *cq)
 {
-	return DOFI_CONTAINER_OF(cq, struct dofi_rings, cq);
+	return DOFI_CONTAINER_OF(cq, struct dofi_rings, fid);
 }
 
 /* Frames */
 
-static struct fi_cq_data_entry *broken(struct dofi_link *link, struct fi_cq_data_entry *entry)
+static struct fi_cq_data_entry *broken(struct dofi_inbox *inbox, struct fi_cq_data_entry *entry)
 {
-	if (!link->in.broken || link->reported)
+	if (!inbox->in.broken || inbox->reported)
 		return entry;
-	link->reported = true;
-	*entry = (struct fi_cq_data_entry){ .op_context = link };
+	inbox->reported = true;
+	*entry = (struct fi_cq_data_entry){ .op_context = inbox };
 	return entry + 1;
 }
 
-/* Takes frames of @link into @entry and on, up to @end. Returns the next entry. */
-static struct fi_cq_data_entry *take(struct dofi_link *link, struct fi_cq_data_entry *entry,
+/* Takes frames of @inbox into @entry and on, up to @end. Returns the next entry. */
+static struct fi_cq_data_entry *take(struct dofi_inbox *inbox, struct fi_cq_data_entry *entry,
 				     const struct fi_cq_data_entry *end)
 {
 	struct dofi_ring_record record;
 
 	if (end - entry > AT_A_TIME)
 		end = entry + AT_A_TIME;
-	for (; entry < end && dofi_ring_take(&link->in, &record); entry++) {
-		entry->op_context = link;
+	for (; entry < end && dofi_ring_take(&inbox->in, &record); entry++) {
+		entry->op_context = inbox;
 		entry->flags = FI_RECV;
 		entry->len = record.len;
 		entry->buf = (void *)(uintptr_t)record.data;
 		entry->data = record.end;
 	}
-	return entry < end ? broken(link, entry) : entry;
+	return entry < end ? broken(inbox, entry) : entry;
 }
 
-/* Returns the first ring in the slots from @from to before @to that has a record, or NULL. */
-static inline struct dofi_link *find_from(struct dofi_rings *rings, uint32_t from, uint32_t to)
+/* Returns the first inbox with a record in each @step th slot from @from to before @to, or NULL. */
+static inline struct dofi_inbox *find_from(struct dofi_rings *rings, uint32_t from, uint32_t to,
+					   uint32_t step)
 {
-	struct dofi_link **links = rings->link, *link;
+	struct dofi_inbox **inboxes = rings->inbox, *inbox;
 	uint32_t slot;
 
-	for (slot = from; slot < to; slot++) {
-		link = links[slot];
-		if (link && dofi_ring_has(&link->in)) {
+	for (slot = from; slot < to; slot += step) {
+		inbox = inboxes[slot];
+		if (inbox && dofi_ring_has(&inbox->in)) {
 			rings->turn = slot + 1 < rings->n_slots ? slot + 1 : 0;
-			return link;
+			return inbox;
 		}
 	}
 	return NULL;
@@ -86,120 +70,81 @@ static inline struct dofi_link *find_from(struct dofi_rings *rings, uint32_t fro
 
 /* Marks */
 
-static void due_set(struct dofi_rings *rings, uint32_t mark)
-{
-	rings->due[mark / 64] |= 1ull << mark % 64;
-	rings->due_words |= 1ull << mark / 64;
-}
-
-static void due_clear(struct dofi_rings *rings, uint32_t mark)
-{
-	rings->due[mark / 64] &= ~(1ull << mark % 64);
-	if (!rings->due[mark / 64])
-		rings->due_words &= ~(1ull << mark / 64);
-}
-
 /*
- * Collects the marks of all rings that the next read, or search, has to cover.
+ * Collects the marks of all inboxes that the next read, or search, has to cover.
  *
- * Takes the marks from the doorbell, before their rings are read: a producer that finds a mark set
+ * Takes the marks from the doorbell, before their rings are read: a sender that finds a mark set
  * does not set it again, and the frame that it published before is read after the mark was cleared.
- * The first load may be relaxed: a read that must miss nothing covers all rings (all_due). The load
- * of all_due may be relaxed: the thread that has set it reads under the CQ lock, and finds it set
- * unless another read has covered all rings since.
+ * The first load may be relaxed: a read that must miss nothing covers all inboxes (all_due). The
+ * load of all_due may be relaxed: the thread that has set it reads under the CQ lock, and finds it
+ * set unless another read has covered all inboxes since.
  */
 static void due_collect(struct dofi_rings *rings)
 {
 	struct dofi_doorbell *doorbell = rings->doorbell;
-	uint64_t words = 0;
-	uint32_t slot;
-	int i;
 
-	if (atomic_load_explicit(&doorbell->marked, memory_order_relaxed))
-		words = atomic_exchange(&doorbell->marked, 0);
-	for (; words; words &= words - 1) {
-		i = __builtin_ctzll(words);
-		rings->due[i] |= atomic_exchange(&doorbell->mark[i], 0);
-		if (rings->due[i])
-			rings->due_words |= 1ull << i;
-	}
+	if (atomic_load_explicit(&doorbell->marks, memory_order_relaxed))
+		rings->due |= atomic_exchange(&doorbell->marks, 0);
 	if (atomic_load_explicit(&rings->all_due, memory_order_relaxed) &&
 	    atomic_exchange(&rings->all_due, false))
-		for (slot = 0; slot < rings->n_slots && slot < DOFI_DOORBELL_MARKS; slot++)
-			due_set(rings, slot);
+		rings->due = ~0ull;
 }
 
 /* Returns the first due mark from rings->turn on, or else from the beginning. */
 static uint32_t due_next(const struct dofi_rings *rings)
 {
-	const uint32_t turn = rings->turn % DOFI_DOORBELL_MARKS, w = turn / 64;
-	const uint64_t here = rings->due[w] & ~0ull << turn % 64;
-	uint64_t words = w < 63 ? rings->due_words & ~0ull << (w + 1) : 0;
-	int i;
+	const uint64_t from = rings->due & ~0ull << rings->turn % DOFI_DOORBELL_MARKS;
 
-	if (here)
-		return w * 64 + __builtin_ctzll(here);
-	if (!words)
-		words = rings->due_words;
-	i = __builtin_ctzll(words);
-	return i * 64 + __builtin_ctzll(rings->due[i]);
+	return __builtin_ctzll(from ? from : rings->due);
 }
 
-/* Returns a ring with @mark that has a record, or NULL. */
-static struct dofi_link *find_with(const struct dofi_rings *rings, uint32_t mark)
+/* The mark of the inbox stays due, as it may have more records. */
+static struct dofi_inbox *find_in_many(struct dofi_rings *rings)
 {
-	uint32_t slot;
-
-	for (slot = mark; slot < rings->n_slots; slot += DOFI_DOORBELL_MARKS)
-		if (rings->link[slot] && dofi_ring_has(&rings->link[slot]->in))
-			return rings->link[slot];
-	return NULL;
-}
-
-/* The mark of the ring stays due, as the ring may have more records. */
-static struct dofi_link *find_in_many(struct dofi_rings *rings)
-{
-	struct dofi_link *link = NULL;
+	const uint32_t step = DOFI_DOORBELL_MARKS, turn = rings->turn;
+	struct dofi_inbox *inbox = NULL;
 	uint32_t mark;
 
 	due_collect(rings);
-	while (!link && rings->due_words) {
+	while (!inbox && rings->due) {
 		mark = due_next(rings);
-		link = find_with(rings, mark);
-		if (!link)
-			due_clear(rings, mark);
-		rings->turn = mark + 1;
+		inbox = find_from(rings, turn + (mark - turn) % step, rings->n_slots, step);
+		if (!inbox)
+			inbox = find_from(rings, mark, turn, step);
+		if (!inbox)
+			rings->due &= ~(1ull << mark);
 	}
-	return link;
+	return inbox;
 }
 
 /* An empty poll ends here, so it saves few registers. */
 bool dofi_rings_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct dofi_rings *rings = rings_of(cq->fid);
-	struct dofi_link *link;
+	struct dofi_inbox *inbox;
 
 	dofi_mutex_assert_held(&cq->lock);
 	if (__builtin_expect(rings->marks, 0)) {
-		link = find_in_many(rings);
+		inbox = find_in_many(rings);
 	} else {
-		link = find_from(rings, rings->turn, rings->n_slots);
-		if (!link)
-			link = find_from(rings, 0, rings->turn);
+		inbox = find_from(rings, rings->turn, rings->n_slots, 1);
+		if (!inbox)
+			inbox = find_from(rings, 0, rings->turn, 1);
 	}
-	return !link || link->user->poll(link, sink);
+	return !inbox || rings->user->poll(rings->owner, inbox, sink);
 }
 
-/* The completion queue: an entry has the link, the frame in the ring, and the end of its record */
+/* The completion queue: an entry has the inbox, the frame in the ring, and the end of its record */
 
 void dofi_rings_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
-	struct dofi_link *link = entry->op_context;
+	struct dofi_inbox *inbox = entry->op_context;
+	const struct dofi_rings *rings = inbox->rings;
 
 	(void)err;
-	link->user->arrived(link, entry->buf, entry->len, sink);
+	rings->user->arrived(rings->owner, inbox, entry->buf, entry->len, sink);
 	if (entry->buf)
-		dofi_ring_release(&link->in, entry->data);
+		dofi_ring_release(&inbox->in, entry->data);
 }
 
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
@@ -207,29 +152,21 @@ static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 	struct dofi_rings *rings = rings_of(cq);
 	struct fi_cq_data_entry *begin = buf, *entry = buf;
 	const struct fi_cq_data_entry *end = entry + count;
-	uint32_t i, mark, slot = rings->turn;
+	struct dofi_inbox *inbox;
+	uint32_t i, slot = rings->turn;
 
-	if (!rings->marks) {
-		for (i = 0; i < rings->n_slots && entry < end; i++, slot++) {
-			if (slot >= rings->n_slots)
-				slot = 0;
-			if (rings->link[slot])
-				entry = take(rings->link[slot], entry, end);
-		}
-		rings->turn = rings->turn + 1 < rings->n_slots ? rings->turn + 1 : 0;
+	if (rings->marks) {
+		while (entry < end && (inbox = find_in_many(rings)))
+			entry = take(inbox, entry, end);
 		return entry == begin ? -FI_EAGAIN : entry - begin;
 	}
-	due_collect(rings);
-	while (rings->due_words && entry < end) {
-		mark = due_next(rings);
-		for (slot = mark; slot < rings->n_slots; slot += DOFI_DOORBELL_MARKS)
-			if (rings->link[slot])
-				entry = take(rings->link[slot], entry, end);
-		/* the mark stays due if a ring may have more */
-		if (!find_with(rings, mark))
-			due_clear(rings, mark);
-		rings->turn = mark + 1;
+	for (i = 0; i < rings->n_slots && entry < end; i++, slot++) {
+		if (slot >= rings->n_slots)
+			slot = 0;
+		if (rings->inbox[slot])
+			entry = take(rings->inbox[slot], entry, end);
 	}
+	rings->turn = rings->turn + 1 < rings->n_slots ? rings->turn + 1 : 0;
 	return entry == begin ? -FI_EAGAIN : entry - begin;
 }
 
@@ -245,7 +182,7 @@ static int cq_close(struct fid *fid)
 
 	dofi_sealed_unmap(rings->doorbell, sizeof(*rings->doorbell));
 	close(rings->doorbell_fd);
-	free(rings->link);
+	free(rings->inbox);
 	free(rings);
 	return 0;
 }
@@ -278,11 +215,11 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 		.bit = DOFI_DOORBELL_LEADER,
 		.search = &rings->all_due,
 	};
-	rings->cq.fid = (struct fid){
+	rings->fid.fid = (struct fid){
 		.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops,
 	};
-	rings->cq.ops = &cq_ops;
-	*cq = &rings->cq;
+	rings->fid.ops = &cq_ops;
+	*cq = &rings->fid;
 	return 0;
 }
 
@@ -320,43 +257,42 @@ struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq)
 	return rings_of(cq->fid);
 }
 
-struct fid_ep *dofi_rings_ep(struct dofi_rings *rings)
+int dofi_rings_begin(struct dofi_rings *rings, struct dofi_cq *cq,
+		     const struct dofi_rings_user *user, void *owner, const struct dofi_bell *bell,
+		     struct dofi_grants *grants)
 {
-	return &rings->ep;
-}
+	const uint32_t high = dofi_random(), low = dofi_random();
 
-const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings)
-{
-	return &rings->lead;
-}
-
-void dofi_rings_set_bell(struct dofi_rings *rings, const struct dofi_bell *bell)
-{
+	if (!high || !low)
+		return -EIO;
+	rings->cq = cq;
+	rings->user = user;
+	rings->owner = owner;
+	rings->grants = grants;
+	TAILQ_INIT(&rings->inboxes);
+	LIST_INIT(&rings->outboxes);
+	rings->doorbell->key = (uint64_t)high << 32 | low;
 	memcpy(rings->doorbell->bell, bell->name, sizeof(bell->name));
+	return 0;
 }
 
-int dofi_rings_doorbell(const struct dofi_rings *rings)
-{
-	return rings->doorbell_fd;
-}
-
-int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link)
+int dofi_rings_add(struct dofi_rings *rings, struct dofi_inbox *inbox)
 {
 	const uint32_t capacity = rings->capacity ? 2 * rings->capacity : FEW;
-	struct dofi_link **more;
+	struct dofi_inbox **more;
 	uint32_t slot = 0;
 
-	while (slot < rings->n_slots && rings->link[slot])
+	while (slot < rings->n_slots && rings->inbox[slot])
 		slot++;
 	if (slot == rings->capacity) {
-		more = realloc(rings->link, capacity * sizeof(*more));
+		more = realloc(rings->inbox, capacity * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
-		rings->link = more;
+		rings->inbox = more;
 		rings->capacity = capacity;
 	}
-	link->slot = slot;
-	rings->link[slot] = link;
+	inbox->slot = slot;
+	rings->inbox[slot] = inbox;
 	if (slot == rings->n_slots)
 		rings->n_slots++;
 	if (rings->n_slots > FEW && !rings->marks) {
@@ -368,14 +304,14 @@ int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link)
 		atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_MARK);
 		atomic_store(&rings->all_due, true);
 	}
-	dofi_link_show_slot(link);
+	atomic_store(&inbox->link->slot, slot);
 	return 0;
 }
 
-void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link)
+void dofi_rings_remove(struct dofi_rings *rings, struct dofi_inbox *inbox)
 {
-	rings->link[link->slot] = NULL;
-	while (rings->n_slots && !rings->link[rings->n_slots - 1])
+	rings->inbox[inbox->slot] = NULL;
+	while (rings->n_slots && !rings->inbox[rings->n_slots - 1])
 		rings->n_slots--;
 	if (rings->turn > rings->n_slots)
 		rings->turn = 0;

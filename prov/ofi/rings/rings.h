@@ -14,6 +14,7 @@
 #include "rings/link.h"
 
 #include <rdma/fi_endpoint.h>
+#include <sys/queue.h>
 
 /* info->fabric_attr->prov_name */
 #define DOFI_RINGS_NAME "rings"
@@ -36,11 +37,45 @@ int dofi_rings_choose_beside(struct dofi_fabric_choice *choice);
 /* Whether @choice is of this fabric. */
 bool dofi_is_rings(const struct dofi_fabric_choice *choice);
 
-/*
- * The set of rings behind a completion queue. Its completions lead to the users of the links:
- * dofi_rings_completed().
- */
-struct dofi_rings;
+struct dofi_inbox;
+struct dofi_outbox;
+
+/* Receives the frames of a set. CQ lock held. */
+struct dofi_rings_user {
+	/* A frame, valid during the call; NULL: the peer broke the ring, and nothing follows. */
+	void (*arrived)(void *owner, struct dofi_inbox *inbox, const unsigned char *frame,
+			size_t len, struct dofi_sink *sink);
+	/* As dofi_polled(), for the next frame of @inbox, which has one. */
+	bool (*poll)(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink);
+};
+
+/* The set of rings behind a completion queue: the inboxes for the frames of all its peers. */
+struct dofi_rings {
+	struct fid_cq fid;
+	struct fid_ep ep;		/* of all connections of the set; has no functions */
+	struct dofi_doorbell *doorbell;
+	int doorbell_fd;		/* for peers */
+
+	/* constant from dofi_rings_begin() on */
+	struct dofi_cq *cq;
+	const struct dofi_rings_user *user;
+	void *owner;			/* for the user */
+	struct dofi_grants *grants;	/* memory that peers write to */
+
+	/* progress thread only */
+	TAILQ_HEAD(dofi_inboxes, dofi_inbox) inboxes;
+	LIST_HEAD(, dofi_outbox) outboxes; /* those that are used */
+
+	/* under the lock of the CQ, but for all_due */
+	struct dofi_inbox **inbox;	/* by slot; NULL in a free slot */
+	uint32_t n_slots;		/* slots up to the last one in use */
+	uint32_t capacity;		/* slots that the array has */
+	uint32_t turn;			/* the slot, or mark, that the next read begins with */
+	bool marks;			/* peers mark their rings, as there were more than FEW */
+	uint64_t due;			/* marks that were taken from the doorbell */
+	_Atomic bool all_due;		/* the next read covers all inboxes; any thread */
+	struct dofi_lead_word lead;	/* by which peers wake a leader: DOFI_DOORBELL_LEADER */
+};
 
 /* dofi_progress_ops.completed and poll of the CQ. */
 dofi_completed dofi_rings_completed;
@@ -48,27 +83,24 @@ dofi_polled dofi_rings_poll;
 
 struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq);
 
-/* Returns the endpoint of all connections of the set, which has no functions. */
-struct fid_ep *dofi_rings_ep(struct dofi_rings *rings);
+/*
+ * Begins to use the set, which is of @cq, before it has an inbox: @user is called with @owner,
+ * peers wake this process by @bell, and write to the memory of @grants. Returns 0, or -EIO without
+ * a random number.
+ */
+int dofi_rings_begin(struct dofi_rings *rings, struct dofi_cq *cq,
+		     const struct dofi_rings_user *user, void *owner, const struct dofi_bell *bell,
+		     struct dofi_grants *grants);
 
-/* Returns the word by which peers wake a leader of the CQ; valid while the CQ is open. */
-const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings);
-
-/* Stores the name of the bell by which peers wake this process, before a peer has the page. */
-void dofi_rings_set_bell(struct dofi_rings *rings, const struct dofi_bell *bell);
-
-/* Returns the descriptor of the doorbell for peers, which is open while the CQ is. */
-int dofi_rings_doorbell(const struct dofi_rings *rings);
-
-/* Adds @link, which has its user. CQ lock held. Returns 0 or -ENOMEM. */
-int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link);
-void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link);
-
-/* Returns whether a peer has ended a link since the last call, see dofi_link_end(). Any thread. */
+/* Returns whether a peer has ended an inbox since the last call. Any thread. */
 bool dofi_rings_took_end(struct dofi_rings *rings);
 
 /* From now on peers that send wake the thread. Call, read until the CQ is empty, then sleep. */
 void dofi_rings_sleep_begin(struct dofi_rings *rings);
 void dofi_rings_sleep_end(struct dofi_rings *rings);
+
+/* For inbox.c. CQ lock held. Returns 0 or -ENOMEM. */
+int dofi_rings_add(struct dofi_rings *rings, struct dofi_inbox *inbox);
+void dofi_rings_remove(struct dofi_rings *rings, struct dofi_inbox *inbox);
 
 #endif

@@ -45,7 +45,8 @@ enum fake_op {
 /* Set by tests. All zero is endpoints that work. */
 struct fake_ep_faults {
 	int endpoint, bind_eq, bind_cq, enable, connect, accept, reject, close;
-	int pep_bind, listen, getname, op, letter, sendmsg;
+	int pep_bind, listen, getname, op, sendmsg;
+	_Atomic int letter;	/* also read by the progress thread */
 	enum fake_op op_only;		/* if set, only operations of this kind fail */
 	unsigned op_times;		/* if set, only so many operations fail */
 	uint16_t busy[8];		/* ports that are in use */

@@ -316,9 +316,7 @@ Test(writer, only_its_own_page_is_waited_for)
 	dofi_writer_await(&writer, 1);
 	dofi_writing_end(mark);
 	dofi_writer_await(&writer, 2);
-	cr_expect(!dofi_writing_is_over(mark));
-	dofi_writer_end(&writer);
-	cr_expect(dofi_writing_is_over(mark));
+	dofi_writer_await(&writer, 0);
 }
 
 static _Atomic pid_t waiter;
@@ -332,10 +330,10 @@ static void *await_page(void *arg)
 	return arg;
 }
 
-static void *await_end(void *arg)
+static void *await_all(void *arg)
 {
 	atomic_store(&waiter, (pid_t)syscall(SYS_gettid));
-	dofi_writer_end(&writer);
+	dofi_writer_await(&writer, 0);
 	atomic_store(&returned, true);
 	return arg;
 }
@@ -364,8 +362,8 @@ Test(writer, until_the_mark_is_cleared_or_another)
 {
 	wait_and_change(await_page, false);
 	wait_and_change(await_page, true);
-	wait_and_change(await_end, false);
-	wait_and_change(await_end, true);
+	wait_and_change(await_all, false);
+	wait_and_change(await_all, true);
 }
 
 static void write_on(int fd)
@@ -384,7 +382,7 @@ Test(writer, until_its_process_is_dead)
 	dofi_writer_await(&writer, 7);	/* perhaps a zombie */
 	child_end(&c);
 	dofi_writer_await(&writer, 7);
-	dofi_writer_end(&writer);
+	dofi_writer_await(&writer, 0);
 	cr_expect(mark->busy != 0);
 }
 
@@ -397,9 +395,9 @@ Test(writer, or_until_patience_ends)
 	kill(c.pid, SIGSTOP);
 	dofi_writer_patience_ns = 20000000;
 	dofi_writer_await(&writer, 7);
-	cr_expect_eq(writer.given_up, mark->busy);
+	cr_expect_eq(writer.given_up[0], mark->busy);
 	dofi_writer_patience_ns = INT64_C(60000000000);
 	dofi_writer_await(&writer, 7);
-	dofi_writer_end(&writer);
+	dofi_writer_await(&writer, 0);
 	child_kill(&c);
 }

@@ -519,8 +519,8 @@ Test(grants, after_its_end_no_write_is_admitted)
 
 /* Peers that write by themselves */
 
-static struct dofi_writing mark;
-static struct dofi_writer writer = { .writing = &mark };
+static struct dofi_writing mark[DOFI_WRITINGS];
+static struct dofi_writer writer = { .writing = mark };
 /* The grant has page 1 of its book, and the writer is at work there. */
 Test(grants, a_peer_that_writes_is_waited_for)
 {
@@ -534,7 +534,7 @@ Test(grants, a_peer_that_writes_is_waited_for)
 	cr_assert_eq(dofi_grant_open(&grants, &request, &other, &other_key), 0);
 	writer.pid = getpid();
 	dofi_grants_add_writer(&grants, &writer);
-	dofi_writing_begin(&mark, &count, 1);
+	dofi_writing_begin(&mark[1], &count, 1);
 	dofi_grant_close(other);
 	closer = 0;
 	closed = false;
@@ -542,7 +542,7 @@ Test(grants, a_peer_that_writes_is_waited_for)
 	while (!thread_rests(atomic_load(&closer)))
 		usleep(100);
 	cr_expect(!atomic_load(&closed));
-	dofi_writing_end(&mark);
+	dofi_writing_end(&mark[1]);
 	cr_assert_eq(pthread_join(thread, NULL), 0);
 	dofi_grants_remove_writer(&grants, &writer);
 }

@@ -4,7 +4,7 @@
  * shared memory, all of them sequentially consistent. No wakeup and no frame is lost. The model
  * finds the losses with each of some wrong orders.
  *
- * The steps are from dofi_link_send() and dofi_link_notify() (rings/link.[ch]) against
+ * The steps are from dofi_outbox_send() and dofi_outbox_notify() (rings/outbox.[ch]) against
  * dofi_rings_sleep_begin() and a read of the set (rings/rings.c). A change there belongs here too.
  */
 
@@ -24,8 +24,6 @@ enum wrong {
 	WANTS_BEFORE_FRAME,
 	/* the consumer searches the rings before it stores its wish */
 	SEARCH_BEFORE_WANTS,
-	/* the producer sets the bit of the mark's word before the mark */
-	WORD_BEFORE_MARK,
 	/* the consumer looks at the ring before it clears the mark */
 	LOOK_BEFORE_CLEAR,
 };
@@ -35,8 +33,6 @@ enum producer {
 	LOAD_WANTS,
 	LOAD_MARK,
 	SET_MARK,
-	LOAD_MARKED,
-	SET_MARKED,
 	LOAD_WANTS_AGAIN,
 	CLEAR_WAKE,
 	WAKE,
@@ -45,7 +41,6 @@ enum producer {
 
 enum consumer {
 	POLL,
-	CLEAR_MARKED,
 	CLEAR_MARK,
 	LOOK,
 	WANT_WAKE,
@@ -58,7 +53,7 @@ enum consumer {
 };
 
 struct model {
-	uint8_t frames, mark, marked, wants, all_due, woken;	/* shared */
+	uint8_t frames, mark, wants, all_due, woken;	/* shared */
 	uint8_t producer, seen;					/* the producer's */
 	uint8_t consumer, due, taken, polls;			/* the consumer's */
 };
@@ -68,7 +63,7 @@ static bool sleeps;	/* the consumer sleeps when it finds nothing; or makes POLLS
 static unsigned lost, states;
 static uint64_t *visited;
 
-#define BITS 29
+#define BITS 28
 
 static uint32_t number_of(const struct model *m)
 {
@@ -76,7 +71,6 @@ static uint32_t number_of(const struct model *m)
 
 	n = n << 2 | m->taken;
 	n = n << 1 | m->mark;
-	n = n << 1 | m->marked;
 	n = n << 2 | m->wants;
 	n = n << 1 | m->all_due;
 	n = n << 1 | m->woken;
@@ -111,19 +105,11 @@ static void next_frame(struct model *m)
 static void act_on_wants(struct model *m)
 {
 	if (m->seen & DOFI_DOORBELL_MARK)
-		m->producer = wrong == WORD_BEFORE_MARK ? LOAD_MARKED : LOAD_MARK;
+		m->producer = LOAD_MARK;
 	else if (m->seen & DOFI_DOORBELL_WAKE)
 		m->producer = CLEAR_WAKE;
 	else
 		next_frame(m);
-}
-
-/* After the steps for one of mark and marked. */
-static enum producer after_mark(enum producer other)
-{
-	const enum producer first = wrong == WORD_BEFORE_MARK ? LOAD_MARKED : LOAD_MARK;
-
-	return other == first ? LOAD_WANTS_AGAIN : other;
 }
 
 /* Returns false if the producer cannot do a step. */
@@ -145,18 +131,11 @@ static bool produce(struct model *m)
 		act_on_wants(m);
 		break;
 	case LOAD_MARK:
-		m->producer = m->mark ? after_mark(LOAD_MARKED) : SET_MARK;
+		m->producer = m->mark ? LOAD_WANTS_AGAIN : SET_MARK;
 		break;
 	case SET_MARK:
 		m->mark = 1;
-		m->producer = after_mark(LOAD_MARKED);
-		break;
-	case LOAD_MARKED:
-		m->producer = m->marked ? after_mark(LOAD_MARK) : SET_MARKED;
-		break;
-	case SET_MARKED:
-		m->marked = 1;
-		m->producer = after_mark(LOAD_MARK);
+		m->producer = LOAD_WANTS_AGAIN;
 		break;
 	case LOAD_WANTS_AGAIN:
 		m->seen = m->wants & DOFI_DOORBELL_WAKE;
@@ -215,14 +194,10 @@ static bool consume(struct model *m)
 		return false;
 	switch ((enum consumer)m->consumer) {
 	case POLL:
-		if (m->marked)
-			m->consumer = CLEAR_MARKED;
+		if (m->mark)
+			m->consumer = wrong == LOOK_BEFORE_CLEAR ? LOOK : CLEAR_MARK;
 		else
 			after_poll(m);
-		break;
-	case CLEAR_MARKED:
-		m->marked = 0;
-		m->consumer = wrong == LOOK_BEFORE_CLEAR ? LOOK : CLEAR_MARK;
 		break;
 	case CLEAR_MARK:
 		m->due = wrong == LOOK_BEFORE_CLEAR ? 0 : m->mark;
@@ -274,7 +249,7 @@ static bool consume(struct model *m)
 /* Both have stopped: a consumer that does not sleep polls once more. */
 static void ended(const struct model *m)
 {
-	const bool finds = !sleeps && (m->due || (m->marked && m->mark));
+	const bool finds = !sleeps && (m->due || m->mark);
 
 	lost += m->taken < FRAMES && !finds;
 }
@@ -335,6 +310,5 @@ Test(rings_model, wrong_orders_lose_wakeups)
 
 Test(rings_model, wrong_orders_lose_marked_frames)
 {
-	cr_expect(losses(WORD_BEFORE_MARK, true, false));
 	cr_expect(losses(LOOK_BEFORE_CLEAR, true, false));
 }

@@ -6,7 +6,7 @@
 #include "rings/rings.h"
 
 #include "nomem.h"
-#include "rings/bells.h"
+#include "rings/set.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -17,97 +17,81 @@
 #define MANY 300
 #define BATCH 16
 
-static struct fid_domain *domain;
-static struct dofi_cq cq;
+static struct set set;
 static struct dofi_rings *rings;
-static struct dofi_doorbell *doorbell;	/* as a peer maps it */
-static struct dofi_bell bell;
-static struct dofi_link *here[MANY], *there[MANY];
+static struct dofi_doorbell *doorbell;
+static struct dofi_inbox *here[MANY];
+static struct dofi_outbox *there[MANY];	/* offers, which tests use */
 static struct fi_cq_data_entry entry[BATCH];
+
+static struct dofi_inbox *polled;
+static const unsigned char *arrived;
+
+static void user_arrived(void *owner, struct dofi_inbox *inbox, const unsigned char *frame,
+			 size_t len, struct dofi_sink *sink)
+{
+	(void)inbox, (void)len, (void)sink;
+	cr_expect_eq(owner, &set);
+	arrived = frame;
+}
+
+static bool user_poll(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink)
+{
+	(void)sink;
+	cr_expect_eq(owner, &set);
+	polled = inbox;
+	return false;
+}
+
+static const struct dofi_rings_user user = { .arrived = user_arrived, .poll = user_poll };
 
 static int open_cq(enum fi_wait_obj wait_obj)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = wait_obj };
 
-	return fi_cq_open(domain, &attr, &cq.fid, NULL);
+	return fi_cq_open(set.domain, &attr, &set.cq.fid, NULL);
 }
 
 static void init(void)
 {
-	cr_assert_eq(fi_domain(&dofi_rings_fabric, NULL, &domain, NULL), 0);
-	cr_assert_eq(open_cq(FI_WAIT_NONE), 0);
-	rings = dofi_rings_of(&cq);
-	doorbell = mmap(NULL, sizeof(*doorbell), PROT_READ | PROT_WRITE, MAP_SHARED,
-		    dofi_rings_doorbell(rings), 0);
-	cr_assert(doorbell != MAP_FAILED);
-	bell_make(&bell, 0);
-	dofi_rings_set_bell(rings, &bell);
+	set_open(&set, 0, &user);
+	rings = set.rings;
+	doorbell = rings->doorbell;
 }
 
 static void remove_one(int i)
 {
-	dofi_rings_remove(rings, here[i]);
-	dofi_link_free(here[i]);
-	dofi_link_free(there[i]);
-	here[i] = there[i] = NULL;
+	dofi_outbox_unmap(there[i]);
+	dofi_inbox_offer_end(here[i]);
+	here[i] = NULL;
+	there[i] = NULL;
 }
 
 static void fini(void)
 {
-	const int fd = dofi_rings_doorbell(rings);
+	const int fd = rings->doorbell_fd;
 	int i;
 
 	for (i = 0; i < MANY; i++)
 		if (here[i])
 			remove_one(i);
-	munmap(doorbell, sizeof(*doorbell));
-	close(bell.fd);
-	cr_expect_eq(fi_close(&cq.fid->fid), 0);
+	set_close(&set);
 	cr_expect_eq(fcntl(fd, F_GETFD), -1, "the doorbell is closed");
-	cr_expect_eq(fi_close(&domain->fid), 0);
 }
 
 TestSuite(rings, .init = init, .fini = fini, .timeout = 60);
 
-static struct dofi_link *polled;
-static const unsigned char *arrived;
-
-static void user_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
-			 struct dofi_sink *sink)
-{
-	(void)link, (void)len, (void)sink;
-	arrived = frame;
-}
-
-static bool user_poll(struct dofi_link *link, struct dofi_sink *sink)
-{
-	(void)sink;
-	polled = link;
-	return false;
-}
-
-static const struct dofi_link_user user = { .arrived = user_arrived, .poll = user_poll };
-
-/* Passes a completion to the user of its link. */
+/* Passes a completion to the user. */
 static void release(const struct fi_cq_data_entry *e)
 {
 	dofi_rings_completed(e, 0, NULL);
 	cr_expect_eq(arrived, e->buf);
 }
 
-/*
- * The peer joins with our own doorbell instead of its own, because nothing is sent in that
- * direction.
- */
 static void add_one(int i)
 {
-	const int fd = dofi_rings_doorbell(rings);
-
-	cr_assert_eq(dofi_link_make(&here[i]), 0);
-	here[i]->user = &user;
-	cr_assert_eq(dofi_rings_add(rings, here[i]), 0);
-	cr_assert_eq(dofi_link_join(here[i]->fd, fd, &there[i]), 0);
-	cr_assert_eq(dofi_link_meet(here[i], fd), 0);
+	cr_assert_eq(dofi_inbox_open(rings, &here[i]), 0);
+	there[i] = set_offer(here[i]);
 }
 
 static void add(int n)
@@ -120,18 +104,14 @@ static void add(int n)
 
 static bool send_by(int i, unsigned char byte)
 {
-	unsigned char *frame;
-
-	cr_assert_eq(dofi_link_reserve(there[i], 1, &frame), 0);
-	*frame = byte;
-	dofi_link_send(there[i], 1);
-	dofi_link_notify(there[i], &bell);
-	return bell_rang(&bell);
+	set_send(there[i], byte);
+	dofi_outbox_notify(there[i], &set.bell);
+	return bell_rang(&set.bell);
 }
 
 static ssize_t read_up_to(size_t most)
 {
-	return fi_cq_read(cq.fid, entry, most);
+	return fi_cq_read(set.cq.fid, entry, most);
 }
 
 static void expect_nothing(void)
@@ -160,15 +140,16 @@ Test(rings, nothing_is_read_where_nothing_is)
 	expect_nothing();
 	add(1);
 	expect_nothing();
-	cr_expect_eq(fi_cq_readerr(cq.fid, &(struct fi_cq_err_entry){ .flags = 0 }, 0), -FI_EAGAIN);
+	cr_expect_eq(fi_cq_readerr(set.cq.fid, &(struct fi_cq_err_entry){ .flags = 0 }, 0),
+		     -FI_EAGAIN);
 }
 
 Test(rings, there_is_no_descriptor_to_wait_for)
 {
-	struct fid_cq *own = cq.fid;
+	struct fid_cq *own = set.cq.fid;
 
 	cr_expect_eq(open_cq(FI_WAIT_FD), -FI_ENOSYS);
-	cr_expect_eq(cq.fid, own);
+	cr_expect_eq(set.cq.fid, own);
 }
 
 Test(rings, frames_of_a_peer_come_in_order)
@@ -251,9 +232,9 @@ static int found(void)
 	int i;
 
 	polled = NULL;
-	dofi_mutex_lock(&cq.lock);
-	none = dofi_rings_poll(&cq, NULL);
-	dofi_mutex_unlock(&cq.lock);
+	dofi_mutex_lock(&set.cq.lock);
+	none = dofi_rings_poll(&set.cq, NULL);
+	dofi_mutex_unlock(&set.cq.lock);
 	cr_expect_eq(none, !polled);
 	if (!polled)
 		return -1;
@@ -339,7 +320,7 @@ Test(rings, few_peers_are_asked_for_nothing)
 	add(8);
 	cr_expect_eq(atomic_load(&doorbell->wants), 0);
 	send_by(3, 1);
-	cr_expect_eq(atomic_load(&doorbell->marked), 0);
+	cr_expect_eq(atomic_load(&doorbell->marks), 0);
 	expect_one(3, 1);
 }
 
@@ -355,7 +336,7 @@ Test(rings, many_mark_their_rings)
 		expect_one(i, (unsigned char)i);
 	}
 	expect_nothing();
-	cr_expect_eq(atomic_load(&doorbell->marked), 0);
+	cr_expect_eq(atomic_load(&doorbell->marks), 0);
 }
 
 /* Frames that were sent while there were few rings have no mark. */
@@ -376,11 +357,10 @@ Test(rings, before_a_sleep_all_rings_are_read)
 	add(MANY);
 	expect_nothing();
 	send_by(200, 5);
-	atomic_store(&doorbell->marked, 0);
-	atomic_store(&doorbell->mark[200 / 64], 0);
+	atomic_store(&doorbell->marks, 0);
 	dofi_rings_sleep_begin(rings);
 	expect_one(200, 5);
-	cr_expect(!atomic_load(dofi_rings_lead(rings)->search), "later reads follow the marks");
+	cr_expect(!atomic_load(rings->lead.search), "later reads follow the marks");
 }
 
 Test(rings, a_sleeper_is_woken_until_it_rises)
@@ -397,12 +377,8 @@ Test(rings, a_sleeper_is_woken_until_it_rises)
 
 Test(rings, marks_without_a_ring_are_nothing)
 {
-	int i;
-
 	add(9);
-	for (i = 0; i < DOFI_DOORBELL_WORDS; i++)
-		atomic_store(&doorbell->mark[i], UINT64_MAX);
-	atomic_store(&doorbell->marked, UINT64_MAX);
+	atomic_store(&doorbell->marks, UINT64_MAX);
 	expect_nothing();
 	send_by(8, 1);
 	expect_one(8, 1);
@@ -412,15 +388,12 @@ Test(rings, marks_without_a_ring_are_nothing)
 /* A peer may have cleared a mark. The leader finds the frame without it. */
 Test(rings, a_leader_reads_all_rings_before_it_sleeps)
 {
-	const struct dofi_lead_word *lead = dofi_rings_lead(rings);
-	int i;
+	const struct dofi_lead_word *lead = &rings->lead;
 
 	add(20);
 	expect_nothing();
 	send_by(17, 1);
-	for (i = 0; i < DOFI_DOORBELL_WORDS; i++)
-		atomic_store(&doorbell->mark[i], 0);
-	atomic_store(&doorbell->marked, 0);
+	atomic_store(&doorbell->marks, 0);
 	dofi_lead_word_ask(lead);
 	cr_expect(atomic_load(&doorbell->wants) & DOFI_DOORBELL_LEADER);
 	expect_one(17, 1);
@@ -445,14 +418,14 @@ Test(rings, a_broken_one_of_many_is_reported_once)
 {
 	add(20);
 	atomic_store(dofi_ring_word(there[17]->out.ring, 0), UINT64_MAX - 1);
-	dofi_link_notify_slow(there[17], &bell);
+	dofi_outbox_notify_slow(there[17], &set.bell);
 	cr_assert_eq(read_up_to(BATCH), 1);
 	cr_expect_eq(entry->op_context, here[17]);
 	cr_expect(!entry->buf);
 	expect_nothing();
 }
 
-Test(rings, a_removed_link_is_not_read)
+Test(rings, a_removed_inbox_is_not_read)
 {
 	add(3);
 	send_by(1, 1);
@@ -477,23 +450,18 @@ Test(rings, the_others_are_read_when_the_last_one_is_removed)
 
 Test(rings, memory_may_run_out)
 {
-	struct fid_cq *own = cq.fid;
-	struct dofi_link *link;
+	struct fid_cq *own = set.cq.fid;
 
 	nomem_after(0);
 	cr_expect_eq(open_cq(FI_WAIT_NONE), -ENOMEM);
-	cr_expect_eq(cq.fid, own);
-	cr_assert_eq(dofi_link_make(&link), 0);
-	nomem_after(0);
-	cr_expect_eq(dofi_rings_add(rings, link), -ENOMEM);
-	dofi_link_free(link);
+	cr_expect_eq(set.cq.fid, own);
 	expect_nothing();
 }
 
 Test(rings, descriptors_may_run_out)
 {
 	struct rlimit limit, none = { 0, 0 };
-	struct fid_cq *own = cq.fid;
+	struct fid_cq *own = set.cq.fid;
 	int ret;
 
 	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -502,15 +470,5 @@ Test(rings, descriptors_may_run_out)
 	ret = open_cq(FI_WAIT_NONE);
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	cr_expect_eq(ret, -EMFILE);
-	cr_expect_eq(cq.fid, own);
-}
-
-Test(rings, the_end_of_a_link_is_reported_once)
-{
-	add(2);
-	cr_expect(!dofi_rings_took_end(rings));
-	dofi_link_end(there[0]);
-	dofi_link_end(there[1]);
-	cr_expect(dofi_rings_took_end(rings));
-	cr_expect(!dofi_rings_took_end(rings));
+	cr_expect_eq(set.cq.fid, own);
 }

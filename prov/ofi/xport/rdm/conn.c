@@ -55,12 +55,10 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer)
 	conn->stall.go_on = conn_go_on;
 	STAILQ_INIT(&conn->pending);
 	LIST_INIT(&conn->ops);
-	if (rpz->rings && !peer->ring)	/* this end connects */
-		ret = dofi_link_make(&peer->ring);
-	if (ret)
-		goto put_conn;
-	conn->ring = peer->ring;
-	ret = rdm_pz_add(rpz, conn);
+	if (rpz->rings)
+		ret = dofi_inbox_open(rpz->rings, &peer->inbox);
+	if (!ret)
+		ret = rdm_pz_add(rpz, conn);
 	if (ret)
 		goto put_conn;
 	peer->conn = conn;
@@ -117,6 +115,25 @@ static int endpoint_find(struct rdm_conn *conn)
 	return 0;
 }
 
+/* Gets the outbox to the peer, and lets the peer write to memory for this connection. */
+static int rings_find(struct rdm_conn *conn)
+{
+	struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
+	struct rdm_peer *peer = conn->peer;
+	int ret = dofi_outbox_get(conn->rpz->rings, &peer->offer, &conn->out);
+
+	if (ret)
+		return ret;
+	dofi_inbox_expect(peer->inbox, conn->out, (pid_t)peer->msg.host.pid);
+	conn->same_host = conn->reached = true;
+	/* a process id has a meaning in its namespace alone */
+	if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host))
+		probe_memory_access(conn);
+	if (book)
+		dofi_grant_book_add_conn(book, conn->id);
+	return 0;
+}
+
 int rdm_conn_reach(struct rdm_conn *conn)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
@@ -126,20 +143,14 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	struct fid_ep *fid;
 	int ret;
 
-	if (conn->ring) {
+	ret = conn->rpz->rings ? rings_find(conn) : endpoint_find(conn);
+	if (ret)
+		return ret;
+	if (conn->rpz->rings) {
 		longest = DOFI_LINK_FRAME;
 		in_parts = RDM_EAGER_RING_MAX;
-		fid = dofi_rings_ep(conn->rpz->rings);
-		conn->same_host = conn->reached = true;
-		/* a process id has a meaning in its namespace alone */
-		if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host))
-			probe_memory_access(conn);
-		conn->ring->writer.pid = (pid_t)peer->msg.host.pid;
-		dofi_grants_add_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
+		fid = &conn->rpz->rings->ep;
 	} else {
-		ret = endpoint_find(conn);
-		if (ret)
-			return ret;
 		fid = conn->rpz->rdm.fid;
 	}
 	dofi_mutex_lock(&conn->ep->lock);
@@ -228,6 +239,17 @@ static void detach(struct rdm_conn *conn)
 	dofi_mutex_unlock(&ep->lock);
 }
 
+/* From now on the peer does not write to memory for this connection. */
+static void end_writes(struct rdm_conn *conn)
+{
+	struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
+
+	if (!conn->out || !book)
+		return;
+	dofi_grant_book_remove_conn(book, conn->id);
+	dofi_inboxes_await_writes(conn->rpz->rings, conn->out->peer);
+}
+
 void rdm_conn_close(struct dofi_ep *ep)
 {
 	struct dofi_cm_msg bye = { .kind = DOFI_CM_BYE };
@@ -245,18 +267,15 @@ void rdm_conn_close(struct dofi_ep *ep)
 	dofi_mutex_unlock(&ep->lock);
 	drain_ops(conn);
 	rdm_pz_remove(conn);
+	end_writes(conn);
 	atomic_store(&conn->id, 0);
-	if (conn->reached && conn->ring) {
-		/* waits until the peer is not writing */
-		dofi_writer_end(&conn->ring->writer);
-		dofi_grants_remove_writer(&conn->rpz->pz->domain.grants, &conn->ring->writer);
-	}
 	detach(conn);
 	bye.last_frame = conn->sent;
 	if (!conn->left)
 		dofi_cm_send(conn->peer->cm, &bye);
-	if (conn->reached && !conn->ring)
+	if (conn->reached && !conn->rpz->rings)
 		dofi_rdm_peer_remove(&conn->rpz->rdm, conn->to);
+	dofi_outbox_put(conn->out, &conn->rpz->ria->bell);
 	rdm_peer_free(conn->peer);
 	rdm_conn_todo(conn, RDM_FREE);
 }
@@ -349,8 +368,12 @@ static void conn_work(struct dofi_work *work)
 	}
 	if (todo & RDM_LOST)
 		lost_after(conn, LOST_NS);
-	if (todo & RDM_ESTABLISHED)
+	if (todo & RDM_ESTABLISHED) {
 		expect_sockets(conn);
+		/* the peer has taken the inbox if it needs it */
+		dofi_inbox_offer_end(conn->peer->inbox);
+		conn->peer->inbox = NULL;
+	}
 	state = todo & RDM_ESTABLISHED ? dofi_ep_state_now(ep) : DAT_EP_STATE_UNCONNECTED;
 	if (state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
 		dofi_timer_stop(&ep->obj.ia->progress, &conn->lost);

@@ -33,24 +33,33 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 		      void *context)
 {
 	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));
+	struct dofi_outbox *out = conn->out;
 	unsigned char *frame;
+	int ret;
 
 	(void)desc, (void)unused, (void)context;
 	dofi_mutex_assert_held(&conn->ep->lock);
 	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;
-	if (!conn->ring)
+	if (!out)
 		return send_frame(conn, buf, len);
-	/* the slow path reserves again, and reports a full or broken ring */
-	if (RDM_FRAME_HEADER + len > conn->inject ||
-	    dofi_link_reserve(conn->ring, RDM_FRAME_HEADER + len, &frame))
+	if (RDM_FRAME_HEADER + len > conn->inject)
 		return -FI_EAGAIN;
-	rdm_frame_pack_send(frame, conn->peer_id, (uint16_t)conn->credits_owed, ++conn->sent);
-	memcpy(frame + RDM_FRAME_HEADER, buf, len);
-	dofi_link_send(conn->ring, RDM_FRAME_HEADER + len);
+	dofi_mutex_lock(&out->lock);
+	ret = dofi_outbox_reserve(out, RDM_FRAME_HEADER + len, &frame);
+	if (!ret) {
+		rdm_frame_pack_send(frame, conn->peer_id, (uint16_t)conn->credits_owed,
+				    ++conn->sent);
+		memcpy(frame + RDM_FRAME_HEADER, buf, len);
+		dofi_outbox_send(out, RDM_FRAME_HEADER + len);
+	}
+	dofi_mutex_unlock(&out->lock);
+	/* the slow path reserves again, and reports a full or broken ring */
+	if (ret)
+		return -FI_EAGAIN;
 	conn->credits--;
 	conn->credits_owed = 0;
-	dofi_link_notify(conn->ring, &conn->rpz->ria->bell);
+	dofi_outbox_notify(out, &conn->rpz->ria->bell);
 	return DOFI_DONE;
 }
 
@@ -86,8 +95,9 @@ static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_recor
 }
 
 /* Returns false without side effects if the message takes the slow path. */
-static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
-		 struct dofi_sink *sink) DOFI_NEEDS(conn->ep->lock)
+static bool take(struct rdm_conn *conn, struct dofi_ring_in *in,
+		 const struct dofi_ring_record *record, struct dofi_sink *sink)
+	DOFI_NEEDS(conn->ep->lock)
 {
 	struct dofi_ep *ep = conn->ep;
 	struct dofi_dto *dto = dofi_queue_oldest(&ep->rq);
@@ -97,7 +107,7 @@ static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
 	if (__builtin_expect(!completes_oldest(conn, record, &credits, sink), 0))
 		return false;
 	memcpy(dto->memory, record->data + RDM_FRAME_HEADER, len);
-	dofi_ring_consume(&conn->ring->in, record);
+	dofi_ring_consume(in, record);
 	conn->seen++;
 	conn->matched++;
 	conn->credits += credits;
@@ -115,21 +125,26 @@ static bool take(struct rdm_conn *conn, const struct dofi_ring_record *record,
 }
 
 /* Takes a short message for the oldest receive of its EP. */
-static bool ring_poll(struct dofi_link *link, struct dofi_sink *sink)
+static bool rings_poll(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink)
 {
-	struct rdm_conn *conn = link->owner;
+	const struct rdm_pz *rpz = owner;
 	struct dofi_ring_record record;
+	struct rdm_conn *conn;
 	bool taken;
 
-	if (!dofi_ring_peek(&link->in, &record) || record.len < RDM_FRAME_HEADER ||
-	    !dofi_mutex_try(&conn->ep->lock))
+	if (!dofi_ring_peek(&inbox->in, &record) || record.len < RDM_FRAME_HEADER)
 		return false;
-	taken = take(conn, &record, sink);
+	if (record.data[0] < RDM_ID_FIRST)
+		return rpz->datagrams && rpz->datagrams->poll(rpz->datagrams_owner, inbox, sink);
+	conn = rdm_conn_find(rpz, rdm_frame_conn(record.data));
+	if (!conn || !dofi_mutex_try(&conn->ep->lock))
+		return false;
+	taken = take(conn, &inbox->in, &record, sink);
 	dofi_mutex_unlock(&conn->ep->lock);
 	return taken;
 }
 
-const struct dofi_link_user rdm_ring_user = { .arrived = rdm_ring_arrived, .poll = ring_poll };
+const struct dofi_rings_user rdm_rings_user = { .arrived = rdm_rings_arrived, .poll = rings_poll };
 
 void rdm_fast(struct dofi_ep *ep, struct dofi_fast *fast)
 {

@@ -129,6 +129,21 @@ static inline void rdm_frame_begin(struct rdm_frame *frame, uint8_t kind)
 	frame->n_segments = 0;
 }
 
+/*
+ * The first byte of each id is at least this, and so the first byte of each frame: datagrams, which
+ * arrive in the same rings, have a smaller one.
+ */
+#define RDM_ID_FIRST 0xe0u
+
+/* The connection that the untrusted @buf, of at least RDM_FRAME_HEADER bytes, names. */
+static inline uint64_t rdm_frame_conn(const unsigned char *buf)
+{
+	uint64_t conn;
+
+	memcpy(&conn, buf, sizeof(conn));
+	return be64toh(conn);
+}
+
 /* The bytes before a frame's data. */
 static inline size_t rdm_frame_head(const struct rdm_frame *frame)
 {

@@ -10,11 +10,10 @@
 #include <string.h>
 
 /* In place of a fabric address: the layout of the shared memory, which both ends have to know. */
-static const char layout[] = "rings/3";
+static const char layout[] = "rings/4";
 
-/* Descriptors: of the link in a request, of the doorbell, and of the sender's grants, if any. */
-enum { LINK_FD, LINK_FDS };
-enum { DOORBELL_FD, NEEDED_FDS, GRANTS_FD = NEEDED_FDS, MOST_FDS };
+/* Descriptors: of the sender's inbox, of its doorbell, and of its grants, if any. */
+enum { INBOX_FD, DOORBELL_FD, NEEDED_FDS, GRANTS_FD = NEEDED_FDS, MOST_FDS };
 
 struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm)
 {
@@ -36,28 +35,21 @@ void rdm_peer_free(struct rdm_peer *peer)
 {
 	rdm_peer_answered(peer);
 	dofi_cm_close(peer->cm);
-	dofi_link_free(peer->ring);
+	dofi_inbox_offer_end(peer->inbox);
+	dofi_outbox_unmap(peer->offer);
 	free(peer);
 }
 
-/* Takes the ring, if *@ring is NULL, and the peer's doorbell and grants. 0 or a negative errno. */
-static int rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
+/* Maps the inbox that the peer offers. Without descriptors this process had none left. */
+static int rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
-	const unsigned first = *ring ? 0 : LINK_FDS;
-	const int *fd = &msg->fd[first];
-	int ret;
+	const int grants = msg->n_fds == MOST_FDS ? msg->fd[GRANTS_FD] : -1;
 
 	if (msg->addr_len != sizeof(layout) || memcmp(msg->addr, layout, sizeof(layout)))
 		return -EHOSTUNREACH;
-	if (*ring)
-		ret = dofi_link_meet(*ring, msg->n_fds ? fd[DOORBELL_FD] : -1);
-	else if (msg->n_fds < LINK_FDS + NEEDED_FDS)
-		ret = -EMFILE;
-	else
-		ret = dofi_link_join(msg->fd[LINK_FD], fd[DOORBELL_FD], ring);
-	if (!ret && msg->n_fds == first + MOST_FDS)
-		dofi_link_learn_grants(*ring, fd[GRANTS_FD]);
-	return ret;
+	if (msg->n_fds < NEEDED_FDS)
+		return -EMFILE;
+	return dofi_outbox_map(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], grants, &peer->offer);
 }
 
 /* libfabric's shm looks for an endpoint with the first message, and then never gives up. */
@@ -69,7 +61,7 @@ int rdm_peer_learn(const struct rdm_ia *ria, struct rdm_peer *peer, const struct
 	    msg->frame_size < RDM_FRAME_LEAST || msg->addr_len > DOFI_RDM_ADDRESS)
 		return -EHOSTUNREACH;
 	if (ria->rings)
-		ret = rings_learn(&peer->ring, msg);
+		ret = rings_learn(peer, msg);
 	else if (ria->fabric->shared_memory && !dofi_host_shares_pids(&ria->host, &msg->host))
 		ret = -EHOSTUNREACH;
 	if (ret) {
@@ -110,13 +102,12 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 		.data = ep->request.data,
 	};
 	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
-	if (conn->ring) {
+	if (conn->rpz->rings) {
 		msg->frame_size = DOFI_LINK_FRAME;
 		msg->addr_len = sizeof(layout);
 		msg->addr = layout;
-		if (conn->ring->made)
-			msg->fd[msg->n_fds++] = conn->ring->fd;
-		msg->fd[msg->n_fds++] = dofi_rings_doorbell(conn->rpz->rings);
+		msg->fd[msg->n_fds++] = conn->peer->inbox->fd;
+		msg->fd[msg->n_fds++] = conn->rpz->rings->doorbell_fd;
 		if (book)
 			msg->fd[msg->n_fds++] = dofi_grant_book_fd(book);
 		return;

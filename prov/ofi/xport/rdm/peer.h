@@ -14,7 +14,9 @@ struct rdm_peer {
 	bool ready;			/* our request has reached a service point of the peer */
 	/* its request or answer, addr and data copied below; conn_id goes into frames to it */
 	struct dofi_cm_msg msg;
-	struct dofi_link *ring;		/* NULL unless the fabric is rings */
+	/* with rings: our inbox for the peer's frames, until the exchange ends; and the peer's */
+	struct dofi_inbox *inbox;
+	struct dofi_outbox *offer;
 	unsigned char addr[DOFI_RDM_ADDRESS];
 	unsigned char data[DOFI_CM_MAX_DATA];
 };

@@ -26,6 +26,16 @@ static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
 	dofi_mutex_unlock(&cq->lock);
 }
 
+/* A peer may have ended an inbox. */
+static void rung(struct dofi_bell *bell)
+{
+	struct rdm_pz *rpz;
+
+	LIST_FOREACH(rpz, &rdm_ia_of(dofi_ia_of(bell->progress))->pzs, link)
+		if (dofi_rings_took_end(rpz->rings))
+			dofi_inboxes_reap(rpz->rings);
+}
+
 /* Opens the local domain if the PZ's own domain is another transport's. */
 int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 {
@@ -52,9 +62,13 @@ int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 		ret = ria->bell.fd < 0 ? dofi_bell_open(&ria->bell, &pz->obj.ia->progress) : 0;
 		if (ret)
 			goto close_domain;
+		ria->bell.rung = rung;
 		rpz->rings = dofi_rings_of(&rpz->domain->cq);
-		dofi_rings_set_bell(rpz->rings, &ria->bell);
-		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
+		ret = dofi_rings_begin(rpz->rings, &rpz->domain->cq, &rdm_rings_user, rpz,
+				       &ria->bell, &pz->domain.grants);
+		if (ret)
+			goto close_domain;
+		dofi_lead_set_word(&rpz->domain->cq, &rpz->rings->lead);
 		ret = dofi_settings.cma ? dofi_grants_publish(&pz->domain.grants) : 0;
 		if (ret)
 			dofi_log(DOFI_INFO, DOFI_CM,
@@ -88,6 +102,8 @@ void rdm_pz_close(struct dofi_pz *pz)
 	dofi_timer_stop(&pz->obj.ia->progress, &rpz->new_sockets);
 	if (rpz->has_rdm)
 		dofi_rdm_close(&rpz->rdm);
+	if (rpz->rings)
+		dofi_inboxes_close(rpz->rings);
 	owner_set(&rpz->domain->cq, NULL);
 	pz->xport_pz = NULL;
 	rdm_ops_close(rpz);
@@ -121,7 +137,7 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 {
 	static _Atomic uint32_t count;
 	const uint32_t random = (uint32_t)dofi_random();
-	const uint32_t number = (random & ~(uint32_t)COUNT_BITS) | 1u << 31 |
+	const uint32_t number = (random & ~(uint32_t)COUNT_BITS) | RDM_ID_FIRST << 24 |
 				(atomic_fetch_add(&count, 1) & COUNT_BITS);
 	const uint32_t n = rpz->n_conns ? 2 * rpz->n_conns : 16;
 	struct dofi_cq *cq = &rpz->domain->cq;
@@ -143,13 +159,6 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 		rpz->conn = more;
 		rpz->n_conns = n;
 	}
-	if (conn->ring) {
-		conn->ring->owner = conn;
-		conn->ring->user = &rdm_ring_user;
-		ret = dofi_rings_add(rpz->rings, conn->ring);
-	}
-	if (ret)
-		goto unlock;
 	atomic_store(&conn->id, (uint64_t)number << 32 | slot);
 	rpz->conn[slot] = conn;
 unlock:
@@ -164,8 +173,6 @@ void rdm_pz_remove(struct rdm_conn *conn)
 
 	dofi_mutex_lock(&cq->lock);
 	rpz->conn[(uint32_t)atomic_load(&conn->id)] = NULL;
-	if (conn->ring)
-		dofi_rings_remove(rpz->rings, conn->ring);
 	rdm_ops_abandon(conn);
 	dofi_mutex_unlock(&cq->lock);
 }

@@ -38,7 +38,7 @@
 #include "fab/endpoint.h"
 #include "host/host.h"
 #include "obj/ep/ep.h"
-#include "rings/rings.h"
+#include "rings/inbox.h"
 #include "xport/ports.h"
 #include "xport/rdm/frame.h"
 
@@ -95,6 +95,9 @@ struct rdm_pz {
 	struct rdm_ia *ria;
 	struct dofi_domain *domain;	/* the PZ's domain, or its local domain */
 	struct dofi_rings *rings;	/* NULL unless the domain's CQ is of rings */
+	/* receives the datagrams in inboxes, or NULL; written under the CQ lock */
+	const struct dofi_rings_user *datagrams;
+	void *datagrams_owner;
 	struct dofi_rdm rdm;		/* without rings: opened by the first connection */
 	bool has_rdm;			/* rdm is open; written under the CQ lock */
 
@@ -134,8 +137,8 @@ struct rdm_conn {
 	_Atomic uint64_t id;
 	struct dofi_ep *ep;
 	struct rdm_pz *rpz;
-	/* rings to the peer in place of the PZ's endpoint, or NULL; each frame fits in */
-	struct dofi_link *ring;
+	/* with rings, once the peer is reached: to the peer; each frame fits in. Else NULL. */
+	struct dofi_outbox *out;
 	struct rdm_peer *peer;
 	struct dofi_work work;
 	/* awaits HELLO_BACK, or the end behind a loss; progress thread */
@@ -211,6 +214,15 @@ static inline void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
 
 	atomic_fetch_or(&conn->todo, what);
 	dofi_progress_post(p, &conn->work);
+}
+
+/* Returns the connection with @id, any value, or NULL. CQ lock held. */
+static inline struct rdm_conn *rdm_conn_find(const struct rdm_pz *rpz, uint64_t id)
+{
+	const uint32_t slot = (uint32_t)id;
+	struct rdm_conn *conn = slot < rpz->n_conns ? rpz->conn[slot] : NULL;
+
+	return conn && atomic_load_explicit(&conn->id, memory_order_relaxed) == id ? conn : NULL;
 }
 
 static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn *conn)

@@ -356,55 +356,64 @@ static void task_begin(struct rdm_task *task)
 	task->old = 0;
 }
 
-/* Takes a frame that arrived at an endpoint, for the connection with its id. CQ lock held. */
-void rdm_buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
-			int err, struct dofi_sink *sink)
+/* Takes a frame for the connection with its id. Returns false if it is malformed. CQ lock held. */
+static bool frame_arrived(struct rdm_pz *rpz, const unsigned char *frame, size_t len,
+			  struct dofi_sink *sink)
 {
-	struct rdm_pz *rpz = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_pz, rdm);
-	struct rdm_conn *conn = NULL;
+	struct rdm_conn *conn;
 	struct rdm_task task;
-	uint32_t slot;
 
-	if (err && err != FI_ECANCELED)
-		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
-	if (err)
-		goto repost;
 	task_begin(&task);
-	if (rdm_frame_unpack(buffer->data, entry->len, &task.frame)) {
-		stray(rpz, "an invalid frame");
-		goto repost;
-	}
-	slot = (uint32_t)task.frame.conn;
-	if (slot < rpz->n_conns)
-		conn = rpz->conn[slot];
-	if (!conn || atomic_load_explicit(&conn->id, memory_order_relaxed) != task.frame.conn) {
+	if (rdm_frame_unpack(frame, len, &task.frame))
+		return false;
+	conn = rdm_conn_find(rpz, task.frame.conn);
+	if (!conn) {
 		stray(rpz, "a frame for no connection");
-		goto repost;
+		return true;
 	}
 	dofi_mutex_lock(&conn->ep->lock);
 	rdm_arrived(conn, &task, sink);
 	dofi_mutex_unlock(&conn->ep->lock);
-repost:
+	return true;
+}
+
+void rdm_buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
+			int err, struct dofi_sink *sink)
+{
+	struct rdm_pz *rpz = DOFI_CONTAINER_OF(buffer->rdm, struct rdm_pz, rdm);
+
+	if (!err && !frame_arrived(rpz, buffer->data, entry->len, sink))
+		stray(rpz, "an invalid frame");
+	if (err && err != FI_ECANCELED)
+		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
 	dofi_rdm_repost(buffer);
 }
 
-/* A ring's frames must name its one connection, with which the ring ends. */
-void rdm_ring_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
-		      struct dofi_sink *sink)
+/* A faulty peer: no frame of it is taken any more, and all connections with it end. */
+static void broken(struct rdm_pz *rpz, struct dofi_inbox *inbox)
 {
-	struct rdm_conn *conn = link->owner;
-	struct rdm_task task;
+	struct rdm_conn *conn;
+	uint32_t i;
 
-	task_begin(&task);
-	dofi_mutex_lock(&conn->ep->lock);
-	if (!frame)
-		rdm_peer_error(conn, "broke the ring");
-	else if (rdm_frame_unpack(frame, len, &task.frame) ||
-		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
-		rdm_peer_error(conn, "sent an invalid frame");
-	else
-		rdm_arrived(conn, &task, sink);
-	if (conn->ep->closing)
-		dofi_link_ignore(conn->ring);
-	dofi_mutex_unlock(&conn->ep->lock);
+	dofi_inbox_shut(inbox);
+	for (i = 0; i < rpz->n_conns; i++) {
+		conn = rpz->conn[i];
+		if (!conn)
+			continue;
+		dofi_mutex_lock(&conn->ep->lock);
+		if (conn->out && conn->out->peer == inbox->peer)
+			rdm_peer_error(conn, "broke the ring");
+		dofi_mutex_unlock(&conn->ep->lock);
+	}
+}
+
+void rdm_rings_arrived(void *owner, struct dofi_inbox *inbox, const unsigned char *frame,
+		       size_t len, struct dofi_sink *sink)
+{
+	struct rdm_pz *rpz = owner;
+
+	if (frame && len && *frame < RDM_ID_FIRST && rpz->datagrams)
+		rpz->datagrams->arrived(rpz->datagrams_owner, inbox, frame, len, sink);
+	else if (!frame || !frame_arrived(rpz, frame, len, sink))
+		broken(rpz, inbox);
 }

@@ -26,22 +26,27 @@
 static int write_all(struct rdm_conn *conn, const struct iovec *iov, size_t n, size_t size,
 		     const struct dofi_right *permit) DOFI_NEEDS(conn->ep->lock)
 {
-	struct dofi_link *ring = conn->ring;
+	struct dofi_outbox *out = conn->out;
+	/* one thread at a time announces its write in a word */
+	const uint32_t i = (uint32_t)conn->id % DOFI_WRITINGS;
+	struct dofi_writing *writing = &out->link->writing[i];
 	size_t offset, len;
 	int ret = 0;
 
+	dofi_mutex_lock(&out->writes[i].lock);
 	for (offset = 0; offset < size && !ret; offset += len) {
 		len = size - offset;
 		if (len > DOFI_WRITE_PIECE)
 			len = DOFI_WRITE_PIECE;
 		ret = -EAGAIN;
-		dofi_writing_begin(ring->writing, &ring->writes, permit->page);
-		if (!dofi_writing_is_over(ring->writing) &&
-		    dofi_grant_pages_hold(ring->grants, permit))
+		dofi_writing_begin(writing, &out->writes[i].count, permit->page);
+		if (dofi_grant_pages_has_conn(out->grants, conn->peer_id) &&
+		    dofi_grant_pages_hold(out->grants, permit))
 			ret = dofi_peer_push(conn->pid, iov, n, offset, len,
 					     permit->memory + offset);
-		dofi_writing_end(ring->writing);
+		dofi_writing_end(writing);
 	}
+	dofi_mutex_unlock(&out->writes[i].lock);
 	return ret;
 }
 
@@ -57,13 +62,13 @@ static int onesided_execute(struct rdm_conn *conn, const struct iovec *iov, size
 	struct iovec from;
 	int ret;
 
-	if (!conn->ring || !conn->ring->grants || !conn->pid || conn->asked ||
-	    conn->by_target_next || !dofi_grant_pages_find(conn->ring->grants, use, &permit))
+	if (!conn->out || !conn->out->grants || !conn->pid || conn->asked ||
+	    conn->by_target_next || !dofi_grant_pages_find(conn->out->grants, use, &permit))
 		return -EAGAIN;
 	if (use->access == FI_REMOTE_READ) {
 		from = (struct iovec){ (void *)(uintptr_t)permit.memory, use->len };
 		ret = dofi_peer_pull(conn->pid, iov, n, &from, 1, &conn->alive);
-		if (!dofi_grant_pages_held(conn->ring->grants, &permit))
+		if (!dofi_grant_pages_held(conn->out->grants, &permit))
 			return -EAGAIN;
 	} else {
 		ret = write_all(conn, iov, n, use->len, &permit);

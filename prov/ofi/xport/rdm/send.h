@@ -16,9 +16,9 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	DOFI_NEEDS(conn->ep->lock);
 /* dofi_rdm.arrived: a frame of any connection of the PZ. CQ lock held, not the EP's. */
 dofi_rdm_arrived rdm_buffer_arrived;
-/* dofi_link_user.arrived. CQ lock held, not the EP's. */
-void rdm_ring_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
-		      struct dofi_sink *sink);
+/* dofi_rings_user.arrived, of the rdm_pz @owner. CQ lock held, not the EP's. */
+void rdm_rings_arrived(void *owner, struct dofi_inbox *inbox, const unsigned char *frame,
+		       size_t len, struct dofi_sink *sink);
 /* Processes pending frames, as far as that is possible now. */
 void rdm_process_pending(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 /* Whether the oldest pending frame was carried out, and its ACK could not be sent yet. */
@@ -30,7 +30,7 @@ void rdm_go_on(struct rdm_conn *conn) DOFI_NEEDS(conn->ep->lock);
 void rdm_fast(struct dofi_ep *ep, struct dofi_fast *fast);
 dofi_send rdm_fast_send;
 dofi_recv rdm_fast_recv;
-/* The user of the links of connections. */
-extern const struct dofi_link_user rdm_ring_user;
+/* The user of the PZ's rings. */
+extern const struct dofi_rings_user rdm_rings_user;
 
 #endif

@@ -13,8 +13,8 @@
 static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 	DOFI_NEEDS(conn->ep->lock)
 {
-	if (conn->ring)
-		dofi_link_notify(conn->ring, &conn->rpz->ria->bell);
+	if (conn->out)
+		dofi_outbox_notify(conn->out, &conn->rpz->ria->bell);
 	if (ret == -FI_EAGAIN) {
 		rdm_stall(conn);
 		return -FI_EAGAIN;
@@ -61,30 +61,44 @@ static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct 
 	return ret;
 }
 
+static ssize_t send_ring(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from,
+			 size_t n, size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock)
+{
+	struct dofi_outbox *out = conn->out;
+	unsigned char *frame;
+	size_t len;
+	int ret;
+
+	dofi_mutex_lock(&out->lock);
+	ret = dofi_outbox_reserve(out, rdm_frame_head(f) + size, &frame);
+	if (!ret) {
+		len = rdm_frame_pack(frame, f);
+		len += dofi_iov_gather(frame + len, from, n, offset, size);
+		dofi_outbox_send(out, len);
+	}
+	dofi_mutex_unlock(&out->lock);
+	return ret;
+}
+
 /* Packs the frame into the ring, or into a buffer that the fabric injects, or into a copy. */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,
 		 size_t offset, size_t size)
 {
-	unsigned char own[RDM_INJECT_MAX], *frame = own;
+	unsigned char frame[RDM_INJECT_MAX];
 	size_t len = rdm_frame_head(f) + size;
-	ssize_t ret = 0;
+	ssize_t ret;
 
 	dofi_mutex_assert_held(&conn->ep->lock);
 	frame_address(conn, f);
 	if (len > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
-		return handed_over(conn, f, ret);
-	}
-	if (conn->ring)
-		ret = dofi_link_reserve(conn->ring, len, &frame);
-	if (ret)
-		return handed_over(conn, f, ret);
-	len = rdm_frame_pack(frame, f);
-	len += dofi_iov_gather(frame + len, iov, n, offset, size);
-	if (conn->ring)
-		dofi_link_send(conn->ring, len);
-	else
+	} else if (conn->out) {
+		ret = send_ring(conn, f, iov, n, offset, size);
+	} else {
+		len = rdm_frame_pack(frame, f);
+		len += dofi_iov_gather(frame + len, iov, n, offset, size);
 		ret = fi_inject(conn->ep->fid, frame, len, conn->to);
+	}
 	return handed_over(conn, f, ret);
 }
 

@@ -30,7 +30,7 @@ struct ud_call {
 	struct dofi_cm_conn *cm;	/* NULL while it is delayed */
 	bool here;			/* to an address of this host, where the IA has rings */
 	bool local;			/* the attempt is to the local socket of the qualifier */
-	struct ud_inbox *inbox;		/* offered by that attempt, or NULL */
+	struct dofi_inbox *inbox;	/* offered by that attempt, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	bool begun;
 	bool foreign;			/* a port had a peer of another fabric */
@@ -46,12 +46,11 @@ static struct ud_ia *uia_of(const struct ud_call *call)
 	return call->uep->upz->uia;
 }
 
-/* @bell is the name of the peer's bell, or NULL. */
-static void attempt_close(struct ud_call *call, const char *bell)
+static void attempt_close(struct ud_call *call)
 {
 	dofi_cm_close(call->cm);
 	call->cm = NULL;
-	ud_inbox_offer_end(call->inbox, bell);
+	dofi_inbox_offer_end(call->inbox);
 	call->inbox = NULL;
 }
 
@@ -62,7 +61,7 @@ static void call_free(struct ud_call *call)
 
 	dofi_timer_stop(&uia->ia->progress, &call->timer);
 	dofi_timer_stop(&uia->ia->progress, &call->repeat);
-	attempt_close(call, NULL);
+	attempt_close(call);
 	LIST_REMOVE(call, link);
 	if (call->begun)
 		uia->n_calls--;
@@ -108,7 +107,7 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 		.data_size = msg->data_size,
 	};
 	struct ud_peer *peer;
-	struct ud_intro intro = { .link = NULL };
+	struct ud_intro intro = { .offer = NULL };
 	int ret = ud_intro_take(&intro, msg, call->local) ? 0 : -EPROTO;
 
 	if (!ret)
@@ -119,8 +118,10 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 		return;
 	}
 	how.ah = peer;
+	if (call->inbox)
+		dofi_inbox_expect(call->inbox, peer->out, (pid_t)intro.host.pid);
 	dofi_cm_send(call->cm, &ready);
-	attempt_close(call, intro.bell);
+	attempt_close(call);
 	call_end(call, &how);
 }
 
@@ -175,7 +176,7 @@ static const struct dofi_cm_ops active_ops = { .message = on_answer, .ended = on
 /* Returns 0 if as many descriptors as an exchange needs are free, or else -EMFILE or -ENFILE. */
 static int descriptors_check(const struct ud_call *call)
 {
-	const int any = dofi_rings_doorbell(call->uep->upz->rings);
+	const int any = call->uep->upz->rings->doorbell_fd;
 	int fd[NEAR_FDS], n, ret = 0;
 
 	for (n = 0; n < NEAR_FDS && !ret; n++) {
@@ -206,7 +207,7 @@ static int attempt(struct ud_call *call)
 	if (call->local) {
 		ret = descriptors_check(call);
 		if (!ret)
-			ret = ud_inbox_open(call->uep->upz, &call->inbox);
+			ret = dofi_inbox_open(call->uep->upz->rings, &call->inbox);
 	} else {
 		ret = ud_pz_open_net(call->uep->upz);
 	}
@@ -255,7 +256,7 @@ static void on_repeat(struct dofi_timer *timer)
 /* Ends the attempt, and tries all again a little later. */
 static void round_again(struct ud_call *call)
 {
-	attempt_close(call, NULL);
+	attempt_close(call);
 	dofi_timer_start(&uia_of(call)->ia->progress, &call->repeat,
 			 dofi_now() + REPEAT_EVERY_NS);
 }
@@ -265,7 +266,7 @@ static void attempt_next(struct ud_call *call, const char *why)
 {
 	bool more;
 
-	attempt_close(call, NULL);
+	attempt_close(call);
 	if (call->local) {
 		call->local = false;
 		more = uia_of(call)->fabric;

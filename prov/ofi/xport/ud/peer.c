@@ -29,29 +29,28 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool l
 	memcpy(intro->addr, msg->addr, msg->addr_len);
 	if (!local)
 		return true;
-	if (msg->n_fds != FDS || msg->addr_len != sizeof(UD_LAYOUT) ||
-	    memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) ||
-	    dofi_link_join(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], &intro->link))
-		return false;
-	memcpy(intro->bell, intro->link->bell, sizeof(intro->bell));
-	return true;
+	intro->local = true;
+	return msg->n_fds == FDS && msg->addr_len == sizeof(UD_LAYOUT) &&
+	       !memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) &&
+	       !dofi_outbox_map(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], -1, &intro->offer);
 }
 
 void ud_intro_drop(struct ud_intro *intro)
 {
-	dofi_link_free(intro->link);
-	intro->link = NULL;
+	dofi_outbox_unmap(intro->offer);
+	intro->offer = NULL;
 }
 
 bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro)
 {
-	if (intro->link)
+	if (intro->local)
 		return uia->rings;
 	return uia->fabric && !strcmp(intro->fabric, uia->fabric->info->fabric_attr->prov_name) &&
 	       (!uia->fabric->shared_memory || dofi_host_shares_pids(&uia->host, &intro->host));
 }
 
-void ud_introduce(const struct ud_ep *uep, const struct ud_inbox *inbox, struct dofi_cm_msg *msg)
+void ud_introduce(const struct ud_ep *uep, const struct dofi_inbox *inbox,
+		  struct dofi_cm_msg *msg)
 {
 	const struct ud_pz *upz = uep->upz;
 	const char *fabric = inbox ? DOFI_RINGS_NAME :
@@ -65,8 +64,8 @@ void ud_introduce(const struct ud_ep *uep, const struct ud_inbox *inbox, struct 
 	if (inbox) {
 		msg->addr = UD_LAYOUT;
 		msg->addr_len = sizeof(UD_LAYOUT);
-		msg->fd[msg->n_fds++] = inbox->link->fd;
-		msg->fd[msg->n_fds++] = dofi_rings_doorbell(upz->rings);
+		msg->fd[msg->n_fds++] = inbox->fd;
+		msg->fd[msg->n_fds++] = upz->rings->doorbell_fd;
 	} else {
 		msg->addr_format = upz->rdm.address_format;
 		msg->addr_len = (uint16_t)upz->rdm.address_len;
@@ -92,10 +91,8 @@ static void leave(struct ud_peer *peer)
 {
 	struct ud_pz *upz = peer->upz;
 
-	if (peer->link) {
-		dofi_link_end(peer->link);
-		dofi_bell_ring(ud_bell(upz->uia), peer->link->bell);
-		dofi_link_free(peer->link);
+	if (peer->out) {
+		dofi_outbox_put(peer->out, ud_bell(upz->uia));
 		return;
 	}
 	dofi_mutex_lock(&upz->lock);
@@ -103,7 +100,7 @@ static void leave(struct ud_peer *peer)
 	dofi_mutex_unlock(&upz->lock);
 }
 
-/* Claims the peer's inbox, or adds the peer to the address vector. */
+/* Gets an outbox to the peer, or adds the peer to the address vector. */
 static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **out)
 {
 	struct ud_peer *peer;
@@ -115,7 +112,7 @@ static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **
 	if (!peer)
 		return -ENOMEM;
 	peer->upz = upz;
-	peer->link = intro->link;
+	peer->out = NULL;
 	peer->gone = false;
 	peer->key = intro->key;
 	peer->frame_size = intro->frame_size;
@@ -124,8 +121,8 @@ static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **
 	peer->n_waiting = peer->in_flight = peer->uses = 0;
 	peer->addr_len = intro->addr_len;
 	memcpy(peer->addr, intro->addr, intro->addr_len);
-	if (peer->link) {
-		ret = dofi_link_claim(peer->link) ? 0 : -ECONNRESET;
+	if (intro->local) {
+		ret = dofi_outbox_get(upz->rings, &intro->offer, &peer->out);
 	} else {
 		dofi_mutex_lock(&upz->lock);
 		ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);
@@ -133,8 +130,6 @@ static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **
 	}
 	if (ret)
 		goto put;
-	/* claimed: the intro does not unmap it */
-	intro->link = NULL;
 	ret = dofi_table_add(&upz->table, &peer->in_table, hash_of(peer->key));
 	if (ret)
 		goto leave;
@@ -179,12 +174,6 @@ static void peer_remove(struct ud_peer *peer)
 	dofi_table_remove(&peer->upz->table, &peer->in_table);
 	leave(peer);
 	dofi_pool_put(&peers, peer);
-}
-
-bool ud_peer_has_ended(const struct ud_peer *peer)
-{
-	return dofi_link_is_shut(peer->link) ||
-	       !dofi_bell_ring(ud_bell(peer->upz->uia), peer->link->bell);
 }
 
 void ud_peer_put(struct ud_peer *peer)

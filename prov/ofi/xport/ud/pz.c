@@ -111,6 +111,17 @@ static void net_shut(struct ud_pz *upz)
 
 /* Both ways */
 
+/* Sets the receiver of datagrams in @rpz's inboxes; NULL ends that. */
+static void datagrams_set(struct rdm_pz *rpz, struct ud_pz *upz)
+{
+	struct dofi_cq *cq = &rpz->domain->cq;
+
+	dofi_mutex_lock(&cq->lock);
+	rpz->datagrams = upz ? &ud_rings_user : NULL;
+	rpz->datagrams_owner = upz;
+	dofi_mutex_unlock(&cq->lock);
+}
+
 static int rings_open(struct ud_pz *upz)
 {
 	struct rdm_pz *rpz;
@@ -120,6 +131,7 @@ static int rings_open(struct ud_pz *upz)
 		return ret;
 	upz->local.domain = rpz->domain;
 	upz->rings = rpz->rings;
+	datagrams_set(rpz, upz);
 	sweeper_add(&upz->local);
 	return 0;
 }
@@ -148,7 +160,6 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 	upz->net.upz = upz->local.upz = upz;
 	upz->reaping.run = ud_peers_reap;
 	dofi_mutex_init(&upz->lock);
-	TAILQ_INIT(&upz->inboxes);
 	TAILQ_INIT(&upz->waiting);
 	STAILQ_INIT(&upz->free);
 	high = dofi_random();
@@ -162,7 +173,6 @@ int ud_pz_open(struct dofi_pz *pz, struct ud_pz **out)
 	ret = upz->uia->rings ? rings_open(upz) : net_open(upz);
 	if (ret)
 		goto close_sends;
-	LIST_INSERT_HEAD(&upz->uia->pzs, upz, link);
 	pz->datagrams_pz = upz;
 	*out = upz;
 	return 0;
@@ -202,13 +212,12 @@ void ud_pz_close(struct dofi_pz *pz)
 	if (!upz)
 		return;
 	flush_copies(upz);
-	LIST_REMOVE(upz, link);
 	net_shut(upz);
 	dofi_progress_withdraw(&upz->uia->ia->progress, &upz->reaping);
 	ud_peers_close(upz);
 	net_close(upz);
 	if (upz->rings) {
-		ud_inboxes_close(upz);
+		datagrams_set(pz->xport_pz, NULL);
 		sweeper_remove(&upz->local);
 		free(upz->local.ep);
 	}

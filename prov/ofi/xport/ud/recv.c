@@ -97,31 +97,26 @@ void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *e
 	dofi_rdm_repost(buffer);
 }
 
-/* Shuts a link with a ring that the peer broke. */
-static void inbox_arrived(struct dofi_link *link, const unsigned char *frame, size_t len,
-			  struct dofi_sink *sink)
+static void inbox_arrived(void *owner, struct dofi_inbox *inbox, const unsigned char *frame,
+			  size_t len, struct dofi_sink *sink)
 {
-	struct ud_pz *upz = ((struct ud_inbox *)link->owner)->upz;
+	struct ud_pz *upz = owner;
 
-	if (frame) {
-		take(&upz->local, no_header, frame, len, sink);
-	} else {
-		dofi_link_shut(link);
-		foreign(upz, "in a ring that the peer broke");
-	}
+	(void)inbox;
+	take(&upz->local, no_header, frame, len, sink);
 }
 
 /* Past a SKIP, a broken ring, or an event of another EVD a read goes on. */
-static bool inbox_poll(struct dofi_link *link, struct dofi_sink *sink)
+static bool inbox_poll(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink)
 {
 	struct dofi_ring_record record;
+	struct ud_pz *upz = owner;
 
-	if (!dofi_ring_peek(&link->in, &record))
+	if (!dofi_ring_peek(&inbox->in, &record))
 		return false;
-	take(&((struct ud_inbox *)link->owner)->upz->local, no_header, record.data, record.len,
-	     sink);
-	dofi_ring_consume(&link->in, &record);
+	take(&upz->local, no_header, record.data, record.len, sink);
+	dofi_ring_consume(&inbox->in, &record);
 	return !sink->evd;
 }
 
-const struct dofi_link_user ud_inbox_user = { .arrived = inbox_arrived, .poll = inbox_poll };
+const struct dofi_rings_user ud_rings_user = { .arrived = inbox_arrived, .poll = inbox_poll };

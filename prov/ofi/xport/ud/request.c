@@ -26,7 +26,7 @@ struct ud_request {
 	struct dofi_cm_conn *cm;	/* NULL: the peer ended before the answer */
 	/* after the acceptance: */
 	struct dofi_exchange *x;
-	struct ud_inbox *inbox;		/* offered to a peer on this host, or NULL */
+	struct dofi_inbox *inbox;	/* offered to a peer on this host, or NULL */
 	struct ud_peer *ah;
 	LIST_ENTRY(ud_request) link;	/* in the answers of its EP */
 	struct ud_intro intro;
@@ -42,7 +42,7 @@ static const struct dofi_exchanged failed = {
 static void request_free(struct ud_request *request)
 {
 	dofi_cm_close(request->cm);
-	ud_inbox_offer_end(request->inbox, request->intro.bell);
+	dofi_inbox_offer_end(request->inbox);
 	ud_intro_drop(&request->intro);
 	free(request);
 }
@@ -141,8 +141,8 @@ void ud_accept(struct dofi_exchange *x, void *from)
 	int ret = -ECONNRESET;
 
 	if (request->cm)
-		ret = request->intro.link ? ud_inbox_open(uep->upz, &request->inbox) :
-					    ud_pz_open_net(uep->upz);
+		ret = request->intro.local ? dofi_inbox_open(uep->upz->rings, &request->inbox) :
+					     ud_pz_open_net(uep->upz);
 	if (!ret) {
 		ud_introduce(uep, request->inbox, &msg);
 		ret = ud_peer_get(uep->upz, &request->intro, &request->ah);
@@ -152,6 +152,9 @@ void ud_accept(struct dofi_exchange *x, void *from)
 		refuse(request, DOFI_CM_NO_PATH);
 		return;
 	}
+	if (request->inbox)
+		dofi_inbox_expect(request->inbox, request->ah->out,
+				  (pid_t)request->intro.host.pid);
 	dofi_cm_send(request->cm, &msg);
 	request->x = x;
 	LIST_INSERT_HEAD(&uep->answers, request, link);

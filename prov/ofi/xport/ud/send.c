@@ -67,7 +67,22 @@ static size_t pack(const struct ud_peer *peer, const struct dofi_dto *dto, unsig
 /* Returns whether a send of @len bytes to @peer is copied before the call returns. */
 static bool is_injected(const struct ud_pz *upz, const struct ud_peer *peer, size_t len)
 {
-	return peer->link || len <= upz->inject;
+	return peer->out || len <= upz->inject;
+}
+
+static int send_ring(struct dofi_outbox *out, const void *bytes, size_t len)
+{
+	unsigned char *frame;
+	int ret;
+
+	dofi_mutex_lock(&out->lock);
+	ret = dofi_outbox_reserve(out, len, &frame);
+	if (!ret) {
+		memcpy(frame, bytes, len);
+		dofi_outbox_send(out, len);
+	}
+	dofi_mutex_unlock(&out->lock);
+	return ret;
 }
 
 static ssize_t hand_over(struct ud_pz *upz, const struct ud_peer *peer, struct ud_send *s)
@@ -78,17 +93,8 @@ static ssize_t hand_over(struct ud_pz *upz, const struct ud_peer *peer, struct u
 		.msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = peer->to,
 		.context = &s->buffer,
 	};
-	unsigned char *frame;
-	int ret;
-
-	if (peer->link) {
-		ret = dofi_link_reserve(peer->link, s->len, &frame);
-		if (ret)
-			return ret;
-		memcpy(frame, s->buffer.data, s->len);
-		dofi_link_send(peer->link, s->len);
-		return 0;
-	}
+	if (peer->out)
+		return send_ring(peer->out, s->buffer.data, s->len);
 	if (!upz->rdm.fid)
 		return -FI_ENOTCONN;
 	return s->len <= upz->inject ? fi_inject(upz->rdm.fid, s->buffer.data, s->len, peer->to) :
@@ -104,8 +110,8 @@ static void count_dropped(struct ud_pz *upz)
 static void record_result(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret)
 	DOFI_NEEDS(upz->lock)
 {
-	if (peer->link)
-		dofi_link_notify(peer->link, ud_bell(upz->uia));
+	if (peer->out)
+		dofi_outbox_notify(peer->out, ud_bell(upz->uia));
 	if (!ret) {
 		peer->stuck_since = 0;
 	} else if (ret != -FI_EAGAIN) {
@@ -114,7 +120,7 @@ static void record_result(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret)
 			 fi_strerror((int)-ret));
 	} else if (!peer->stuck_since) {
 		peer->stuck_since = dofi_now();
-		peer->gone = peer->link && ud_peer_has_ended(peer);
+		peer->gone = peer->out && dofi_outbox_has_ended(peer->out, ud_bell(upz->uia));
 	}
 }
 
@@ -129,7 +135,7 @@ static bool is_given_up(const struct ud_peer *peer)
 /* The CQ with the sweeps that send the waiting copies of @peer. */
 static struct dofi_cq *cq_of(const struct ud_pz *upz, const struct ud_peer *peer)
 {
-	return &(peer->link ? &upz->local : &upz->net)->domain->cq;
+	return &(peer->out ? &upz->local : &upz->net)->domain->cq;
 }
 
 /* The peer's last copy has gone, so it may be removed. */
@@ -241,11 +247,15 @@ static int send_copy(struct ud_pz *upz, struct ud_ep *uep, struct ud_peer *peer,
 
 static int write_ring(const struct ud_peer *peer, const struct dofi_dto *dto)
 {
+	struct dofi_outbox *out = peer->out;
 	unsigned char *frame;
-	const int ret = dofi_link_reserve(peer->link, UD_FRAME_HEADER + dto->length, &frame);
+	int ret;
 
+	dofi_mutex_lock(&out->lock);
+	ret = dofi_outbox_reserve(out, UD_FRAME_HEADER + dto->length, &frame);
 	if (!ret)
-		dofi_link_send(peer->link, pack(peer, dto, frame));
+		dofi_outbox_send(out, pack(peer, dto, frame));
+	dofi_mutex_unlock(&out->lock);
 	return ret;
 }
 
@@ -276,7 +286,7 @@ int ud_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	} else if (len > peer->frame_size) {
 		ret = -EMSGSIZE;
 	} else if (!peer->n_waiting && is_injected(upz, peer, len)) {
-		ret = peer->link ? write_ring(peer, dto) : inject(upz, peer, dto);
+		ret = peer->out ? write_ring(peer, dto) : inject(upz, peer, dto);
 		record_result(upz, peer, ret);
 		ret = ret == -FI_EAGAIN ? -FI_EAGAIN : DOFI_DONE;
 	}

@@ -52,16 +52,6 @@ static int ways_find(struct ud_ia *uia)
 	return 0;
 }
 
-/* A peer may have ended one of our inboxes. */
-static void rung(struct dofi_bell *bell)
-{
-	struct ud_pz *upz;
-
-	LIST_FOREACH(upz, &ud_ia_of(dofi_ia_of(bell->progress))->pzs, link)
-		if (upz->rings && dofi_rings_took_end(upz->rings))
-			ud_inboxes_reap(upz);
-}
-
 static int ia_init(struct dofi_ia *ia)
 {
 	struct ud_ia *uia = calloc(1, sizeof(*uia));
@@ -70,7 +60,6 @@ static int ia_init(struct dofi_ia *ia)
 	if (!uia)
 		return -ENOMEM;
 	uia->ia = ia;
-	LIST_INIT(&uia->pzs);
 	LIST_INIT(&uia->listeners);
 	TAILQ_INIT(&uia->delayed);
 	uia->beginning.run = ud_calls_begin;
@@ -113,8 +102,6 @@ static int ep_open(struct dofi_ep *ep)
 	/* with the first datagram EP its service points listen */
 	if (!uia->in_use) {
 		uia->in_use = true;
-		if (uia->rings)
-			ud_bell(uia)->rung = rung;
 		dofi_sps_each(uia->ia, ud_listen);
 	}
 	ret = ud_pz_open(ep->pz, &upz);
@@ -129,7 +116,7 @@ static int ep_open(struct dofi_ep *ep)
 		goto free;
 	dofi_mutex_lock(&ep->lock);
 	ep->conn = uep;
-	ep->fid = upz->rings ? dofi_rings_ep(upz->rings) : upz->rdm.fid;
+	ep->fid = upz->rings ? &upz->rings->ep : upz->rdm.fid;
 	dofi_ep_set_cq(ep, &ud_first_way(upz)->domain->cq);
 	uep->matched = ep->rq.next;
 	dofi_ep_open_queues(ep);

@@ -9,9 +9,8 @@
  * datagram endpoints (FI_EP_DGRAM), in a second domain of the PZ (dofi_datagram_choose()). In an IA
  * that also has rings the endpoint is opened for the first peer that is not reached over rings.
  *
- * The rings: a PZ has a link (rings/link.h) from each peer's PZ on this host, its inboxes, and a
- * link to each peer's PZ that it has an address handle of, which is an inbox there. The two ends
- * exchange them with their addresses, over a local CM socket.
+ * The rings: a PZ shares its inboxes and outboxes (rings/link.h) with its connections. The two ends
+ * offer inboxes with their addresses, over a local CM socket.
  *
  * A datagram names the receiving EP by its number, and proves by the key of the receiving PZ that
  * the sender was given its address (frame.h). It arrives in a buffer of the endpoint or in a ring,
@@ -29,7 +28,6 @@
  *	peer.c		address handles
  *	send.c		sends, and the copies that wait
  *	recv.c		datagrams that arrive
- *	inbox.c		links over which peers on this host send
  *	pz.c		the ways of a PZ; its EPs by number
  *	call.c		exchanges of addresses that this end begins
  *	request.c	exchanges that a peer begins; listeners
@@ -42,7 +40,7 @@
 #include "base/table.h"
 #include "fab/endpoint.h"
 #include "obj/ep/datagram.h"
-#include "rings/rings.h"
+#include "rings/inbox.h"
 #include "xport/cm/wire.h"
 #include "xport/rdm/op.h"
 
@@ -79,7 +77,6 @@ struct ud_ia {
 
 	/* progress thread only */
 	bool in_use;			/* the IA has had a datagram EP: service points listen */
-	LIST_HEAD(, ud_pz) pzs;
 	LIST_HEAD(, ud_listener) listeners;
 	TAILQ_HEAD(ud_calls, ud_call) delayed;	/* exchanges that have not begun */
 	unsigned n_calls;		/* active exchanges that have begun */
@@ -99,9 +96,9 @@ STAILQ_HEAD(ud_sends, ud_send);
 /* The datagram EPs of a peer's PZ: the address handle of the program. In a pool. */
 struct ud_peer {
 	struct ud_pz *upz;		/* under upz->lock, as all below unless stated */
-	struct dofi_link *link;		/* an inbox of the peer; NULL: it is reached by the net */
-	bool gone;			/* with a link: the peer's process or PZ has ended */
-	fi_addr_t to;			/* without a link */
+	struct dofi_outbox *out;	/* to its PZ on this host; NULL: it is reached by the net */
+	bool gone;			/* with an outbox: the peer's process or PZ has ended */
+	fi_addr_t to;			/* without an outbox */
 	uint64_t key;			/* never 0 */
 	size_t frame_size;		/* the longest datagram that it takes, with the header */
 	int64_t stuck_since;		/* the fabric takes nothing since then; 0: it does */
@@ -116,9 +113,6 @@ struct ud_peer {
 };
 
 TAILQ_HEAD(ud_peers, ud_peer);
-
-struct ud_inbox;
-TAILQ_HEAD(ud_inboxes, ud_inbox);
 
 #define UD_EP_SLOTS 65536
 
@@ -155,8 +149,6 @@ struct ud_pz {
 	struct dofi_work reaping;	/* removes peers that are not used any more */
 
 	/* progress thread only */
-	LIST_ENTRY(ud_pz) link;		/* in uia->pzs */
-	struct ud_inboxes inboxes;
 	struct dofi_table table;	/* its peers, by their keys */
 	uint16_t generation;		/* of the numbers */
 
@@ -212,34 +204,10 @@ int ud_pz_add(struct ud_pz *upz, struct ud_ep *uep);
 /* Hides @uep from datagrams and sweeps. */
 void ud_pz_remove(struct ud_ep *uep);
 
-/*
- * inbox.c: links over which peers on this host send to a PZ. Progress thread only.
- *
- * Each end of an exchange offers an inbox to the peer. The peer claims it, unless it has an inbox
- * of this PZ. A claimed inbox stays until the peer ends it, with its last address handle of the PZ,
- * or until the peer's process is found dead.
- */
+/* peer.c: address handles, the peers of a PZ. */
 
 /* In place of a fabric address: the layout of links, which both ends have to know. */
-#define UD_LAYOUT "datagrams/2"
-
-struct ud_inbox {
-	struct ud_pz *upz;
-	struct dofi_link *link;
-	char bell[DOFI_BELL_NAME];	/* of the peer; empty: not known */
-	TAILQ_ENTRY(ud_inbox) all;	/* in upz->inboxes */
-};
-
-/* Makes an inbox for an exchange of @upz, which has rings. 0 or a negative errno. */
-int ud_inbox_open(struct ud_pz *upz, struct ud_inbox **inbox);
-/* Ends the exchange of @inbox, or NULL: freed unless claimed. @bell: the peer's, or NULL. */
-void ud_inbox_offer_end(struct ud_inbox *inbox, const char *bell);
-/* Frees the inboxes of @upz that their peers have ended, with all datagrams delivered. */
-void ud_inboxes_reap(struct ud_pz *upz);
-/* Frees all inboxes of @upz. */
-void ud_inboxes_close(struct ud_pz *upz);
-
-/* peer.c: address handles, the peers of a PZ. */
+#define UD_LAYOUT "datagrams/3"
 
 /* A peer's description of its datagram EP, from a request or an answer. Untrusted. */
 struct ud_intro {
@@ -247,12 +215,11 @@ struct ud_intro {
 	uint64_t key;			/* never 0 */
 	char fabric[DOFI_CM_NAME];
 	struct dofi_host host;
-	char bell[DOFI_BELL_NAME];	/* on this host */
+	bool local;			/* on this host, by rings */
 	size_t frame_size;		/* its longest datagram, with the header */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
-	/* the inbox that the peer offers, until a peer of ours has it; NULL: over the net */
-	struct dofi_link *link;
+	struct dofi_outbox *offer;	/* its inbox, unless it is used; or NULL */
 };
 
 /*
@@ -269,16 +236,15 @@ bool ud_intro_suits(const struct ud_ia *uia, const struct ud_intro *intro);
  * Describes @uep in @msg, a message of datagrams: to a peer on this host, to which @inbox is
  * offered, or if that is NULL to a peer over the net, which is open.
  */
-void ud_introduce(const struct ud_ep *uep, const struct ud_inbox *inbox, struct dofi_cm_msg *msg);
+void ud_introduce(const struct ud_ep *uep, const struct dofi_inbox *inbox,
+		  struct dofi_cm_msg *msg);
 /*
- * Returns the address handle of the peer in *@peer, with one more use. May take over @intro->link.
+ * Returns the address handle of the peer in *@peer, with one more use. May use @intro->offer.
  * Progress thread. Returns -EHOSTUNREACH if the peer is on another fabric or host, -ENOSPC if the
  * fabric takes no further peer, -ECONNRESET if the peer has withdrawn its inbox, or another
  * negative errno.
  */
 int ud_peer_get(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **peer);
-/* Whether @peer, of a link, has ended: its PZ, or its process. Call when it takes nothing. */
-bool ud_peer_has_ended(const struct ud_peer *peer);
 /* Releases a use. After the last one removes the peer, once it has no copies. Progress thread. */
 void ud_peer_put(struct ud_peer *peer) DOFI_NEEDS_NOT(peer->upz->lock);
 /* Removes peers that are not used any more: upz->reaping. */
@@ -313,8 +279,9 @@ void ud_swept(struct dofi_sweeper *sweeper);
 /* dofi_rdm.arrived of the endpoint of a PZ. CQ lock held. */
 void ud_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
 		struct dofi_sink *sink);
-/* The user of inboxes. */
-extern const struct dofi_link_user ud_inbox_user;
+/* The user of the datagrams in inboxes: rdm_pz.datagrams, with the ud_pz as its owner. */
+extern const struct dofi_rings_user ud_rings_user;
+
 /* call.c: exchanges of addresses that this end begins. Progress thread only. */
 
 /* dofi_datagrams.connect */

@@ -21,6 +21,17 @@
 
 static int fault;			/* errno of process_vm_writev(); 0: it works */
 
+/* Whether the EP has announced a write to the peer's memory. */
+static bool is_writing(void)
+{
+	bool any = false;
+	int i;
+
+	for (i = 0; i < DOFI_WRITINGS; i++)
+		any |= theirs->link->writing[i].busy != 0;
+	return any;
+}
+
 ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n,
 				 const struct iovec *to, unsigned long m, unsigned long flags);
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n,
@@ -28,7 +39,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned l
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n,
 				 const struct iovec *to, unsigned long m, unsigned long flags)
 {
-	cr_expect(theirs->writer.writing->busy, "it is marked meanwhile");
+	cr_expect(is_writing(), "it is marked meanwhile");
 	if (!fault)
 		return __real_process_vm_writev(pid, from, n, to, m, flags);
 	errno = fault;
@@ -50,6 +61,7 @@ static struct dofi_cm_msg request_with_grants(void)
 
 	cr_assert_eq(dofi_host_read(&m.host), 0);
 	m.alive_addr = (uintptr_t)&id;
+	dofi_grant_book_add_conn(their_grants.book, id);
 	m.fd[m.n_fds++] = dofi_grant_book_fd(their_grants.book);
 	return m;
 }
@@ -150,7 +162,7 @@ static void expect_alone(size_t offset, size_t length)
 {
 	cr_expect(!dofi_ring_has(&theirs->in));
 	cr_expect(!memcmp(area + offset, big, length));
-	cr_expect_eq(theirs->writer.writing->busy, 0);
+	cr_expect(!is_writing());
 }
 
 /* The post has sent the frame. */
@@ -193,6 +205,16 @@ Test(onesided, a_read_is_done_by_the_post)
 	}
 }
 
+static uint64_t writes_made(void)
+{
+	uint64_t n = 0;
+	int i;
+
+	for (i = 0; i < DOFI_WRITINGS; i++)
+		n += rdm_conn_of(ep)->out->writes[i].count;
+	return n;
+}
+
 /* The owner of the memory waits for one piece at most. */
 Test(onesided, a_long_write_is_made_in_pieces)
 {
@@ -214,7 +236,7 @@ Test(onesided, a_long_write_is_made_in_pieces)
 	post(false, s, at(0, AREA), 1);
 	expect_done(1);
 	cr_expect(!memcmp(area, source, AREA));
-	cr_expect_eq(rdm_conn_of(ep)->ring->writes, 3);
+	cr_expect_eq(writes_made(), 3);
 	succeed(dofi_lmr_free(h));
 	munmap(source, AREA);
 }
@@ -248,7 +270,7 @@ Test(onesided, after_the_grants_end_the_peer_is_asked)
 
 Test(onesided, a_connection_that_is_over_is_not_written_to)
 {
-	dofi_writer_end(&theirs->writer);
+	dofi_grant_book_remove_conn(their_grants.book, id);
 	write_at(0, 8, 1);
 	expect_asked(RDM_FRAME_WRITE, RDM_OK);
 	expect_done(1);
@@ -407,9 +429,8 @@ static uint32_t page_of_big(void)
 	};
 	struct dofi_right permit = { .page = 0 };
 
-	dofi_link_learn_grants(theirs, grants_fd);
-	cr_assert(theirs->grants != NULL);
-	cr_assert(dofi_grant_pages_find(theirs->grants, &use, &permit));
+	cr_assert(outbox->grants != NULL);
+	cr_assert(dofi_grant_pages_find(outbox->grants, &use, &permit));
 	cr_expect_eq(permit.memory, (uintptr_t)big);
 	return permit.page;
 }
@@ -418,22 +439,22 @@ Test(onesided, an_lmr_is_not_free_while_the_peer_writes)
 {
 	pthread_t thread;
 
-	dofi_writing_begin(theirs->writing, &theirs->writes, page_of_big());
+	dofi_writing_begin(outbox->link->writing, &outbox->writes[0].count, page_of_big());
 	cr_assert_eq(pthread_create(&thread, NULL, free_lmr, NULL), 0);
 	while (!thread_rests(atomic_load(&caller)))
 		usleep(100);
 	cr_expect(!atomic_load(&returned));
-	dofi_writing_end(theirs->writing);
+	dofi_writing_end(outbox->link->writing);
 	cr_assert_eq(pthread_join(thread, NULL), 0);
 }
 
 Test(onesided, a_connection_does_not_end_while_the_peer_writes)
 {
-	dofi_writing_begin(theirs->writing, &theirs->writes, page_of_big());
+	dofi_writing_begin(outbox->link->writing, &outbox->writes[0].count, page_of_big());
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	while (!dofi_writing_is_over(theirs->writing))
+	while (dofi_grant_pages_has_conn(outbox->grants, ep_id))
 		usleep(100);
 	cr_expect(event_none(evd));
-	dofi_writing_end(theirs->writing);
+	dofi_writing_end(outbox->link->writing);
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }

@@ -4,7 +4,7 @@
 #define UNIT_XPORT_RDM_RINGS_PEER_H
 
 #include "base/env.h"
-#include "base/shm.h"
+#include "rings/set.h"
 #include "xport/cm/address.h"
 #include "xport/local_or_net.h"
 #include "xport/msg/msg.h"
@@ -20,20 +20,18 @@
 
 /* The IA, and a peer */
 
-static const char layout[] = "rings/3";
+static const char layout[] = "rings/4";
 
 static DAT_EP_HANDLE ep;
 static DAT_CONN_QUAL qual;
 static DAT_PSP_HANDLE psp;
-static struct dofi_link *theirs;	/* the peer's end */
-static struct dofi_doorbell *bell;	/* the peer's doorbell */
-static int bell_fd;
-static struct dofi_bell rings_with;	/* the socket that wakes the IA */
-static const uint64_t id = 0x1234567800000001;
+static struct set peer;
+static struct dofi_inbox *theirs;	/* the peer's */
+static struct dofi_outbox *outbox;	/* the peer's, once the EP is connected */
+static const uint64_t id = 0xe234567800000001;
 static uint64_t ep_id;
 static uint32_t sent;
 static int cm_fd;
-static int grants_fd = -1;		/* of the EP's process */
 
 static inline void cm_name(struct sockaddr_un *name)
 {
@@ -51,7 +49,6 @@ static inline void init(void)
 	static const struct dofi_params nothing = { .provider = "" };
 	const struct timeval patience = { .tv_sec = 30 };
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	void *at;
 
 	dofi_settings_read();
 	dofi_settings.tick_us = 100;
@@ -73,22 +70,16 @@ static inline void init(void)
 			     dofi_cm_address_len((struct sockaddr *)&name)),
 		     0);
 	setsockopt(cm_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	bell_fd = dofi_sealed_make(sizeof(*bell), &at);
-	bell = at;
-	rings_with.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(dofi_link_make(&theirs), 0);
+	set_open(&peer, 0, NULL);
+	cr_assert_eq(dofi_inbox_open(peer.rings, &theirs), 0);
 }
 
 static inline void fini(void)
 {
 	ia_fini();
-	dofi_link_free(theirs);
-	dofi_sealed_unmap(bell, sizeof(*bell));
-	close(bell_fd);
-	close(rings_with.fd);
+	dofi_outbox_put(outbox, &peer.bell);
+	set_close(&peer);
 	close(cm_fd);
-	if (grants_fd >= 0)
-		close(grants_fd);
 }
 
 static inline struct dofi_cm_msg request(void)
@@ -97,7 +88,7 @@ static inline struct dofi_cm_msg request(void)
 		.kind = DOFI_CM_REQUEST, .conn_qual = qual, .conn_id = id, .window = RDM_WINDOW,
 		.frame_size = DOFI_LINK_FRAME, .fabric = DOFI_RINGS_NAME,
 		.addr = layout, .addr_len = sizeof(layout), .alive_addr = 0x10,
-		.n_fds = 2, .fd = { theirs->fd, bell_fd },
+		.n_fds = 2, .fd = { theirs->fd, peer.rings->doorbell_fd },
 	};
 }
 
@@ -177,13 +168,15 @@ static inline void send_frame(const struct rdm_frame *f, const void *data, size_
 	unsigned char *at;
 	size_t len;
 
-	cr_assert_eq(dofi_link_reserve(theirs, rdm_frame_head(f) + size, &at), 0);
+	dofi_mutex_lock(&outbox->lock);
+	cr_assert_eq(dofi_outbox_reserve(outbox, rdm_frame_head(f) + size, &at), 0);
 	len = rdm_frame_pack(at, f);
 	if (size)
 		memcpy(at + len, data, size);
-	dofi_link_send(theirs, len + size);
+	dofi_outbox_send(outbox, len + size);
+	dofi_mutex_unlock(&outbox->lock);
 	sent++;
-	dofi_link_notify(theirs, &rings_with);
+	dofi_outbox_notify(outbox, &peer.bell);
 }
 
 static inline struct rdm_frame take_frame(void)
@@ -201,16 +194,20 @@ static inline struct rdm_frame take_frame(void)
 
 static inline void couple_by(const struct dofi_cm_msg *m)
 {
+	struct dofi_outbox *offer;
 	struct dofi_cm_msg accepted;
 	struct rdm_frame hello;
+	unsigned i;
 
 	peer_sends(m);
 	succeed(dofi_cr_accept(request_await(), ep, 0, NULL));
 	accepted = hear(DOFI_CM_ACCEPT);
-	cr_assert(accepted.n_fds >= 1);
-	cr_assert_eq(dofi_link_meet(theirs, accepted.fd[0]), 0);
-	close(accepted.fd[0]);
-	grants_fd = accepted.n_fds == 2 ? accepted.fd[1] : -1;
+	cr_assert(accepted.n_fds >= 2);
+	cr_assert_eq(dofi_outbox_map(accepted.fd[0], accepted.fd[1],
+				     accepted.n_fds > 2 ? accepted.fd[2] : -1, &offer), 0);
+	cr_assert_eq(dofi_outbox_get(peer.rings, &offer, &outbox), 0);
+	for (i = 0; i < accepted.n_fds; i++)
+		close(accepted.fd[i]);
 	ep_id = accepted.conn_id;
 	hello = frame(RDM_FRAME_HELLO);
 	send_frame(&hello, NULL, 0);

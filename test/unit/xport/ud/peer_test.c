@@ -3,8 +3,8 @@
 
 #include "xport/ud/parts.h"
 
-#include "base/shm.h"
 #include "nomem.h"
+#include "rings/set.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -71,22 +71,22 @@ Test(xport_ud_peer, needs_a_number_a_key_and_an_address)
 }
 
 /* Takes the introduction of a peer on this host, with one of its members changed. */
-static bool is_taken_near(const struct dofi_link *link, int doorbell,
+static bool is_taken_near(const struct dofi_inbox *inbox,
 			  void (*change)(struct dofi_cm_msg *msg))
 {
-	struct ud_intro intro = { .link = NULL };
+	struct ud_intro intro = { .offer = NULL };
 	struct dofi_cm_msg msg = introduction();
 	bool taken;
 
 	msg.addr = UD_LAYOUT;
 	msg.addr_len = sizeof(UD_LAYOUT);
-	msg.fd[0] = link->fd;
-	msg.fd[1] = doorbell;
+	msg.fd[0] = inbox->fd;
+	msg.fd[1] = inbox->rings->doorbell_fd;
 	msg.n_fds = 2;
 	if (change)
 		change(&msg);
 	taken = ud_intro_take(&intro, &msg, true);
-	cr_expect_eq(taken, intro.link != NULL);
+	cr_expect_eq(taken, intro.offer != NULL);
 	ud_intro_drop(&intro);
 	return taken;
 }
@@ -113,20 +113,17 @@ static void lacks_number(struct dofi_cm_msg *msg)
 
 Test(xport_ud_peer, on_this_host_needs_an_inbox_a_doorbell_and_the_layout)
 {
-	struct dofi_link *link;
-	int doorbell;
-	void *at;
+	struct dofi_inbox *inbox;
+	struct set set;
 
-	cr_assert_eq(dofi_link_make(&link), 0);
-	doorbell = dofi_sealed_make(sizeof(struct dofi_doorbell), &at);
-	cr_expect(is_taken_near(link, doorbell, NULL));
-	cr_expect(!is_taken_near(link, doorbell, lacks_descriptor));
-	cr_expect(!is_taken_near(link, doorbell, has_short_layout));
-	cr_expect(!is_taken_near(link, doorbell, has_other_layout));
-	cr_expect(!is_taken_near(link, doorbell, lacks_number));
-	dofi_sealed_unmap(at, sizeof(struct dofi_doorbell));
-	close(doorbell);
-	dofi_link_free(link);
+	set_open(&set, 0, NULL);
+	cr_assert_eq(dofi_inbox_open(set.rings, &inbox), 0);
+	cr_expect(is_taken_near(inbox, NULL));
+	cr_expect(!is_taken_near(inbox, lacks_descriptor));
+	cr_expect(!is_taken_near(inbox, has_short_layout));
+	cr_expect(!is_taken_near(inbox, has_other_layout));
+	cr_expect(!is_taken_near(inbox, lacks_number));
+	set_close(&set);
 }
 
 /* Uses */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The sender's end of a link: all frames from a set of rings to one peer. Frames are sent on any
+ * thread, under the lock of the outbox. The other functions are for the progress thread.
+ */
+#ifndef DOFI_RINGS_OUTBOX_H
+#define DOFI_RINGS_OUTBOX_H
+
+#include "base/mutex.h"
+#include "rings/link.h"
+
+struct dofi_rings;
+
+struct dofi_outbox {
+	struct dofi_mutex lock;		/* a leaf */
+	struct dofi_ring_out out;	/* under @lock */
+	/* constant once the outbox is used */
+	struct dofi_doorbell *doorbell;	/* of the peer */
+	uint32_t mark;			/* of the peer's inbox */
+	uint64_t peer;			/* the peer's key */
+	char bell[DOFI_BELL_NAME];	/* of the peer */
+	const struct dofi_grant_pages *grants; /* of the peer, or NULL: it carries out RDMA */
+	struct dofi_link *link;
+	/* writes to the peer's memory, each announced in a word of the link */
+	struct {
+		struct dofi_mutex lock;
+		uint64_t count;
+	} writes[DOFI_WRITINGS];
+	unsigned uses;			/* 0: the outbox is an offer of the peer */
+	LIST_ENTRY(dofi_outbox) all;	/* of a used outbox, in the set of rings */
+};
+
+/*
+ * Maps an offer: the memory @link of an inbox, the peer's doorbell @doorbell, and if that is not
+ * -1 the peer's book of grants @grants. Returns 0, -EPROTO if one of the first two is not sealed
+ * memory of the right size and layout, or another negative errno. The descriptors stay open.
+ */
+int dofi_outbox_map(int link, int doorbell, int grants, struct dofi_outbox **offer);
+/* Unmaps an offer that is not used. NULL is ignored. */
+void dofi_outbox_unmap(struct dofi_outbox *offer);
+/*
+ * Sets *@outbox to the outbox of @rings to the peer of *@offer, with one more use. That is *@offer,
+ * which is set to NULL, if there was none. Returns 0, or -ECONNRESET if the peer has withdrawn it.
+ */
+int dofi_outbox_get(struct dofi_rings *rings, struct dofi_outbox **offer,
+		    struct dofi_outbox **outbox);
+/* Removes a use. The last one ends the outbox, and wakes the peer by @bell. NULL is ignored. */
+void dofi_outbox_put(struct dofi_outbox *outbox, const struct dofi_bell *bell);
+/* Returns whether the peer reads no more: it has shut its inbox, or has ended. Any thread. */
+bool dofi_outbox_has_ended(const struct dofi_outbox *outbox, const struct dofi_bell *bell);
+
+/* As dofi_ring_reserve(). dofi_outbox_send() publishes the frame, under the same lock. */
+static inline int dofi_outbox_reserve(struct dofi_outbox *outbox, size_t len,
+				      unsigned char **frame) DOFI_NEEDS(outbox->lock)
+{
+	return dofi_ring_reserve(&outbox->out, len, frame);
+}
+
+static inline void dofi_outbox_send(struct dofi_outbox *outbox, size_t len)
+	DOFI_NEEDS(outbox->lock)
+{
+	dofi_ring_publish(&outbox->out, len);
+}
+
+/* The slow path of dofi_outbox_notify(). */
+void dofi_outbox_notify_slow(struct dofi_outbox *outbox, const struct dofi_bell *bell);
+
+/*
+ * Does what the peer wants after each frame: call after dofi_outbox_send(). Wakes a sleeping peer
+ * by the socket of @bell. Either this load sees the peer's wish, or the peer, which reads its
+ * inboxes after it stored that, finds the frame: the four accesses are sequentially consistent.
+ */
+static inline void dofi_outbox_notify(struct dofi_outbox *outbox, const struct dofi_bell *bell)
+{
+	if (__builtin_expect(atomic_load(&outbox->doorbell->wants), 0))
+		dofi_outbox_notify_slow(outbox, bell);
+}
+
+#endif
