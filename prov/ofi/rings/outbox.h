@@ -49,7 +49,10 @@ void dofi_outbox_put(struct dofi_outbox *outbox, const struct dofi_bell *bell);
 /* Returns whether the peer reads no more: it has shut its inbox, or has ended. Any thread. */
 bool dofi_outbox_has_ended(const struct dofi_outbox *outbox, const struct dofi_bell *bell);
 
-/* As dofi_ring_reserve(). dofi_outbox_send() publishes the frame, under the same lock. */
+/*
+ * Reserves a frame of up to @len bytes, at most DOFI_LINK_FRAME, which dofi_outbox_send() publishes
+ * under the same lock. Returns 0, -EAGAIN if the ring is full, or -EPROTO if the peer broke it.
+ */
 static inline int dofi_outbox_reserve(struct dofi_outbox *outbox, size_t len,
 				      unsigned char **frame) DOFI_NEEDS(outbox->lock)
 {

@@ -323,7 +323,7 @@ bool dofi_rings_took_end(struct dofi_rings *rings)
 	       atomic_exchange(&rings->doorbell->ended, false);
 }
 
-/* As dofi_rings_add() for marks: the caller reads after it has requested wakeups. */
+/* The caller reads after it has requested wakeups: it misses no frame, as in dofi_rings_add(). */
 void dofi_rings_sleep_begin(struct dofi_rings *rings)
 {
 	atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_WAKE);

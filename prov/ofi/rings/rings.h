@@ -26,12 +26,12 @@ extern struct fid_fabric dofi_rings_fabric;
 bool dofi_rings_are_named(const struct dofi_params *params);
 
 /*
- * As dofi_fabric_choose(), for an IA without another fabric. Returns 0, -ENOMEM, or -ENODATA
+ * Chooses rings for an IA without another fabric. Returns 0, -ENOMEM, or -ENODATA
  * (logged) if FI_PROVIDER excludes shm, or @params have another domain, endpoint or host.
  */
 int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
 
-/* Like dofi_rings_choose(), for an IA with another fabric for other hosts. Nothing is logged. */
+/* Chooses rings for an IA with another fabric for other hosts; same errors, but not logged. */
 int dofi_rings_choose_beside(struct dofi_fabric_choice *choice);
 
 /* Whether @choice is of this fabric. */
@@ -45,7 +45,10 @@ struct dofi_rings_user {
 	/* A frame, valid during the call; NULL: the peer broke the ring, and nothing follows. */
 	void (*arrived)(void *owner, struct dofi_inbox *inbox, const unsigned char *frame,
 			size_t len, struct dofi_sink *sink);
-	/* As dofi_polled(), for the next frame of @inbox, which has one. */
+	/*
+	 * Takes the next frame of @inbox, which has one, if that is the event of @sink. Returns
+	 * true then; false if a read of the CQ has to follow.
+	 */
 	bool (*poll)(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink);
 };
 

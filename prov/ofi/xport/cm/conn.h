@@ -93,9 +93,9 @@ struct dofi_cm_fds {
 	int fd[DOFI_CM_FDS];
 };
 
-/* Like send(), with @fds, which is empty after success. The caller keeps the descriptors open. */
+/* Sends bytes with @fds, which is empty after success. The caller keeps the descriptors open. */
 ssize_t dofi_cm_fds_send(int socket, const void *bytes, size_t n, struct dofi_cm_fds *fds);
-/* Like recv(). Adds descriptors to @fds, and closes excess ones, and also ones that may block. */
+/* Receives bytes. Adds descriptors that came with them to @fds, and closes excess ones. */
 ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds);
 void dofi_cm_fds_close(struct dofi_cm_fds *fds);
 

@@ -22,7 +22,7 @@ struct dofi_cm_listeners {
 };
 
 /*
- * Like dofi_cm_listen(); if @both, @address is a wildcard address, also at the same port of the
+ * Listens at @address; if @both, @address is a wildcard address, also at the same port of the
  * other family. If the host lacks that family, or another program has the port, the first family
  * alone is served. A fabric's address is exchanged over the connection, so the fabric's family does
  * not matter here.
@@ -47,12 +47,12 @@ void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener);
 /* The service of a listener for its qualifier; each has names of its own. */
 enum dofi_local_service { DOFI_LOCAL_CONNECTIONS, DOFI_LOCAL_DATAGRAMS };
 
-/* Like dofi_cm_listen(), for @conn_qual. Logs -EADDRINUSE: a process here has the name. */
+/* Listens at the name of @conn_qual. -EADDRINUSE, which is logged: a process here has the name. */
 int dofi_local_listen(struct dofi_progress *progress, enum dofi_local_service service,
 		      uint64_t conn_qual, const struct dofi_cm_ops *ops, void *owner,
 		      struct dofi_cm_listener **listener);
 /*
- * Like dofi_cm_connect(), to the listener for @conn_qual. @to is the address that the program
+ * Connects to the listener for @conn_qual, then sends @first. @to is the address that the program
  * passed. ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
  */
 int dofi_local_connect(struct dofi_progress *progress, enum dofi_local_service service,

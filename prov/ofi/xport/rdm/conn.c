@@ -9,6 +9,7 @@
 #include "base/layout.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "base/range.h"
 #include "obj/ep/ep_attr.h"
 #include "obj/ep/ep_cm.h"
 #include "obj/ep/ep_dto.h"
@@ -91,11 +92,6 @@ static void probe_memory_access(struct rdm_conn *conn)
 	conn->alive = alive;
 }
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Adds the peer to the address vector, and looks for memory that is shared with it. */
 static int endpoint_find(struct rdm_conn *conn)
 {
@@ -155,8 +151,9 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	}
 	dofi_mutex_lock(&conn->ep->lock);
 	/* limits that suit both ends; the frames of a message in parts are all injected */
-	conn->frame_size = least(fabric->frame_size, peer->msg.frame_size);
-	conn->inject = least(least(fabric->info->tx_attr->inject_size, longest), conn->frame_size);
+	conn->frame_size = dofi_min(fabric->frame_size, peer->msg.frame_size);
+	conn->inject = dofi_min(dofi_min(fabric->info->tx_attr->inject_size, longest),
+				conn->frame_size);
 	conn->max_copy = conn->rpz->copy ? conn->frame_size : conn->inject;
 	conn->eager = conn->max_copy - RDM_FRAME_FULL;
 	if (fabric->target_rdma && !conn->rpz->copy && conn->eager < in_parts)

@@ -88,7 +88,7 @@ static struct rdm_op *op_take(struct rdm_conn *conn, struct rdm_ops *ops)
 	if (!op)
 		return NULL;
 	op->conn = conn;
-	op->receives = op->blocks = op->ends = false;
+	op->receives = op->blocks = op->completes_dto = false;
 	LIST_INSERT_HEAD(&conn->ops, op, link);
 	return op;
 }
@@ -102,7 +102,7 @@ struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, boo
 		return NULL;
 	op->number = dto->number;
 	op->receives = receives;
-	op->ends = true;
+	op->completes_dto = true;
 	return op;
 }
 
@@ -133,14 +133,14 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 	struct fi_cq_data_entry of_dto = *entry;
 	struct rdm_conn *conn = op->conn;
 	const struct dofi_dto *dto;
-	const bool ends = op->ends;
+	const bool completes_dto = op->completes_dto;
 
 	if (!conn) {
 		op_free(op);
 		return;
 	}
 	dofi_mutex_lock(&conn->ep->lock);
-	if (ends) {
+	if (completes_dto) {
 		dto = dofi_queue_at(op->receives ? &conn->ep->rq : &conn->ep->sq, op->number);
 		conn->blocking -= op->blocks;
 		/* NULL if the slot has another operation by now */
@@ -150,7 +150,7 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 	}
 	rdm_op_put(op);
 	dofi_mutex_unlock(&conn->ep->lock);
-	if (ends)
+	if (completes_dto)
 		dofi_dto_complete(&of_dto, err, sink);
 }
 

@@ -15,7 +15,7 @@ struct rdm_op {
 	bool receives;			/* the DTO is in the queue of receives */
 	bool blocks;			/* requests behind it wait for its completion */
 	unsigned char *copy;		/* memory for a copy of a frame, or NULL */
-	bool ends;			/* its completion completes the DTO */
+	bool completes_dto;		/* its completion completes the DTO */
 	/* header of a message sent from the program's memory */
 	unsigned char header[RDM_FRAME_HEADER];
 	SLIST_ENTRY(rdm_op) free;

@@ -139,7 +139,7 @@ int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct 
 
 	dofi_mutex_assert_held(&conn->ep->lock);
 	if (op) {
-		op->ends = true;
+		op->completes_dto = true;
 		op->number = dto->number;
 	}
 	frame_address(conn, f);
