@@ -184,7 +184,6 @@ obj_test_sources = \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
 	test/unit/obj/exchange_test.c \
-	test/unit/obj/fast_test.c \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_test.c \
 	test/unit/obj/obj_test.c \

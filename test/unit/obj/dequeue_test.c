@@ -24,17 +24,52 @@ static struct dofi_cq *cq(void)
 	return &((struct dofi_pz *)pz)->domain.cq;
 }
 
-/* Runs on the progress thread, so that no other thread reads the fabric's completions. */
-static void alone(void (*body)(void *))
-{
-	dofi_progress_call(&ia->progress, body, NULL);
-}
-
 static void poll_as_a_program(void)
 {
 	atomic_store(&cq()->armed, false);
 	atomic_store(&cq()->programs_fid, cq()->foreign_contexts ? NULL : cq()->fid);
 }
+
+static void run_armed(void *body)
+{
+	cr_assert(cq()->armed);
+	(*(void (**)(void))body)();
+}
+
+static void run_polled(void *body)
+{
+	poll_as_a_program();
+	(*(void (**)(void))body)();
+}
+
+/* Runs on the progress thread, so that no other thread reads the fabric's completions. */
+static void alone(void (*body)(void))
+{
+	dofi_progress_call(&ia->progress, run_polled, &body);
+}
+
+static void alone_armed(void (*body)(void))
+{
+	dofi_progress_call(&ia->progress, run_armed, &body);
+}
+
+/* A test whose body runs so. A serial CQ is read with its access lock held: the fake checks it. */
+#define ALONE_IN(suite, run, name)          \
+	static void name(void);             \
+	Test(suite, name)                   \
+	{                                   \
+		run(name);                  \
+	}
+#define ALONE(name)                         \
+	ALONE_IN(dequeue, alone, name)      \
+	static void name(void)
+#define ALONE_ARMED(name)                   \
+	ALONE_IN(dequeue, alone_armed, name) \
+	static void name(void)
+#define ALONE_SERIAL(run, name)             \
+	ALONE_IN(dequeue, run, name)        \
+	ALONE_IN(dequeue_serial, run, name) \
+	static void name(void)
 
 static void send_and_complete(unsigned i, uint64_t n)
 {
@@ -49,98 +84,57 @@ static bool nothing(void)
 	return dofi_evd_dequeue(evd, &event) == DAT_QUEUE_EMPTY;
 }
 
-static void one_send(void *arg)
+ALONE_SERIAL(alone, a_plain_operation_ends_without_the_queue)
 {
-	DAT_DTO_COMPLETION_EVENT_DATA data;
+	const struct op *op;
+	unsigned i = 0;
 
-	(void)arg;
-	poll_as_a_program();
-	send_and_complete(0, 7);
-	data = take(7, DAT_DTO_SUCCESS);
-	cr_expect_eq(data.transfered_length, 8);
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(data.operation, DAT_DTO_SEND);
-	cr_expect_eq(data.rmr_context, 0);
-#endif
-	cr_expect_eq(evd_inside()->count_of.straight, 1);
+	for (op = ops; op < ops + N_OPS; op++) {
+		succeed(op->post(i));
+		cr_expect_eq(transport.plain, ++i);
+		if (op->kind == DOFI_DTO_RECV)
+			fake_receive(transport.context[i - 1], 0, op->moved);
+		else
+			fake_complete(transport.context[i - 1], 0);
+		take_op(op, i - 1);
+		cr_expect_eq(evd_inside()->count_of.straight, i);
+		cr_expect_eq(inside()->reads, 0);
+		cr_expect(dofi_queue_empty(&inside()->sq) && dofi_queue_empty(&inside()->rq));
+		cr_expect(nothing());
+		cr_expect_eq(evd_inside()->count_of.not_found, i);
+		cr_expect_eq(evd_inside()->count_of.straight, i);
+	}
 	cr_expect_eq(evd_inside()->count_of.completion, 0);
-	cr_expect(dofi_queue_empty(&inside()->sq));
-	cr_expect(nothing());
-	cr_expect_eq(evd_inside()->count_of.not_found, 1);
-	cr_expect_eq(evd_inside()->count_of.straight, 1);
 }
 
-Test(dequeue, a_plain_send_ends_without_the_queue)
+ALONE(of_two_reads_one_is_still_counted)
 {
-	alone(one_send);
-	cr_expect_eq(transport.plain, 1);
-}
-
-static void rdma(void *arg)
-{
-	DAT_DTO_COMPLETION_EVENT_DATA data[2];
-
-	(void)arg;
-	poll_as_a_program();
-	succeed(post_write(1, 8, 16));
-	succeed(post_read(2, 16, 12, 0));
+	succeed(post_read(1, 8, 8, 0));
+	succeed(post_read(2, 8, 8, 0));
 	fake_complete(transport.context[0], 0);
 	fake_complete(transport.context[1], 0);
-	data[0] = take(1, DAT_DTO_SUCCESS);
+	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(inside()->reads, 1);
-	data[1] = take(2, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
 	cr_expect_eq(inside()->reads, 0);
-	cr_expect_eq(data[0].transfered_length, 8);
-	cr_expect_eq(data[1].transfered_length, 12);
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(data[0].operation, DAT_DTO_RDMA_WRITE);
-	cr_expect_eq(data[1].operation, DAT_DTO_RDMA_READ);
-#endif
-	cr_expect_eq(evd_inside()->count_of.straight, 2);
-	cr_expect_eq(evd_inside()->count_of.completion, 0);
 }
 
-Test(dequeue, plain_rdma_ends_without_the_queue)
+static void post_two_receives(void)
 {
-	alone(rdma);
-	cr_expect_eq(transport.plain, 2);
-}
-
-static void poll_for_two_receives(void)
-{
-	poll_as_a_program();
 	succeed(post_recv(1));
 	succeed(post_recv(2));
 }
 
-static void two_receives(void *arg)
+ALONE(a_plain_receive_leaves_the_next)
 {
-	DAT_DTO_COMPLETION_EVENT_DATA data;
-
-	(void)arg;
-	poll_for_two_receives();
+	post_two_receives();
 	fake_receive(transport.context[0], 0, 5);
-	data = take(1, DAT_DTO_SUCCESS);
-	cr_expect_eq(data.transfered_length, 5);
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(data.operation, DAT_DTO_RECEIVE);
-	cr_expect_eq(data.rmr_context, 0);
-#endif
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 5);
 	cr_expect_eq(dofi_queue_used(&inside()->rq), 1);
 	fake_receive(transport.context[1], 0, 0);
 	cr_expect_eq(take(2, DAT_DTO_SUCCESS).transfered_length, 0);
-	cr_expect(dofi_queue_empty(&inside()->rq));
 	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].ops, 2);
 	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].bytes, 5);
-	cr_expect_eq(evd_inside()->count_of.straight, 2);
-	cr_expect_eq(evd_inside()->count_of.completion, 0);
-	cr_expect(nothing());
-}
-
-Test(dequeue, a_plain_receive_ends_without_the_queue)
-{
-	alone(two_receives);
-	cr_expect_eq(transport.plain, 2);
 }
 
 static unsigned sweeps;
@@ -151,14 +145,12 @@ static void swept(struct dofi_cq *cq)
 	sweeps++;
 }
 
-static void sweeping(void *arg)
+ALONE_SERIAL(alone, an_empty_poll_may_be_what_frees_a_slot)
 {
 	const struct dofi_progress_ops *before = cq()->ops;
 	struct dofi_progress_ops ops = *before;
 
-	(void)arg;
 	ops.swept = swept;
-	poll_as_a_program();
 	cq()->ops = &ops;
 	cr_expect(nothing());
 	cr_expect_eq(sweeps, 0);
@@ -168,17 +160,10 @@ static void sweeping(void *arg)
 	cq()->ops = before;
 }
 
-Test(dequeue, an_empty_poll_may_be_what_frees_a_slot)
-{
-	alone(sweeping);
-}
-
-static void pipelined(void *arg)
+ALONE(a_completion_ends_without_the_queue_while_others_are_in_progress)
 {
 	uint64_t n;
 
-	(void)arg;
-	poll_as_a_program();
 	for (n = 0; n < 4; n++)
 		succeed(post_send(n));
 	for (n = 0; n < 4; n++) {
@@ -188,17 +173,10 @@ static void pipelined(void *arg)
 	cr_expect_eq(evd_inside()->count_of.straight, 4);
 }
 
-Test(dequeue, a_completion_ends_without_the_queue_while_others_are_in_progress)
-{
-	alone(pipelined);
-}
-
-static void in_a_batch(void *arg)
+ALONE_SERIAL(alone, several_at_once_come_in_order)
 {
 	uint64_t n;
 
-	(void)arg;
-	poll_as_a_program();
 	for (n = 0; n < 20; n++)
 		send_and_complete(n, n);
 	for (n = 0; n < 20; n++)
@@ -207,18 +185,11 @@ static void in_a_batch(void *arg)
 	cr_expect_eq(evd_inside()->count_of.straight, 20);
 }
 
-Test(dequeue, several_at_once_come_in_order)
-{
-	alone(in_a_batch);
-}
-
-static void several_read(void *arg)
+ALONE_SERIAL(alone, with_others_under_way_several_are_read_at_once)
 {
 	unsigned reads = fake.cq_reads;
 	uint64_t n;
 
-	(void)arg;
-	poll_as_a_program();
 	for (n = 0; n < 6; n++)
 		send_and_complete(n, n);
 	take(0, DAT_DTO_SUCCESS);
@@ -237,17 +208,10 @@ static void several_read(void *arg)
 	cr_expect_eq(fake_unread(), 1);
 }
 
-Test(dequeue, with_others_under_way_several_are_read_at_once)
-{
-	alone(several_read);
-}
-
-static void of_all_kinds(void *arg)
+ALONE(of_several_each_goes_its_own_way)
 {
 	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
 
-	(void)arg;
-	poll_as_a_program();
 	succeed(dofi_ep_post_recv(ep, 2, two, cookie_of(10), DAT_COMPLETION_DEFAULT_FLAG));
 	send_and_complete(1, 1);
 	succeed(post_send(2));
@@ -264,19 +228,12 @@ static void of_all_kinds(void *arg)
 	cr_expect_eq(evd_inside()->count_of.straight, 4);
 }
 
-Test(dequeue, of_several_each_goes_its_own_way)
-{
-	alone(of_all_kinds);
-}
-
-static void waited_for(void *arg)
+ALONE(a_wait_takes_what_was_read_too)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 	uint64_t n;
 
-	(void)arg;
-	poll_as_a_program();
 	for (n = 0; n < 4; n++)
 		send_and_complete(n, n);
 	for (n = 0; n < 4; n++) {
@@ -286,15 +243,8 @@ static void waited_for(void *arg)
 	}
 }
 
-Test(dequeue, a_wait_takes_what_was_read_too)
+ALONE(nothing_overtakes)
 {
-	alone(waited_for);
-}
-
-static void second_first(void *arg)
-{
-	(void)arg;
-	poll_as_a_program();
 	succeed(post_send(1));
 	succeed(post_send(2));
 	fake_complete(transport.context[1], 0);
@@ -305,15 +255,9 @@ static void second_first(void *arg)
 	cr_expect(nothing());
 }
 
-Test(dequeue, nothing_overtakes)
+ALONE(a_second_message_received_first_overtakes_nothing)
 {
-	alone(second_first);
-}
-
-static void second_received_first(void *arg)
-{
-	(void)arg;
-	poll_for_two_receives();
+	post_two_receives();
 	fake_receive(transport.context[1], 0, 7);
 	cr_expect(nothing());
 	fake_receive(transport.context[0], 0, 8);
@@ -322,15 +266,8 @@ static void second_received_first(void *arg)
 	cr_expect(nothing());
 }
 
-Test(dequeue, a_second_message_received_first_overtakes_nothing)
+ALONE(what_ended_before_its_turn_is_not_left_behind)
 {
-	alone(second_received_first);
-}
-
-static void second_behind_a_read(void *arg)
-{
-	(void)arg;
-	poll_as_a_program();
 	succeed(post_send(1));
 	succeed(post_read(2, 8, 8, 0));
 	fake_complete(transport.context[1], 0);
@@ -340,15 +277,8 @@ static void second_behind_a_read(void *arg)
 	take(2, DAT_DTO_SUCCESS);
 }
 
-Test(dequeue, what_ended_before_its_turn_is_not_left_behind)
+ALONE(what_is_queued_comes_first)
 {
-	alone(second_behind_a_read);
-}
-
-static void behind_an_event(void *arg)
-{
-	(void)arg;
-	poll_as_a_program();
 	succeed(post_number(evd, 5));
 	send_and_complete(0, 1);
 	event_take(evd, DAT_SOFTWARE_EVENT);
@@ -356,15 +286,9 @@ static void behind_an_event(void *arg)
 	take(1, DAT_DTO_SUCCESS);
 }
 
-Test(dequeue, what_is_queued_comes_first)
+/* The progress thread has to know whether a read brought the program an event. */
+ALONE(a_queued_event_is_recorded_at_the_cq)
 {
-	alone(behind_an_event);
-}
-
-static void drained_and_polled(void *arg)
-{
-	(void)arg;
-	poll_as_a_program();
 	send_and_complete(0, 1);
 	atomic_store(&cq()->delivered, false);
 	cr_expect(dofi_cq_drain(cq()));
@@ -376,18 +300,10 @@ static void drained_and_polled(void *arg)
 	cr_expect(!atomic_load(&cq()->delivered));
 }
 
-/* The progress thread has to know whether a read brought the program an event. */
-Test(dequeue, a_queued_event_is_recorded_at_the_cq)
-{
-	alone(drained_and_polled);
-}
-
-static void twice_and_stale(void *arg)
+ALONE(a_completion_counts_once)
 {
 	void *first;
 
-	(void)arg;
-	poll_as_a_program();
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
 	first = transport.context[0];
@@ -409,15 +325,9 @@ static void twice_and_stale(void *arg)
 	cr_expect(nothing());
 }
 
-Test(dequeue, a_completion_counts_once)
+ALONE(a_message_arrives_once)
 {
-	alone(twice_and_stale);
-}
-
-static void received_twice(void *arg)
-{
-	(void)arg;
-	poll_for_two_receives();
+	post_two_receives();
 	fake_receive(transport.context[0], 0, 8);
 	take(1, DAT_DTO_SUCCESS);
 	fake_receive(transport.context[0], 0, 8);
@@ -425,15 +335,8 @@ static void received_twice(void *arg)
 	cr_expect_eq(dofi_queue_used(&inside()->rq), 1);
 }
 
-Test(dequeue, a_message_arrives_once)
+static void failed(void)
 {
-	alone(received_twice);
-}
-
-static void failed(void *arg)
-{
-	(void)arg;
-	poll_as_a_program();
 	succeed(post_send(1));
 	fake_complete(transport.context[0], FI_EIO);
 	take(1, DAT_DTO_ERR_TRANSPORT);
@@ -447,12 +350,10 @@ Test(dequeue, a_failure_goes_the_way_of_all)
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-static void while_armed(void *arg)
+ALONE_SERIAL(alone_armed, an_armed_cq_is_emptied)
 {
 	uint64_t n;
 
-	(void)arg;
-	cr_assert(cq()->armed);
 	for (n = 0; n < 3; n++)
 		send_and_complete(n, n);
 	take(0, DAT_DTO_SUCCESS);
@@ -461,16 +362,12 @@ static void while_armed(void *arg)
 	take(2, DAT_DTO_SUCCESS);
 }
 
-Test(dequeue, an_armed_cq_is_emptied)
-{
-	alone(while_armed);
-}
+static DAT_EP_HANDLE silent;
 
-static void behind_the_taken_event(void *arg)
+static void behind_the_taken_event(void)
 {
-	DAT_EP_HANDLE first = ep, silent = arg;
+	DAT_EP_HANDLE first = ep;
 
-	cr_assert(cq()->armed);
 	send_and_complete(0, 1);
 	ep = silent;
 	send_and_complete(1, 2);
@@ -484,19 +381,15 @@ static void behind_the_taken_event(void *arg)
 /* In a batch, behind the event that the caller took. */
 Test(dequeue, an_endpoint_without_event_queues_completes_silently)
 {
-	DAT_EP_HANDLE silent;
-
 	succeed(dofi_ep_create(ia, pz, NULL, NULL, evd, NULL, &silent));
 	make_connected(silent);
-	dofi_progress_call(&ia->progress, behind_the_taken_event, silent);
+	alone_armed(behind_the_taken_event);
 }
 
-static void first_receives(void *arg)
+ALONE_ARMED(the_first_receive_is_looked_for_at_once)
 {
 	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
 
-	(void)arg;
-	cr_assert(cq()->armed);
 	fake_complete(NULL, 0);
 	succeed(post_recv(1));
 	cr_expect_eq(fake_unread(), 0);	/* no event reports a message that was there before */
@@ -511,11 +404,6 @@ static void first_receives(void *arg)
 	fake_complete(NULL, 0);
 	succeed(dofi_ep_post_recv(ep, 2, two, cookie_of(3), DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(fake_unread(), 0);
-}
-
-Test(dequeue, the_first_receive_is_looked_for_at_once)
-{
-	alone(first_receives);
 	cr_expect_eq(transport.plain, 2);
 }
 
@@ -532,10 +420,8 @@ static void found_by_the_other(uint64_t n)
 	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, n);
 }
 
-static void of_another(void *arg)
+static void of_another(void)
 {
-	(void)arg;
-	poll_as_a_program();
 	send_and_complete(0, 1);
 	found_by_the_other(1);
 }
@@ -547,10 +433,9 @@ Test(dequeue, an_event_goes_to_its_own_queue)
 	alone(of_another);
 }
 
-static void received_for_another(void *arg)
+static void received_for_another(void)
 {
-	(void)arg;
-	poll_for_two_receives();
+	post_two_receives();
 	fake_receive(transport.context[0], 0, 8);
 	found_by_the_other(1);
 }
@@ -562,10 +447,8 @@ Test(dequeue, a_message_goes_to_its_own_queue)
 	alone(received_for_another);
 }
 
-static void behind_another(void *arg)
+static void behind_another(void)
 {
-	(void)arg;
-	poll_as_a_program();
 	succeed(post_recv(1));
 	send_and_complete(1, 2);
 	send_and_complete(2, 3);
@@ -582,10 +465,8 @@ Test(dequeue, what_others_have_to_get_is_passed_on)
 	alone(behind_another);
 }
 
-static void one_of_two_feeds(void *arg)
+static void one_of_two_feeds(void)
 {
-	(void)arg;
-	poll_as_a_program();
 	cr_expect_eq(evd_inside()->sole_cq, NULL);
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
@@ -605,10 +486,8 @@ Test(dequeue, two_pzs_may_feed_an_event_queue)
 	cr_expect_eq(evd_inside()->sole_cq, cq());
 }
 
-static void with_a_cno(void *arg)
+static void with_a_cno(void)
 {
-	(void)arg;
-	poll_as_a_program();
 	cr_expect_eq(evd_inside()->sole_cq, NULL);
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
@@ -635,9 +514,8 @@ static void look(const struct fi_cq_data_entry *entry, int err, struct dofi_sink
 	dofi_dto_complete(entry, err, sink);
 }
 
-static void frames(void *arg)
+static void frames(void)
 {
-	(void)arg;
 	cq()->completed = look;
 	cq()->foreign_contexts = true;
 	poll_as_a_program();
@@ -684,14 +562,12 @@ Test(dequeue, later_objects_are_as_good)
 }
 
 /* Completions arrive and are taken while other threads post. Each thread's come in its order. */
-static void while_others_post(void *arg)
+static void while_others_post(void)
 {
 	unsigned next[POSTERS] = { 0 }, taken = 0, done = 0;
 	DAT_EVENT event;
 	void *context;
 
-	(void)arg;
-	poll_as_a_program();
 	posters_start();
 	while (taken < POSTERS * POSTS) {
 		context = submitted(done);
@@ -720,20 +596,6 @@ Test(dequeue, other_threads_may_post_meanwhile)
 	alone(while_others_post);
 }
 
-/* A serial CQ is read with its access lock held, which the fake checks */
-
-#define ALSO_SERIAL(body)		\
-	Test(dequeue_serial, body)	\
-	{				\
-		alone(body);		\
-	}
-
-ALSO_SERIAL(one_send)
-ALSO_SERIAL(sweeping)
-ALSO_SERIAL(in_a_batch)
-ALSO_SERIAL(several_read)
-ALSO_SERIAL(while_armed)
-
 /* Completes the operation with context @arg, and takes its event. */
 static void *take_one(void *arg)
 {
@@ -742,12 +604,10 @@ static void *take_one(void *arg)
 	return NULL;
 }
 
-static void behind_the_lock(void *arg)
+static void behind_the_lock(void)
 {
 	pthread_t thread;
 
-	(void)arg;
-	poll_as_a_program();
 	succeed(post_send(1));
 	succeed(post_send(2));
 	dofi_mutex_lock(&inside()->lock);

@@ -12,33 +12,6 @@ TestSuite(ep_done, .init = ops_init, .fini = ia_fini);
 
 /* Completing */
 
-Test(ep_done, events_report_what_ended)
-{
-	DAT_DTO_COMPLETION_EVENT_DATA d;
-
-	succeed(post_send(1));
-	succeed(post_recv(2));
-	succeed(post_write(3, 8, 8));
-	complete(0);
-	d = take(1, DAT_DTO_SUCCESS);
-	cr_expect_eq(d.transfered_length, 8);
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(d.operation, DAT_DTO_SEND);
-#endif
-	complete_with(1, 0, 5);
-	d = take(2, DAT_DTO_SUCCESS);
-	cr_expect_eq(d.transfered_length, 5);	/* as the fabric reports */
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(d.operation, DAT_DTO_RECEIVE);
-#endif
-	complete(2);
-	d = take(3, DAT_DTO_SUCCESS);
-	cr_expect_eq(d.transfered_length, 8);
-#if DAT_VERSION_MAJOR >= 2
-	cr_expect_eq(d.operation, DAT_DTO_RDMA_WRITE);
-#endif
-}
-
 Test(ep_done, requests_end_in_the_order_of_their_posting)
 {
 	succeed(post_write(1, 8, 8));

@@ -310,16 +310,6 @@ Test(ep_dto, a_byte_for_a_receive_of_none_is_too_long)
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-Test(ep_dto, what_the_fabric_refuses_has_failed)
-{
-	transport.fail = -FI_EIO;
-	succeed(post_send(1));
-	settle();
-	cr_expect_eq(inside()->state, DAT_EP_STATE_DISCONNECTED);
-	take(1, DAT_DTO_ERR_TRANSPORT);
-	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
-}
-
 Test(ep_dto, what_the_fabric_refuses_waits_for_its_elders)
 {
 	succeed(post_send(1));

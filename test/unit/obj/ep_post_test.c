@@ -1,9 +1,131 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which operations may be posted, and the operations that the fabric gets. */
+/*
+ * Which operations may be posted, and the operations that the fabric gets, on both paths; which
+ * operations take the fast path. Their completions on it are in dequeue_test.c.
+ */
 
 #include "obj/ops.h"
 
+#include <rdma/fi_errno.h>
+
 TestSuite(ep_post, .init = ops_init, .fini = ia_fini);
+OPS_SUITES;
+
+/* Each operation */
+
+static void complete_op(const struct op *op)
+{
+	complete_with(transport.n - 1, 0, op->kind == DOFI_DTO_RECV ? op->moved : 0);
+}
+
+BOTH_PATHS(each_reaches_the_fabric_and_completes)
+{
+	const struct op *op;
+	unsigned i = 0;
+
+	for (op = ops; op < ops + N_OPS; op++, i++) {
+		succeed(op->post(i));
+		expect_plain(i + 1);
+		cr_assert_eq(transport.n, i + 1);
+		cr_expect_eq(transport.dto[i]->kind, op->kind);
+		cr_expect_eq(transport.dto[i]->iov[0].iov_base, (void *)memory);
+		cr_expect_eq(transport.dto[i]->iov[0].iov_len, op->length);
+		cr_expect_eq(transport.dto[i]->length, op->length);
+		if (op->remote) {
+			cr_expect_eq(transport.remote_addr[i], 0x5000);
+			cr_expect_eq(transport.remote_key[i], 0x1234);
+		}
+		cr_expect_eq(inside()->posted[op->kind].ops, 1);
+		cr_expect_eq(inside()->posted[op->kind].bytes, op->length);
+		cr_expect_eq(inside()->reads, op->kind == DOFI_DTO_READ);
+		complete_op(op);
+		take_op(op, i);
+		cr_expect_eq(inside()->reads, 0);
+		cr_expect(dofi_queue_empty(&inside()->sq) && dofi_queue_empty(&inside()->rq));
+	}
+	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].ops, 1);
+	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].bytes, 5);
+	succeed(post_recv(1));
+	complete_with(i, 0, 0);
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 0);
+}
+
+BOTH_PATHS(what_the_fabric_refuses_has_failed)
+{
+	const struct op *op;
+
+	for (op = ops; op < ops + N_OPS; op++) {
+		transport.fail = -FI_EIO;
+		succeed(op->post(1));
+		settle();
+		cr_expect_eq(inside()->state, DAT_EP_STATE_DISCONNECTED);
+		take(1, DAT_DTO_ERR_TRANSPORT);
+		event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+		succeed(dofi_ep_reset(ep));
+		make_connected(ep);
+	}
+	cr_expect_eq(transport.n, 0);
+	expect_plain(0);
+}
+
+BOTH_PATHS(what_is_done_at_once_completes)
+{
+	const struct op *op;
+
+	for (op = ops; op < ops + N_OPS; op++) {
+		transport.fail = DOFI_DONE;
+		succeed(op->post(1));
+		transport.fail = 0;
+		take(1, DAT_DTO_SUCCESS);
+		cr_expect(dofi_queue_empty(&inside()->sq) && dofi_queue_empty(&inside()->rq));
+		cr_expect_eq(inside()->reads, 0);
+		cr_expect_eq(inside()->posted[op->kind].ops, 1);
+		cr_expect_eq(inside()->posted[op->kind].bytes, op->length);
+	}
+	cr_expect_eq(transport.n, 0);
+}
+
+BOTH_PATHS(what_waits_is_not_overtaken)
+{
+	unsigned first, i, plain = 0;
+	const struct op *op;
+
+	for (op = ops; op < ops + N_OPS; op++) {
+		first = transport.n;
+		transport.taken = 1;
+		for (i = 0; i < 3; i++)
+			succeed(op->post(i));
+		expect_plain(++plain);
+		cr_assert_eq(transport.n, first + 1);
+		transport.taken = SUBMITS;
+		succeed(op->post(3));
+		cr_assert_eq(transport.n, first + 4);
+		for (i = 0; i < 4; i++) {
+			cr_expect_eq(transport.dto[first + i]->cookie, i);
+			complete_with(first + i, 0, 8);
+		}
+		for (i = 0; i < 4; i++)
+			take(i, DAT_DTO_SUCCESS);
+		expect_plain(plain);
+	}
+	succeed(post_send(5));
+	expect_plain(plain + 1);
+}
+
+BOTH_PATHS(on_a_disconnected_endpoint_all_is_flushed_at_once)
+{
+	const struct op *op;
+
+	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	for (op = ops; op < ops + N_OPS; op++) {
+		succeed(op->post(1));
+		take(1, DAT_DTO_ERR_FLUSHED);
+	}
+	cr_expect(event_none(evd));
+	cr_expect_eq(transport.n, 0);
+}
 
 /* Operations that may be posted */
 
@@ -79,7 +201,7 @@ static void pay(struct dofi_ep *of)
 	receives_when_reminded = dofi_queue_used(&of->rq);
 }
 
-Test(ep_post, a_receive_reminds_a_transport_that_owes)
+BOTH_PATHS(a_receive_reminds_a_transport_that_owes)
 {
 	struct dofi_xport reminded = transport_ops;
 
@@ -105,21 +227,6 @@ Test(ep_post, receives_may_be_posted_at_any_time, .init = ops_init_unconnected)
 	cr_expect_eq(transport.n, 0);
 	establish(ep, NULL, 0);
 	cr_expect_eq(transport.n, 2);
-}
-
-Test(ep_post, on_a_disconnected_endpoint_all_is_flushed_at_once)
-{
-	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
-	settle();
-	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	succeed(post_send(1));
-	take(1, DAT_DTO_ERR_FLUSHED);
-	succeed(post_recv(2));
-	take(2, DAT_DTO_ERR_FLUSHED);
-	succeed(post_read(3, 8, 8, 0));
-	take(3, DAT_DTO_ERR_FLUSHED);
-	cr_expect(event_none(evd));
-	cr_expect_eq(transport.n, 0);
 }
 
 /* Segments */
@@ -161,7 +268,7 @@ Test(ep_post, a_send_is_no_longer_than_the_endpoint_was_made_for)
 	succeed(post_read(4, 101, 101, 0));
 }
 
-Test(ep_post, a_refused_post_takes_no_room)
+BOTH_PATHS(a_refused_post_takes_no_room)
 {
 	unsigned i, depth = inside()->sq.limit;
 	DAT_LMR_TRIPLET bad = segment(0, sizeof(memory) + 1);
@@ -172,17 +279,15 @@ Test(ep_post, a_refused_post_takes_no_room)
 		succeed(post_send(i));
 }
 
-Test(ep_post, a_write_must_fit_the_remote_segment)
+BOTH_PATHS(a_write_must_fit_the_remote_segment)
 {
 	expect_type(post_write(1, 9, 8), DAT_LENGTH_ERROR);
 	succeed(post_write(1, 8, 8));
 	succeed(post_write(2, 4, 8));
 	cr_expect_eq(transport.dto[1]->length, 4);
-	cr_expect_eq(transport.remote_addr[0], 0x5000);
-	cr_expect_eq(transport.remote_key[0], 0x1234);
 }
 
-Test(ep_post, a_read_moves_what_the_remote_segment_holds)
+BOTH_PATHS(a_read_moves_what_the_remote_segment_holds)
 {
 	DAT_LMR_TRIPLET s[2] = { segment(0, 8), segment(16, 8) };
 	DAT_RMR_TRIPLET r = remote_segment(12);
@@ -193,6 +298,227 @@ Test(ep_post, a_read_moves_what_the_remote_segment_holds)
 	cr_expect_eq(transport.dto[0]->iov[1].iov_len, 4);
 	complete(0);
 	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 12);
+}
+
+/* Memory */
+
+/* Both queues remember the LMR that they used last. */
+Test(ep_post, sends_and_receives_may_have_memory_of_their_own)
+{
+	static char more[64];
+	DAT_LMR_TRIPLET s = { .segment_length = 8, .virtual_address = (uintptr_t)more };
+	DAT_LMR_CONTEXT unused;
+	DAT_LMR_HANDLE other;
+	int i;
+
+	succeed(lmr_make(pz, more, sizeof(more), DAT_MEM_PRIV_ALL_FLAG, &other, &s.lmr_context,
+			 &unused));
+	for (i = 0; i < 2; i++) {
+		succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(i), path_flags()));
+		succeed(post_send(i));
+	}
+	expect_plain(4);
+	cr_expect_eq(inside()->rq.lmr, dofi_lmr_at(s.lmr_context));
+	cr_expect_eq(inside()->sq.lmr, dofi_lmr_at(lmr_context));
+	cr_expect_eq(transport.dto[2]->iov[0].iov_base, (void *)more);
+	cr_expect_eq(transport.dto[3]->iov[0].iov_base, (void *)memory);
+}
+
+BOTH_PATHS(a_read_and_a_receive_need_memory_to_write_to)
+{
+	DAT_RMR_TRIPLET r = remote_segment(8);
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_LMR_CONTEXT unused;
+	DAT_LMR_HANDLE read_only;
+
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_LOCAL_READ_FLAG, &read_only,
+			 &s.lmr_context, &unused));
+	succeed(dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(1), &r, path_flags()));
+	expect_type(dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(2), &r, path_flags()),
+		    DAT_PRIVILEGES_VIOLATION);
+	succeed(post_recv(3));
+	expect_type(dofi_ep_post_recv(ep, 1, &s, cookie_of(4), path_flags()),
+		    DAT_PRIVILEGES_VIOLATION);
+	expect_plain(2);
+	cr_expect_eq(transport.n, 2);
+}
+
+/* A segment is refused whatever LMR the queue used last. */
+BOTH_PATHS(memory_is_checked_each_time)
+{
+	static char more[64];
+	DAT_LMR_CONTEXT second, unused, foreign;
+	DAT_LMR_HANDLE lmrs[2];
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_PZ_HANDLE zone;
+
+	succeed(dofi_pz_create(dofi_ia_export(ia), &zone));
+	succeed(lmr_make(pz, more, sizeof(more), DAT_MEM_PRIV_LOCAL_READ_FLAG, &lmrs[0], &second,
+			 &unused));
+	succeed(lmr_make(zone, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmrs[1], &foreign,
+			 &unused));
+	succeed(send_segment(s));
+	s.lmr_context = second;
+	expect_arg(send_segment(s), 3);
+	s.virtual_address = (uintptr_t)more;
+	succeed(send_segment(s));
+	s.virtual_address += sizeof(more) - 7;
+	expect_arg(send_segment(s), 3);
+	s.virtual_address = (uintptr_t)more - 1;
+	expect_arg(send_segment(s), 3);
+	s = segment(0, 8);
+	s.lmr_context = foreign;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	s.lmr_context = 0;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	succeed(send_segment(segment(0, 8)));
+	expect_plain(3);
+}
+
+/* Its context is refused, and so is the context of no LMR. */
+BOTH_PATHS(a_freed_lmr_is_forgotten)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	succeed(send_segment(s));
+	succeed(dofi_lmr_free(lmr));
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	s.lmr_context = 0;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	cr_expect_eq(transport.n, 1);
+}
+
+BOTH_PATHS(a_send_does_not_keep_a_receive_waiting)
+{
+	transport.taken = 0;
+	succeed(post_recv(1));
+	transport.taken = SUBMITS;
+	succeed(post_send(2));
+	complete(0);
+	cr_expect_eq(transport.n, 2, "its completion makes room for the receive");
+	take(2, DAT_DTO_SUCCESS);
+}
+
+/* The fast path */
+
+/* No peer and no fence that waits has to do with them. */
+Test(ep_post, a_request_may_have_flags_of_its_own)
+{
+	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
+	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	succeed(post_write(3, 8, 8));
+	cr_expect_eq(transport.plain, 3);
+	complete(0);
+	complete(1);
+	complete(2);
+	take(2, DAT_DTO_SUCCESS);
+	take(3, DAT_DTO_SUCCESS);
+	cr_expect(event_none(evd));
+	expect_arg(send_flags(4, (DAT_COMPLETION_FLAGS)0x1000), 5);
+}
+
+Test(ep_post, solicited_and_several_or_empty_segments_take_the_queue)
+{
+	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
+	const DAT_RMR_TRIPLET r = remote_segment(16);
+
+	succeed(send_flags(1, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	succeed(dofi_ep_post_send(ep, 2, two, cookie_of(2), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 0, NULL, cookie_of(3), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(send_segment(segment(0, 0)));
+	succeed(dofi_ep_post_rdma_write(ep, 2, two, cookie_of(6), &r, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(post_write(7, 0, 8));
+	succeed(post_read(8, 8, 0, 0));
+	succeed(dofi_ep_post_recv(ep, 2, two, cookie_of(9), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie_of(10), DAT_COMPLETION_DEFAULT_FLAG));
+	two[0].segment_length = 0;
+	succeed(dofi_ep_post_recv(ep, 1, two, cookie_of(11), DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(transport.n, 10);
+	cr_expect_eq(transport.plain, 0);
+}
+
+Test(ep_post, the_peers_srq_needs_frames)
+{
+	dofi_mutex_lock(&inside()->lock);
+	inside()->framed = true;
+	dofi_ep_open_queues(inside());
+	dofi_mutex_unlock(&inside()->lock);
+	succeed(post_send(1));
+	cr_expect_eq(transport.n, 1);
+	cr_expect_eq(transport.plain, 0);
+}
+
+/* Sends that are done with their post */
+
+static DAT_RETURN send_done(uint64_t n)
+{
+	DAT_RETURN ret;
+
+	transport.fail = DOFI_DONE;
+	ret = post_send(n);
+	transport.fail = 0;
+	return ret;
+}
+
+Test(ep_post, a_send_that_is_done_with_its_post_takes_no_slot)
+{
+	const uint32_t tail = inside()->sq.tail;
+	uint64_t n;
+
+	for (n = 0; n < 10; n++) {
+		succeed(send_done(n));
+		cr_expect_eq(inside()->sq.tail, tail);
+		cr_expect_eq(take(n, DAT_DTO_SUCCESS).transfered_length, 8);
+	}
+	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].ops, 10);
+	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].bytes, 80);
+}
+
+Test(ep_post, a_send_that_is_done_with_its_post_may_have_flags)
+{
+	transport.fail = DOFI_DONE;
+	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
+	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	transport.fail = 0;
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect(event_none(evd));
+	cr_expect(dofi_queue_empty(&inside()->sq));
+}
+
+Test(ep_post, its_event_counts_until_it_is_dequeued)
+{
+	DAT_EP_ATTR attr = attr_of_depth(4);
+	uint64_t n;
+
+	make_with(evd, evd, &attr);
+	for (n = 0; n < 4; n++)
+		succeed(send_done(n));
+	expect_type(send_done(4), DAT_INSUFFICIENT_RESOURCES);
+	take(0, DAT_DTO_SUCCESS);
+	succeed(send_done(4));
+	for (n = 1; n < 5; n++)
+		take(n, DAT_DTO_SUCCESS);
+}
+
+Test(ep_post, its_event_may_find_no_room)
+{
+	DAT_EVD_HANDLE small = evd_make(1, DAT_EVD_DTO_FLAG);
+	DAT_EP_ATTR attr = attr_of_depth(4);
+	uint64_t n;
+
+	make_with(small, small, &attr);
+	for (n = 0; n < 8; n++)
+		succeed(send_done(n));
+	event_take(small, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(event_none(small));
+}
+
+Test(ep_post, without_an_event_queue_it_has_no_event)
+{
+	make_with(NULL, NULL, NULL);
+	succeed(send_done(1));
+	cr_expect(event_none(evd));
+	cr_expect(dofi_queue_empty(&inside()->sq));
 }
 
 /* RDMA to addresses that no peer has */
@@ -209,39 +535,26 @@ static DAT_RMR_TRIPLET remote_at(uint64_t addr, size_t length)
 	return r;
 }
 
-static DAT_RETURN post_at(uint64_t n, uint64_t addr, bool read, int flags)
+static DAT_RETURN post_at(uint64_t n, uint64_t addr, bool read)
 {
 	DAT_RMR_TRIPLET r = remote_at(addr, 8);
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
 	return (read ? dofi_ep_post_rdma_read : dofi_ep_post_rdma_write)(
-		ep, 1, &s, cookie_of(n), &r, CONSUMER_FLAGS(flags));
+		ep, 1, &s, cookie_of(n), &r, path_flags());
 }
 
-/* With and without a flag: by the slow path and the fast path. */
-static const struct {
-	uint64_t addr;
-	bool read;
-	int flags;
-} nowhere[] = {
-	{ UINT64_MAX - 3, false, 0 },
-	{ UINT64_MAX - 7, false, 0 },
-	{ UINT64_MAX - 3, true, 0 },
-	{ UINT64_MAX - 3, false, DAT_COMPLETION_SOLICITED_WAIT_FLAG },
-	{ UINT64_MAX - 3, true, DAT_COMPLETION_BARRIER_FENCE_FLAG },
-	{ UINT64_C(0xfffeffffffffff) << 8 | 0xf9, true, 0 },
-};
 
-#define N_NOWHERE (sizeof(nowhere) / sizeof(nowhere[0]))
-
-Test(ep_post, the_fabric_gets_no_address_that_no_peer_has)
+BOTH_PATHS(the_fabric_gets_no_address_that_no_peer_has)
 {
+	static const uint64_t nowhere[] = {
+		UINT64_MAX - 3, UINT64_MAX - 7, UINT64_C(0xfffeffffffffff) << 8 | 0xf9,
+	};
 	unsigned i;
 
-	for (i = 0; i < N_NOWHERE; i++) {
-		succeed(dofi_ep_create(ia, pz, evd, evd, evd, NULL, &ep));
-		make_connected(ep);
-		succeed(post_at(i, nowhere[i].addr, nowhere[i].read, nowhere[i].flags));
+	for (i = 0; i < 6; i++) {
+		make_with(evd, evd, NULL);
+		succeed(post_at(i, nowhere[i / 2], i % 2));
 		take(i, DAT_DTO_ERR_REMOTE_ACCESS);
 		settle();
 		event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
@@ -249,20 +562,20 @@ Test(ep_post, the_fabric_gets_no_address_that_no_peer_has)
 	cr_expect_eq(transport.n, 0);
 }
 
-Test(ep_post, the_highest_address_of_a_peer_is_one)
+BOTH_PATHS(the_highest_address_of_a_peer_is_one)
 {
-	succeed(post_at(1, UINT64_C(0xffff000000000000) - 8, false, 0));
-	succeed(post_at(2, UINT64_C(0xffff000000000000) - 8, true, 0));
+	succeed(post_at(1, UINT64_C(0xffff000000000000) - 8, false));
+	succeed(post_at(2, UINT64_C(0xffff000000000000) - 8, true));
 	cr_expect_eq(transport.n, 2);
 }
 
 /* As where the peer refuses it. */
-Test(ep_post, what_is_refused_here_ends_in_its_order)
+BOTH_PATHS(what_is_refused_here_ends_in_its_order)
 {
 	succeed(post_send(1));
 	succeed(post_write(2, 8, 8));
 	succeed(post_read(3, 8, 8, 0));
-	succeed(post_at(4, UINT64_MAX - 3, false, 0));
+	succeed(post_at(4, UINT64_MAX - 3, false));
 	succeed(post_send(5));
 	cr_expect_eq(transport.n, 3);
 	cr_expect(event_none(evd));

@@ -7,6 +7,7 @@
 
 DAT_EP_HANDLE ep;
 static pthread_t poster[POSTERS];
+static int path;		/* a flag that each operation has */
 
 void ops_init_unconnected(void)
 {
@@ -27,6 +28,22 @@ void ops_init_serial(void)
 	make_connected(ep);
 }
 
+void ops_init_general(void)
+{
+	ops_init();
+	path = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+}
+
+DAT_COMPLETION_FLAGS path_flags(void)
+{
+	return CONSUMER_FLAGS(path);
+}
+
+void expect_plain(unsigned n)
+{
+	cr_expect_eq(transport.plain, path ? 0 : n, "%u", transport.plain);
+}
+
 struct dofi_ep *inside(void)
 {
 	return ep;
@@ -41,7 +58,7 @@ DAT_RETURN send_flags(uint64_t n, int flags)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
-	return dofi_ep_post_send(ep, 1, &s, cookie_of(n), CONSUMER_FLAGS(flags));
+	return dofi_ep_post_send(ep, 1, &s, cookie_of(n), CONSUMER_FLAGS(flags | path));
 }
 
 DAT_RETURN post_send(uint64_t n)
@@ -53,7 +70,7 @@ DAT_RETURN post_recv(uint64_t n)
 {
 	DAT_LMR_TRIPLET s = segment(0, 64);
 
-	return dofi_ep_post_recv(ep, 1, &s, cookie_of(n), DAT_COMPLETION_DEFAULT_FLAG);
+	return dofi_ep_post_recv(ep, 1, &s, cookie_of(n), path_flags());
 }
 
 DAT_RETURN post_read(uint64_t n, size_t local, size_t remote, int flags)
@@ -61,7 +78,7 @@ DAT_RETURN post_read(uint64_t n, size_t local, size_t remote, int flags)
 	DAT_LMR_TRIPLET s = segment(0, local);
 	DAT_RMR_TRIPLET r = remote_segment(remote);
 
-	return dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(n), &r, CONSUMER_FLAGS(flags));
+	return dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(n), &r, CONSUMER_FLAGS(flags | path));
 }
 
 DAT_RETURN post_write(uint64_t n, size_t local, size_t remote)
@@ -69,12 +86,46 @@ DAT_RETURN post_write(uint64_t n, size_t local, size_t remote)
 	DAT_LMR_TRIPLET s = segment(0, local);
 	DAT_RMR_TRIPLET r = remote_segment(remote);
 
-	return dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(n), &r, DAT_COMPLETION_DEFAULT_FLAG);
+	return dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(n), &r, path_flags());
 }
 
 DAT_RETURN send_segment(DAT_LMR_TRIPLET s)
 {
-	return dofi_ep_post_send(ep, 1, &s, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG);
+	return dofi_ep_post_send(ep, 1, &s, cookie_of(1), path_flags());
+}
+
+static DAT_RETURN write_op(uint64_t n)
+{
+	return post_write(n, 8, 16);
+}
+
+static DAT_RETURN read_op(uint64_t n)
+{
+	return post_read(n, 16, 12, 0);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+#define OPERATION(name) DAT_DTO_##name
+#else
+#define OPERATION(name) 0
+#endif
+
+const struct op ops[N_OPS] = {
+	{ post_send, DOFI_DTO_SEND, false, 8, 8, OPERATION(SEND) },
+	{ write_op, DOFI_DTO_WRITE, true, 8, 8, OPERATION(RDMA_WRITE) },
+	{ read_op, DOFI_DTO_READ, true, 12, 12, OPERATION(RDMA_READ) },
+	{ post_recv, DOFI_DTO_RECV, false, 64, 5, OPERATION(RECEIVE) },
+};
+
+void take_op(const struct op *op, uint64_t n)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA d = take(n, DAT_DTO_SUCCESS);
+
+	cr_expect_eq(d.transfered_length, op->moved);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq((int)d.operation, op->operation);
+	cr_expect_eq(d.rmr_context, 0);
+#endif
 }
 
 DAT_DTO_COMPLETION_EVENT_DATA take(uint64_t n, DAT_DTO_COMPLETION_STATUS status)

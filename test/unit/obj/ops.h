@@ -14,6 +14,29 @@ void ops_init_unconnected(void);
 void ops_init(void);
 /* ops_init() over objects_init_serial(). */
 void ops_init_serial(void);
+/* ops_init(), and the operations posted below take the general path: they have a flag. */
+void ops_init_general(void);
+
+/* Two tests of one body: on the fast path in suite ops, and on the general path. */
+#define BOTH_PATHS(name)                   \
+	static void name(void);            \
+	Test(ops, name)                    \
+	{                                  \
+		name();                    \
+	}                                  \
+	Test(ops_general, name)            \
+	{                                  \
+		name();                    \
+	}                                  \
+	static void name(void)
+#define OPS_SUITES                                              \
+	TestSuite(ops, .init = ops_init, .fini = ia_fini);      \
+	TestSuite(ops_general, .init = ops_init_general, .fini = ia_fini)
+
+/* So many operations took the fast path, or none in suite ops_general. */
+void expect_plain(unsigned n);
+/* The flag of each operation. */
+DAT_COMPLETION_FLAGS path_flags(void);
 
 /* Replaces ep by an EP of these EVDs and @attr, and connects it. */
 void make_with(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, const DAT_EP_ATTR *attr);
@@ -29,6 +52,20 @@ DAT_RETURN post_recv(uint64_t n);
 DAT_RETURN post_read(uint64_t n, size_t local, size_t remote, int flags);
 DAT_RETURN post_write(uint64_t n, size_t local, size_t remote);
 DAT_RETURN send_segment(DAT_LMR_TRIPLET s);
+
+/* The operations of one segment. */
+extern const struct op {
+	DAT_RETURN (*post)(uint64_t n);
+	uint8_t kind;
+	bool remote;
+	size_t length;			/* that the fabric gets */
+	size_t moved;			/* that the event reports */
+	int operation;			/* that the event names, since uDAPL 2.0 */
+} ops[];
+#define N_OPS 4
+
+/* Takes the event of operation @n, a successful @op. */
+void take_op(const struct op *op, uint64_t n);
 
 /* Takes the next event, which must report that operation @n ended with @status. */
 DAT_DTO_COMPLETION_EVENT_DATA take(uint64_t n, DAT_DTO_COMPLETION_STATUS status);
