@@ -111,6 +111,7 @@ CLAUSE("dat_cno_wait/SUCCESS/already triggered")
 
 	put_se(evd, 1);
 	expect_trigger(cno, evd);
+	expect_none(cno);	/* once per trigger, though the event is still queued */
 	expect_software(evd, 1);
 	expect_none(cno);
 }
@@ -223,13 +224,18 @@ CLAUSE("dat_cno_wait/SUCCESS/no EVD after all EVDs were freed")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE a = evd_at(n, cno), b = evd_at(n, cno);
-	struct waiter w;
+	struct waiter w[3];
+	size_t k;
 
-	cno_waiter_start(&w, cno);
+	for (k = 0; k < COUNT(w); k++)
+		cno_waiter_start(&w[k], cno);
 	OK(dat_evd_free(a));
+	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
 	OK(dat_evd_free(b));
-	waiter_expect(&w, DAT_SUCCESS);
-	CHECK(!w.evd, "EVD %p", w.evd);
+	for (k = 0; k < COUNT(w); k++) {
+		waiter_expect(&w[k], DAT_SUCCESS);
+		CHECK(!w[k].evd, "EVD %p", w[k].evd);
+	}
 }
 
 /* Triggers */
@@ -255,6 +261,9 @@ CLAUSE("dat_evd_modify_cno/SUCCESS/triggers for queued events")
 	put_se(evd, 1);
 	OK(dat_evd_modify_cno(evd, cno));
 	expect_trigger(cno, evd);
+	OK(dat_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	put_se(evd, 2);
+	expect_none(cno);
 }
 
 CLAUSE("dat_evd_wait/SUCCESS/a waiter's event does not trigger")
@@ -394,6 +403,9 @@ CLAUSE("dat_cno_modify_agent/SUCCESS/no agent")
 	put_se(evd, 1);
 	expect_trigger(cno, evd);
 	SAME(calls.count, 0);
+	put_se(evd, 2);			/* this trigger stays for the next agent */
+	OK(dat_cno_modify_agent(cno, agent));
+	expect_calls(1, evd);
 }
 
 CLAUSE("dat_cno_modify_agent/INVALID_PARAMETER/agent with data and no function")

@@ -447,6 +447,12 @@ CLAUSE("dat_evd_wait/INVALID_STATE/made unwaitable during the wait")
 	evd_waiter_start(&w, evd, 1);
 	OK(dat_evd_set_unwaitable(evd));
 	waiter_expect(&w, DAT_INVALID_STATE);
+	OK(dat_evd_clear_unwaitable(evd));
+	/* a moment suffices */
+	evd_waiter_start(&w, evd, 1);
+	OK(dat_evd_set_unwaitable(evd));
+	OK(dat_evd_clear_unwaitable(evd));
+	waiter_expect(&w, DAT_INVALID_STATE);
 }
 
 static void only_threshold_1(struct node *n, DAT_EVD_HANDLE evd, const DAT_EP_ATTR *attr)
@@ -579,8 +585,12 @@ CLAUSE("dat_evd_modify_cno/SUCCESS/another CNO, then none")
 CLAUSE("dat_evd_resize/SUCCESS/longer, no event is lost")
 {
 	DAT_EVD_HANDLE evd = software(n);
-	DAT_COUNT count = fill_up(evd), k;
+	DAT_COUNT count, k;
 
+	/* begins in the middle of the ring */
+	put_se(evd, 0);
+	expect_software(evd, 0);
+	count = fill_up(evd);
 	OK(dat_evd_resize(evd, 4 * count));
 	CHECK(qlen(evd) >= 4 * count, "%d", (int)qlen(evd));
 	for (k = count + 1; k <= 4 * count; k++)

@@ -85,30 +85,6 @@ static void data_client(struct pair *p)
 	node_close(&n);
 }
 
-static void data_too_large(struct pair *p)
-{
-	struct node n;
-	struct listener listener = { .qual = 1 };
-	unsigned char data[MAX_DATA + 1] = { 0 };
-	DAT_EP_HANDLE ep;
-	DAT_COUNT size;
-
-	(void)p;
-	node_open(&n);
-	listener.address = n.address;
-	ep = node_ep(&n, NULL);
-	size = n.prov.max_private_data_size + 1;
-	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener.address, 1, 1000, size, data,
-			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
-	      DAT_INVALID_PARAMETER);
-	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener.address, 1, 1000, -1, data,
-			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
-	      DAT_INVALID_PARAMETER);
-	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
-	OK(dat_ep_free(ep));
-	node_close(&n);
-}
-
 /* Attempts that fail */
 
 #define REJECT_DATA (DAT_VERSION_MAJOR >= 2)
@@ -321,24 +297,6 @@ static void unreachable(struct pair *p)
 	node_close(&n);
 }
 
-static void malformed_address(struct pair *p)
-{
-	struct sockaddr_storage address = { .ss_family = AF_UNIX };
-	DAT_EP_HANDLE ep;
-	struct node n;
-
-	(void)p;
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	FAILS(dat_ep_connect(ep, NULL, 1, 1000, 0, NULL, DAT_QOS_BEST_EFFORT,
-			     DAT_CONNECT_DEFAULT_FLAG), DAT_INVALID_ADDRESS);
-	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&address, 1, 1000, 0, NULL,
-			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), DAT_INVALID_ADDRESS);
-	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
-	OK(dat_ep_free(ep));
-	node_close(&n);
-}
-
 /* Requests and their service points */
 
 static void late_accept_server(struct pair *p)
@@ -485,55 +443,6 @@ static void full_evd_client(struct pair *p)
 }
 
 /* Attributes */
-
-static void attributes(struct pair *p)
-{
-	DAT_EP_ATTR attr;
-	DAT_EP_PARAM param;
-	DAT_EP_HANDLE ep;
-	struct node n;
-
-	(void)p;
-	node_open(&n);
-	node_ep_attr(&n, &attr);
-	ep = node_ep(&n, &attr);
-	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "the queried attributes differ");
-	OK(dat_ep_free(ep));
-
-	attr.max_message_size = n.attr.max_message_size;
-	attr.max_rdma_size = n.attr.max_rdma_size;
-	attr.max_recv_dtos = attr.max_request_dtos = n.attr.max_dto_per_ep;
-	attr.max_recv_iov = attr.max_request_iov = n.attr.max_iov_segments_per_dto;
-	attr.max_rdma_read_in = n.attr.max_rdma_read_per_ep_in;
-	attr.max_rdma_read_out = n.attr.max_rdma_read_per_ep_out;
-	attr.max_rdma_read_iov = n.attr.max_iov_segments_per_rdma_read;
-	attr.max_rdma_write_iov = n.attr.max_iov_segments_per_rdma_write;
-	ep = node_ep(&n, &attr);
-	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "the queried maxima differ");
-	OK(dat_ep_free(ep));
-
-#define TOO_MUCH(member)                                                                      \
-	do {                                                                                  \
-		DAT_EP_ATTR more = attr;                                                      \
-		more.member++;                                                                \
-		FAILS(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, &more, &ep),           \
-		      DAT_INVALID_PARAMETER);                                                 \
-	} while (0)
-	TOO_MUCH(max_recv_dtos);
-	TOO_MUCH(max_request_dtos);
-	TOO_MUCH(max_recv_iov);
-	TOO_MUCH(max_request_iov);
-	TOO_MUCH(max_rdma_read_in);
-	TOO_MUCH(max_rdma_read_out);
-	TOO_MUCH(max_rdma_read_iov);
-	TOO_MUCH(max_rdma_write_iov);
-	/* the next number after DAT_SERVICE_TYPE_RC is for datagram endpoints */
-	attr.service_type = (DAT_SERVICE_TYPE)1;
-	TOO_MUCH(service_type);
-	node_close(&n);
-}
 
 /* Several IAs, one process */
 
@@ -690,12 +599,10 @@ static void closed_while_sent_to(struct pair *p)
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("private data is transferred exactly", data_server, data_client, .seconds = 60),
-	PAIR_CASE("private data beyond the maximum", NULL, data_too_large),
 	PAIR_CASE("rejected by the peer", reject_server, reject_client),
 	PAIR_CASE("refused without a listener", refused_server, refused_client),
 	PAIR_CASE("timed out", timeout_server, timeout_client),
 	PAIR_CASE("unreachable", NULL, unreachable),
-	PAIR_CASE("malformed address", NULL, malformed_address),
 	PAIR_CASE("accepted after the service point was freed", late_accept_server, plain_client),
 	PAIR_CASE("request pending when the IA is closed", unanswered_closed_server,
 		  unanswered_closed_client,
@@ -703,7 +610,6 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("request pending when the process ends", unanswered_exit_server,
 		  unanswered_exit_client),
 	PAIR_CASE("more requests than the EVD holds", full_evd_server, full_evd_client),
-	PAIR_CASE("queried attributes create an EP", NULL, attributes),
 	PAIR_CASE("self-connection", NULL, self),
 	PAIR_CASE("two IAs in one process", NULL, two_ias),
 	PAIR_CASE("an IA is closed while a peer sends to it", NULL, closed_while_sent_to,

@@ -198,93 +198,6 @@ static void timeouts(struct pair *p)
 	node_close(&n);
 }
 
-static void thresholds(struct pair *p)
-{
-	DAT_EVD_HANDLE evd;
-	DAT_COUNT more;
-	DAT_EVENT event;
-	struct waiter w;
-	struct node n;
-
-	(void)p;
-	node_open(&n);
-	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
-	FAILS(dat_evd_wait(evd, 0, 0, &event, &more), DAT_INVALID_PARAMETER);
-	FAILS(dat_evd_wait(evd, 0, -1, &event, &more), DAT_INVALID_PARAMETER);
-	FAILS(dat_evd_wait(evd, 0, 1 << 20, &event, &more), DAT_INVALID_PARAMETER);
-	OK(post_se(evd, 1));
-	OK(post_se(evd, 2));
-	FAILS(dat_evd_wait(evd, 1000, 3, &event, &more), DAT_TIMEOUT_EXPIRED);
-	SAME(more, 2);
-	/* enough events at once */
-	OK(dat_evd_wait(evd, 0, 2, &event, &more));
-	SAME((uintptr_t)event.event_data.software_event_data.pointer, 1);
-	SAME(more, 1);
-	expect_software(evd, 2);
-	/* enough events later: the second one ends the wait, not the first */
-	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 2);
-	OK(post_se(evd, 3));
-	FAILS(dat_evd_dequeue(evd, &event), DAT_INVALID_STATE);
-	OK(post_se(evd, 4));
-	OK(waiter_end(&w));
-	SAME((uintptr_t)w.event.event_data.software_event_data.pointer, 3);
-	SAME(w.more, 1);
-	CHECK(w.event.evd_handle == evd, "wrong EVD");
-	expect_software(evd, 4);
-	OK(dat_evd_free(evd));
-	node_close(&n);
-}
-
-/* An EVD has one waiter, and each thing that may end the wait ends it. */
-static void waiters(struct pair *p)
-{
-	DAT_EVD_HANDLE evd;
-	DAT_COUNT more;
-	DAT_EVENT event;
-	struct waiter w;
-	struct node n;
-
-	(void)p;
-	node_open(&n);
-	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
-	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
-	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_STATE);
-	FAILS(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more), DAT_INVALID_STATE);
-	FAILS(dat_evd_dequeue(evd, &event), DAT_INVALID_STATE);
-	OK(post_se(evd, 1));
-	OK(waiter_end(&w));
-	SAME(w.event.event_number, DAT_SOFTWARE_EVENT);
-	SAME(w.more, 0);
-
-	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
-	OK(dat_evd_set_unwaitable(evd));
-	FAILS(waiter_end(&w), DAT_INVALID_STATE);
-	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_STATE);
-	OK(dat_evd_set_unwaitable(evd));
-	OK(post_se(evd, 2));
-	OK(dat_evd_dequeue(evd, &event));
-	OK(dat_evd_clear_unwaitable(evd));
-	OK(dat_evd_clear_unwaitable(evd));
-	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-
-	/* unwaitable for a moment ends the wait */
-	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
-	OK(dat_evd_set_unwaitable(evd));
-	OK(dat_evd_clear_unwaitable(evd));
-	FAILS(waiter_end(&w), DAT_INVALID_STATE);
-
-	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
-	OK(dat_evd_free(evd));
-	FAILS(waiter_end(&w), DAT_ABORT);
-	FAILS(dat_evd_free(evd), DAT_INVALID_HANDLE);
-
-	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
-	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
-	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
-	FAILS(waiter_end(&w), DAT_ABORT);
-	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_HANDLE);
-}
-
 /* A blocked waiter gets the peer's messages, and the end of the connection. */
 static void woken_server(struct pair *p)
 {
@@ -332,7 +245,9 @@ static void woken_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Size */
+/* A full EVD causes one overflow event on the asynchronous EVD. */
+#define SMALL 4
+#define N_LOST 20
 
 static DAT_COUNT qlen_of(DAT_EVD_HANDLE evd)
 {
@@ -341,45 +256,6 @@ static DAT_COUNT qlen_of(DAT_EVD_HANDLE evd)
 	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
 	return param.evd_qlen;
 }
-
-static void resize(struct pair *p)
-{
-	DAT_EVD_HANDLE evd;
-	DAT_COUNT i, full;
-	struct node n;
-
-	(void)p;
-	node_open(&n);
-	evd = node_evd(&n, 3, DAT_EVD_SOFTWARE_FLAG);
-	full = qlen_of(evd);
-	CHECK(full >= 3, "%d", full);
-	/* begins in the middle of the ring */
-	OK(post_se(evd, 0));
-	expect_software(evd, 0);
-	for (i = 0; i < full; i++)
-		OK(post_se(evd, i));
-	FAILS(post_se(evd, 99), DAT_QUEUE_FULL);
-	OK(dat_evd_resize(evd, full + 60));
-	CHECK(qlen_of(evd) >= full + 60, "%d", qlen_of(evd));
-	for (; i < full + 60; i++)
-		OK(post_se(evd, i));
-	FAILS(dat_evd_resize(evd, 5), DAT_INVALID_STATE);
-	FAILS(dat_evd_resize(evd, 0), DAT_INVALID_PARAMETER);
-	FAILS(dat_evd_resize(evd, -1), DAT_INVALID_PARAMETER);
-	FAILS(dat_evd_resize(evd, n.attr.max_evd_qlen + 1), DAT_INVALID_PARAMETER);
-	for (i = 0; i < full + 50; i++)
-		expect_software(evd, i);
-	OK(dat_evd_resize(evd, 10));
-	for (; i < full + 60; i++)
-		expect_software(evd, i);
-	expect_quiet(evd);
-	OK(dat_evd_free(evd));
-	node_close(&n);
-}
-
-/* A full EVD causes one overflow event on the asynchronous EVD. */
-#define SMALL 4
-#define N_LOST 20
 
 static void overflow_server(struct pair *p)
 {
@@ -757,11 +633,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("a polling program sends and receives all messages", poller_server,
 		  poller_client),
 	PAIR_CASE("time-outs in microseconds", NULL, timeouts),
-	PAIR_CASE("thresholds", NULL, thresholds),
 	PAIR_CASE("threshold of completions", threshold_server, threshold_client),
-	PAIR_CASE("calls that end a wait", NULL, waiters),
 	PAIR_CASE("a blocked waiter is woken by the peer", woken_server, woken_client),
-	PAIR_CASE("resizing loses no event", NULL, resize),
 	PAIR_CASE("an overflow is reported once", overflow_server, overflow_client),
 	PAIR_CASE("all streams in one EVD", merged, merged),
 	PAIR_CASE("one EVD for EPs of two PZs", shared, shared),

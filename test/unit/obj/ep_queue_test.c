@@ -424,25 +424,31 @@ Test(ep_queue, what_waits_is_flushed_too)
 
 BOTH_PATHS(no_more_reads_are_under_way_than_agreed)
 {
-	unsigned i, plain, most = inside()->attr.max_rdma_read_out;
+	const unsigned most = inside()->attr.max_rdma_read_out, all = most + 3;
+	unsigned i, plain;
 
-	for (i = 0; i < most; i++)
-		succeed(post_read(i, 8, 8, 0));
-	plain = most - inside()->sq.steps;	/* the slow path doubles the slots */
-	for (; i < most + 2; i++)
+	/* the slow path doubles the slots */
+	for (i = 0; i < all; i++)
+		succeed(post_send(i));
+	for (i = 0; i < all; i++) {
+		complete(i);
+		take(i, DAT_DTO_SUCCESS);
+	}
+	plain = transport.plain + most;
+	for (i = 0; i < most + 2; i++)
 		succeed(post_read(i, 8, 8, 0));
 	succeed(post_write(i, 8, 8));
 	expect_plain(plain);
-	cr_assert_eq(transport.n, most);
-	complete(0);
-	cr_assert_eq(transport.n, most + 1);
-	complete(1);
-	cr_assert_eq(transport.n, most + 3, "the write was behind a read that waited");
-	cr_expect_eq(transport.dto[most + 2]->kind, DOFI_DTO_WRITE);
+	cr_assert_eq(transport.n, all + most);
+	complete(all);
+	cr_assert_eq(transport.n, all + most + 1);
+	complete(all + 1);
+	cr_assert_eq(transport.n, 2 * all, "the write was behind a read that waited");
+	cr_expect_eq(transport.dto[2 * all - 1]->kind, DOFI_DTO_WRITE);
 	expect_plain(plain);
-	for (i = 2; i < most + 3; i++)
-		complete(i);
-	for (i = 0; i < most + 3; i++)
+	for (i = 2; i < all; i++)
+		complete(all + i);
+	for (i = 0; i < all; i++)
 		take(i, DAT_DTO_SUCCESS);
 }
 
