@@ -887,8 +887,7 @@ Test(cno, notifies_of_another_evd_after_an_event_that_was_never_queued)
 	DAT_EVENT event;
 
 	make_connected(ep);
-	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 5 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(5), DAT_COMPLETION_DEFAULT_FLAG));
 	while (triggered())
 		;
 	succeed(post_number(other, 1));

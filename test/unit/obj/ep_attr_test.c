@@ -49,8 +49,7 @@ static DAT_RETURN post_recv_segments(uint64_t n, DAT_COUNT segments)
 
 	for (i = 0; i < 8; i++)
 		s[i] = segment(64 * i, 8);
-	return dofi_ep_post_recv(ep, segments, s, (DAT_DTO_COOKIE){ .as_64 = n },
-				 DAT_COMPLETION_DEFAULT_FLAG);
+	return dofi_ep_post_recv(ep, segments, s, cookie_of(n), DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 static DAT_RETURN post_recv(uint64_t n)
@@ -592,7 +591,7 @@ Test(ep_attr, reads_are_throttled_as_now_agreed)
 	CHANGES(MAX_RDMA_READ_OUT, max_rdma_read_out, 2);
 	make_connected(ep);
 	for (i = 0; i < 3; i++)
-		succeed(dofi_ep_post_rdma_read(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = i }, &r,
+		succeed(dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(i), &r,
 					       DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(transport.n, 2);
 }
@@ -714,9 +713,8 @@ Test(ep_attr, a_deeper_request_queue_takes_more)
 	CHANGES(MAX_REQUEST_DTOS, max_request_dtos, 200);
 	make_connected(ep);
 	for (i = 0; i < 200; i++)
-		succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = i }, 0));
-	expect_type(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = i }, 0),
-		    DAT_INSUFFICIENT_RESOURCES);
+		succeed(dofi_ep_post_send(ep, 1, &s, cookie_of(i), 0));
+	expect_type(dofi_ep_post_send(ep, 1, &s, cookie_of(i), 0), DAT_INSUFFICIENT_RESOURCES);
 }
 
 Test(ep_attr, completion_flags_of_posted_receives_stay)
@@ -798,7 +796,7 @@ Test(ep_attr, a_new_pz_is_not_the_old_one_by_its_address)
 	move_to(first);
 	s = segment(0, 8);
 	s.lmr_context = context;
-	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 }, 0));
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), 0));
 	move_to(pz);
 	succeed(dofi_lmr_free(own));
 	succeed(dofi_pz_free(first));
@@ -927,7 +925,7 @@ Test(ep_attr, a_refused_receive_passes_no_watermark)
 
 	watch_async();
 	succeed(dofi_ep_set_watermark(ep, 0, INFINITE));
-	expect_arg(dofi_ep_post_recv(ep, 1, &bad, (DAT_DTO_COOKIE){ .as_64 = 1 }, 0), 3);
+	expect_arg(dofi_ep_post_recv(ep, 1, &bad, cookie_of(1), 0), 3);
 	cr_expect(event_none(async));
 	succeed(post_recv(1));
 	expect_soft_event();

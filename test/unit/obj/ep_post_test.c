@@ -523,21 +523,9 @@ Test(ep_post, without_an_event_queue_it_has_no_event)
 
 /* RDMA to addresses that no peer has */
 
-static DAT_RMR_TRIPLET remote_at(uint64_t addr, size_t length)
-{
-	DAT_RMR_TRIPLET r = remote_segment(length);
-
-#if DAT_VERSION_MAJOR >= 2
-	r.virtual_address = addr;
-#else
-	r.target_address = addr;
-#endif
-	return r;
-}
-
 static DAT_RETURN post_at(uint64_t n, uint64_t addr, bool read)
 {
-	DAT_RMR_TRIPLET r = remote_at(addr, 8);
+	DAT_RMR_TRIPLET r = remote_of(0x1234, addr, 8);
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
 	return (read ? dofi_ep_post_rdma_read : dofi_ep_post_rdma_write)(
@@ -676,12 +664,7 @@ Test(ep_ext, atomics_are_of_eight_aligned_bytes)
 	p = sound(1);
 	there.segment_length = 7;
 	expect_type(dofi_ep_post_cmp_swap(ep, &p), DAT_LENGTH_ERROR);
-	there.segment_length = 8;
-#if DAT_VERSION_MAJOR >= 2
-	there.virtual_address += 4;
-#else
-	there.target_address += 4;
-#endif
+	there = remote_of(0x1234, 0x5004, 8);
 	expect_arg(dofi_ep_post_cmp_swap(ep, &p), 7);
 	/* a longer segment is used at its beginning: Debian's dtestx passes its whole buffer */
 	p = sound(1);
@@ -710,7 +693,7 @@ Test(ep_ext, atomics_and_writes_go_to_no_address_that_no_peer_has)
 {
 	struct dofi_post p = sound(1);
 
-	there = remote_at(UINT64_MAX - 7, 8);
+	there = remote_of(0x1234, UINT64_MAX - 7, 8);
 	succeed(dofi_ep_post_fetch_add(ep, &p));
 	expect_refused(1);
 	make_connected(ep = ep_make());

@@ -321,7 +321,7 @@ Test(ep_srq, memory_that_was_freed_is_not_received_into)
 
 	succeed(lmr_make(pz, own, 64, DAT_MEM_PRIV_ALL_FLAG, &gone, &s.lmr_context, &remote));
 	s.virtual_address = (uintptr_t)own;
-	succeed(dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 6 }));
+	succeed(dofi_srq_post_recv(srq, 1, &s, cookie_of(6)));
 	post(1);
 	succeed(dofi_lmr_free(gone));
 	message_at(ep);

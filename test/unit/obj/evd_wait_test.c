@@ -543,8 +543,7 @@ Test(evd_wait, completions_of_the_fabric_end_it)
 	struct waiter w;
 
 	make_connected(ep);
-	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 5 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(5), DAT_COMPLETION_DEFAULT_FLAG));
 	dofi_settings.spin_us = 0;
 	waiter_start(&w, 1);
 	fake_complete(transport.context[0], 0);
@@ -583,12 +582,11 @@ static DAT_EP_HANDLE ep_receiving(unsigned n)
 
 	make_connected(ep);
 	for (i = 0; i < n; i++)
-		succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = i },
-					  DAT_COMPLETION_DEFAULT_FLAG));
+		succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(i), DAT_COMPLETION_DEFAULT_FLAG));
 	return ep;
 }
 
-static uint64_t cookie_of(const DAT_EVENT *e)
+static uint64_t cookie_in(const DAT_EVENT *e)
 {
 	return e->event_data.dto_completion_event_data.user_cookie.as_64;
 }
@@ -619,7 +617,7 @@ Test(evd_wait, a_wait_sleeps_on_the_feeding_queue_until_the_threshold)
 	cr_expect(is_waiting());
 	fake_complete(transport.context[2], 0);
 	succeed(waiter_end(&w));
-	cr_expect_eq(cookie_of(&w.event), 0);
+	cr_expect_eq(cookie_in(&w.event), 0);
 	cr_expect_eq(w.more, 2);
 }
 
@@ -679,7 +677,7 @@ Test(evd_wait, there_too_it_goes_on_after_a_restart)
 	thread_disturb(w.thread, atomic_load(&w.tid), 10);
 	fake_complete(transport.context[0], 0);
 	succeed(waiter_end(&w));
-	cr_expect_eq(cookie_of(&w.event), 0);
+	cr_expect_eq(cookie_in(&w.event), 0);
 }
 
 /* Whatever the descriptor of the CQ reports, a wait ends in time, and it does not spin. */
@@ -717,7 +715,7 @@ Test(evd_wait, there_too_an_event_ends_it_that_comes_behind_a_readable_descripto
 			usleep(100);
 		fake_complete(transport.context[i], 0);
 		succeed(waiter_end(&w));
-		cr_expect_eq(cookie_of(&w.event), i);
+		cr_expect_eq(cookie_in(&w.event), i);
 	}
 }
 
@@ -734,12 +732,9 @@ Test(evd_wait, one_of_two_waiters_leads)
 
 	succeed(dofi_ep_create(ia, pz, evd, other, evd, NULL, &ep));
 	make_connected(ep);
-	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 2 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 3 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, cookie_of(2), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, cookie_of(3), DAT_COMPLETION_DEFAULT_FLAG));
 	leader_start(&leader, 1, LONG);
 	evd = other;
 	waiter_start_for(&follower, 1, LONG);
@@ -747,15 +742,15 @@ Test(evd_wait, one_of_two_waiters_leads)
 		usleep(100);
 	fake_complete(transport.context[1], 0);
 	succeed(waiter_end(&follower));
-	cr_expect_eq(cookie_of(&follower.event), 2);
+	cr_expect_eq(cookie_in(&follower.event), 2);
 	waiter_start_for(&follower, 1, LONG);
 	evd = both;
 	fake_complete(transport.context[0], 0);
 	succeed(waiter_end(&leader));
-	cr_expect_eq(cookie_of(&leader.event), 1);
+	cr_expect_eq(cookie_in(&leader.event), 1);
 	fake_complete(transport.context[2], 0);
 	succeed(waiter_end(&follower));
-	cr_expect_eq(cookie_of(&follower.event), 3);
+	cr_expect_eq(cookie_in(&follower.event), 3);
 	cr_expect(nobody_leads());
 }
 
@@ -768,8 +763,7 @@ Test(evd_wait, what_it_spins_on_it_reads_itself)
 	make_connected(ep);
 	dofi_settings.spin_us = 1000000;
 	for (i = 0; i < 20; i++) {
-		succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = i },
-					  DAT_COMPLETION_DEFAULT_FLAG));
+		succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(i), DAT_COMPLETION_DEFAULT_FLAG));
 		fake_complete(transport.context[i], 0);
 		succeed(wait_for(LONG, 1));
 		cr_assert_eq(event.event_data.dto_completion_event_data.user_cookie.as_64,
@@ -793,8 +787,7 @@ static void with_a_send(DAT_COMPLETION_FLAGS stream, void (*body)(void *))
 	attr.max_recv_dtos = attr.max_request_dtos = 1;
 	succeed(dofi_ep_create(ia, pz, evd, requests, evd, &attr, &ep));
 	make_connected(ep);
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 5 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, cookie_of(5), DAT_COMPLETION_DEFAULT_FLAG));
 	evd = requests;
 	dofi_progress_call(&ia->progress, body, transport.context[0]);
 }

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct transport transport = { .taken = SUBMITS };
@@ -283,6 +284,18 @@ int ia_try_open(struct dofi_ia **out)
 	return ret;
 }
 
+void ia_open_real(const struct dofi_xports *xports, const struct dofi_params *params)
+{
+	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+
+	dofi_settings_read();
+	dofi_settings.tick_us = 100;
+	if (dofi_ia_open(&provider, params, xports, true, &ia)) {
+		fprintf(stderr, "skipped: libfabric has no %s here\n", params->provider);
+		exit(0);
+	}
+}
+
 void ia_init(void)
 {
 	fabric_init();
@@ -318,10 +331,10 @@ void ia_fini(void)
 	memset(&request_peer, 0, sizeof(request_peer));
 }
 
-static void objects_make(void)
+void objects_make(DAT_COUNT qlen)
 {
 	succeed(dofi_pz_create(ia, &pz));
-	evd = evd_make(64, EVD_ALL_FLAGS);
+	evd = evd_make(qlen, EVD_ALL_FLAGS);
 	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
 			 &rmr_context));
 }
@@ -329,21 +342,21 @@ static void objects_make(void)
 void objects_init(void)
 {
 	ia_init();
-	objects_make();
+	objects_make(64);
 }
 
 void objects_init_granting(void)
 {
 	ia_init();
 	ia->fabric.target_rdma = true;
-	objects_make();
+	objects_make(64);
 }
 
 void objects_init_serial(void)
 {
 	ia_init();
 	ia->fabric.info->domain_attr->threading = FI_THREAD_COMPLETION;
-	objects_make();
+	objects_make(64);
 }
 
 bool peer_may(DAT_RMR_CONTEXT context, uint32_t secret, uint64_t addr, uint64_t len,
@@ -577,31 +590,44 @@ uintptr_t number_of(const DAT_EVENT *event)
 	return (uintptr_t)event->event_data.software_event_data.pointer;
 }
 
-DAT_LMR_TRIPLET segment(size_t offset, size_t length)
+DAT_DTO_COOKIE cookie_of(uint64_t n)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = n };
+}
+
+DAT_LMR_TRIPLET segment_of(DAT_LMR_CONTEXT context, const void *at, size_t length)
 {
 	return (DAT_LMR_TRIPLET){
-		.lmr_context = lmr_context,
-		.virtual_address = (uintptr_t)memory + offset,
+		.lmr_context = context, .virtual_address = (uintptr_t)at, .segment_length = length,
+	};
+}
+
+DAT_RMR_TRIPLET remote_of(DAT_RMR_CONTEXT context, uint64_t at, size_t length)
+{
+	return (DAT_RMR_TRIPLET){
+		.rmr_context = context,
+#if DAT_VERSION_MAJOR >= 2
+		.virtual_address = at,
+#else
+		.target_address = at,
+#endif
 		.segment_length = length,
 	};
+}
+
+DAT_LMR_TRIPLET segment(size_t offset, size_t length)
+{
+	return segment_of(lmr_context, memory + offset, length);
 }
 
 DAT_RETURN srq_post_at(DAT_SRQ_HANDLE srq, size_t offset, size_t length, uint64_t n)
 {
 	DAT_LMR_TRIPLET s = segment(offset, length);
 
-	return dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = n });
+	return dofi_srq_post_recv(srq, 1, &s, cookie_of(n));
 }
 
 DAT_RMR_TRIPLET remote_segment(size_t length)
 {
-	return (DAT_RMR_TRIPLET){
-		.rmr_context = 0x1234,
-#if DAT_VERSION_MAJOR >= 2
-		.virtual_address = 0x5000,
-#else
-		.target_address = 0x5000,
-#endif
-		.segment_length = length,
-	};
+	return remote_of(0x1234, 0x5000, length);
 }

@@ -69,11 +69,15 @@ extern char memory[4096];
 /* Initialises the fake fabric and its attributes. */
 void fabric_init(void);
 int ia_try_open(struct dofi_ia **out);
+/* Opens ia on a real fabric, with a tick of 100 us. The test ends if libfabric lacks it. */
+void ia_open_real(const struct dofi_xports *xports, const struct dofi_params *params);
 /* The IA alone, for .init and .fini. ia_fini() finds objects that were not freed. */
 void ia_init(void);
 void ia_fini(void);
 /* The IA, a PZ, an EVD and an LMR. */
 void objects_init(void);
+/* A PZ, an EVD of this length and an LMR. */
+void objects_make(DAT_COUNT qlen);
 /* objects_init() on a fabric where the target of RDMA moves the bytes. */
 void objects_init_granting(void);
 /*
@@ -121,6 +125,8 @@ void furnish(DAT_EP_HANDLE ep_handle);
 void complete(unsigned i);
 void complete_with(unsigned i, int err, size_t len);
 
+DAT_DTO_COOKIE cookie_of(uint64_t n);
+
 /* Takes the next event of @from, which must be @number. event_none(): there is none. */
 DAT_EVENT event_take(DAT_EVD_HANDLE from, DAT_EVENT_NUMBER number);
 bool event_none(DAT_EVD_HANDLE from);
@@ -129,7 +135,9 @@ bool event_none(DAT_EVD_HANDLE from);
 DAT_RETURN post_number(DAT_EVD_HANDLE to, uintptr_t n);
 uintptr_t number_of(const DAT_EVENT *event);
 
-/* A segment of memory[]. remote_segment() is one of a peer. */
+/* Segments of any memory; segment() is one of memory[], remote_segment() one of a peer. */
+DAT_LMR_TRIPLET segment_of(DAT_LMR_CONTEXT context, const void *at, size_t length);
+DAT_RMR_TRIPLET remote_of(DAT_RMR_CONTEXT context, uint64_t at, size_t length);
 DAT_LMR_TRIPLET segment(size_t offset, size_t length);
 /* Posts @length bytes of memory at @offset to @srq, as a receive with cookie @n. */
 DAT_RETURN srq_post_at(DAT_SRQ_HANDLE srq, size_t offset, size_t length, uint64_t n);

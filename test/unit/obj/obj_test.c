@@ -193,7 +193,7 @@ Test(obj, a_wait_for_a_cno_finds_that_it_ended)
 
 static DAT_RETURN post_to_srq(DAT_HANDLE h)
 {
-	return dofi_srq_post_recv(h, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 0 });
+	return dofi_srq_post_recv(h, 0, NULL, cookie_of(0));
 }
 
 Test(obj, a_post_finds_that_the_srq_ended)
@@ -211,14 +211,12 @@ Test(obj, a_post_finds_that_the_srq_ended)
 
 static DAT_RETURN post_receive(DAT_HANDLE h)
 {
-	return dofi_ep_post_recv(h, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 0 },
-				 DAT_COMPLETION_DEFAULT_FLAG);
+	return dofi_ep_post_recv(h, 0, NULL, cookie_of(0), DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 static DAT_RETURN post_send(DAT_HANDLE h)
 {
-	return dofi_ep_post_send(h, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 0 },
-				 DAT_COMPLETION_DEFAULT_FLAG);
+	return dofi_ep_post_send(h, 0, NULL, cookie_of(0), DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 Test(obj, a_post_finds_that_the_ep_ended)

@@ -49,11 +49,6 @@ struct dofi_ep *inside(void)
 	return ep;
 }
 
-DAT_DTO_COOKIE cookie_of(uint64_t n)
-{
-	return (DAT_DTO_COOKIE){ .as_64 = n };
-}
-
 DAT_RETURN send_flags(uint64_t n, int flags)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);

@@ -43,7 +43,6 @@ void make_with(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, const DAT_EP_ATTR *a
 DAT_EP_ATTR attr_of_depth(DAT_COUNT depth);
 
 struct dofi_ep *inside(void);
-DAT_DTO_COOKIE cookie_of(uint64_t n);
 
 /* Each call posts one operation with cookie @n, at the start of memory[]. */
 DAT_RETURN send_flags(uint64_t n, int flags);

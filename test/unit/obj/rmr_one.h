@@ -81,8 +81,7 @@ static inline DAT_RETURN send_n(uint64_t n, int flags)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
-	return dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = n },
-				 (DAT_COMPLETION_FLAGS)flags);
+	return dofi_ep_post_send(ep, 1, &s, cookie_of(n), (DAT_COMPLETION_FLAGS)flags);
 }
 
 static inline DAT_RETURN read_n(uint64_t n)
@@ -90,7 +89,7 @@ static inline DAT_RETURN read_n(uint64_t n)
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	DAT_RMR_TRIPLET r = remote_segment(8);
 
-	return dofi_ep_post_rdma_read(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = n }, &r, 0);
+	return dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(n), &r, 0);
 }
 
 static inline void take_bind(uint64_t n, DAT_RMR_BIND_COMPLETION_STATUS status)

@@ -39,11 +39,6 @@ static struct dofi_srq *inside(void)
 	return srq;
 }
 
-static DAT_DTO_COOKIE cookie_of(uint64_t n)
-{
-	return (DAT_DTO_COOKIE){ .as_64 = n };
-}
-
 static DAT_RETURN post_segment(DAT_LMR_TRIPLET s, uint64_t n)
 {
 	return dofi_srq_post_recv(srq, 1, &s, cookie_of(n));

@@ -74,11 +74,6 @@ bool all_zero(const void *bytes, size_t n)
 
 const DAT_COMPLETION_FLAGS plain = DAT_COMPLETION_DEFAULT_FLAG;
 
-DAT_DTO_COOKIE cookie_of(uint64_t cookie)
-{
-	return (DAT_DTO_COOKIE){ .as_64 = cookie };
-}
-
 void receive_with(DAT_EP_HANDLE with, size_t offset, size_t length, uint64_t cookie)
 {
 	DAT_LMR_TRIPLET iov = big_segment(offset, length);
@@ -107,7 +102,7 @@ void post_send(size_t offset, size_t length, uint64_t cookie)
 void post_write(size_t offset, size_t length, uint64_t cookie)
 {
 	DAT_LMR_TRIPLET iov = big_segment(offset, length);
-	const DAT_RMR_TRIPLET to = there(THEIR_KEY, theirs, length);
+	const DAT_RMR_TRIPLET to = remote_of(THEIR_KEY, (uintptr_t)theirs, length);
 
 	succeed(dofi_ep_post_rdma_write(ep, 1, &iov, cookie_of(cookie), &to, plain));
 }
@@ -115,7 +110,7 @@ void post_write(size_t offset, size_t length, uint64_t cookie)
 void post_read(size_t offset, size_t length, uint64_t cookie)
 {
 	DAT_LMR_TRIPLET iov = big_segment(offset, length);
-	const DAT_RMR_TRIPLET from = there(THEIR_KEY, theirs, length);
+	const DAT_RMR_TRIPLET from = remote_of(THEIR_KEY, (uintptr_t)theirs, length);
 
 	succeed(dofi_ep_post_rdma_read(ep, 1, &iov, cookie_of(cookie), &from, plain));
 }

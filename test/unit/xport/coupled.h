@@ -26,7 +26,6 @@ bool all_zero(const void *bytes, size_t n);
 bool names(const struct rdm_frame *f, uint32_t i, const void *at, size_t length);
 
 extern const DAT_COMPLETION_FLAGS plain;
-DAT_DTO_COOKIE cookie_of(uint64_t cookie);
 
 /* Calls of the program, with memory of big from @offset on: */
 

@@ -47,10 +47,7 @@ void xport_init(void)
 	fake_ep_init();
 	cr_assert_eq(dofi_ia_open(&provider, &any, &xports, true, &ia), 0);
 	fake_eps.peps_opened = 0;
-	succeed(dofi_pz_create(ia, &pz));
-	evd = evd_make(64, EVD_ALL_FLAGS);
-	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
-			 &rmr_context));
+	objects_make(64);
 }
 
 void xport_fini(void)
@@ -215,12 +212,4 @@ DAT_EVENT event_only(DAT_EVENT_NUMBER number)
 
 	cr_expect(event_none(evd));
 	return event;
-}
-
-DAT_EP_STATE state_of(DAT_EP_HANDLE ep)
-{
-	DAT_EP_STATE state;
-
-	succeed(dofi_ep_get_status(ep, &state, NULL, NULL));
-	return state;
 }

@@ -60,8 +60,6 @@ DAT_CR_HANDLE cr_take(void);
 /* The next event is @number, and it is the last. */
 DAT_EVENT event_only(DAT_EVENT_NUMBER number);
 
-DAT_EP_STATE state_of(DAT_EP_HANDLE ep);
-
 #define NO_BYTES ((struct bytes){ NULL, 0 })
 
 #endif

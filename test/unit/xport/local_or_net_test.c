@@ -49,14 +49,9 @@ static void need_both(void)
 
 static void init(void)
 {
-	dofi_settings_read();
-	dofi_settings.tick_us = 100;
 	need_both();
-	cr_assert_eq(dofi_ia_open(&provider, &nothing, &xports, true, &ia), 0);
-	succeed(dofi_pz_create(ia, &pz));
-	evd = evd_make(256, EVD_ALL_FLAGS);
-	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
-			 &rmr_context));
+	ia_open_real(&xports, &nothing);
+	objects_make(256);
 	active = ep_make();
 	passive = ep_make();
 }

@@ -3,14 +3,12 @@
 
 #include "xport/peer.h"
 
-#include "base/env.h"
 #include "fab/info.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -152,31 +150,22 @@ __attribute__((constructor)) static void fabrics_find(void)
 		fi_freeinfo(info);
 }
 
-static void ia_open_on(const char *provider)
+void rdm_objects_make(void)
 {
-	static const DAT_PROVIDER p = { .device_name = "test-ia" };
-	static const struct dofi_xports xports = { .connectionless = &dofi_rdm_xport };
-	struct dofi_params params = { .endpoint = "rdm" };
-
-	dofi_settings_read();
-	dofi_settings.tick_us = 100;
-	snprintf(params.provider, sizeof(params.provider), "%s", provider);
-	if (dofi_ia_open(&p, &params, &xports, true, &ia)) {
-		fprintf(stderr, "skipped: libfabric has no %s here\n", provider);
-		exit(0);
-	}
-	hub_start(&params);
+	objects_make(256);
+	succeed(lmr_make(pz, big, sizeof(big), DAT_MEM_PRIV_ALL_FLAG, &big_lmr, &big_context,
+			 &big_remote));
 }
 
 void rdm_init_on(const char *provider)
 {
-	ia_open_on(provider);
-	succeed(dofi_pz_create(ia, &pz));
-	evd = evd_make(256, EVD_ALL_FLAGS);
-	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
-			 &rmr_context));
-	succeed(lmr_make(pz, big, sizeof(big), DAT_MEM_PRIV_ALL_FLAG, &big_lmr, &big_context,
-			 &big_remote));
+	static const struct dofi_xports xports = { .connectionless = &dofi_rdm_xport };
+	struct dofi_params params = { .endpoint = "rdm" };
+
+	snprintf(params.provider, sizeof(params.provider), "%s", provider);
+	ia_open_real(&xports, &params);
+	hub_start(&params);
+	rdm_objects_make();
 }
 
 void rdm_init(void)
@@ -215,24 +204,7 @@ void fabric_takes(DAT_EP_HANDLE with, bool takes)
 
 DAT_LMR_TRIPLET big_segment(size_t offset, size_t length)
 {
-	return (DAT_LMR_TRIPLET){
-		.lmr_context = big_context,
-		.virtual_address = (uintptr_t)big + offset,
-		.segment_length = length,
-	};
-}
-
-DAT_RMR_TRIPLET there(DAT_RMR_CONTEXT context, const void *at, size_t length)
-{
-	return (DAT_RMR_TRIPLET){
-		.rmr_context = context,
-#if DAT_VERSION_MAJOR >= 2
-		.virtual_address = (uintptr_t)at,
-#else
-		.target_address = (uintptr_t)at,
-#endif
-		.segment_length = length,
-	};
+	return segment_of(big_context, big + offset, length);
 }
 
 DAT_EVENT event_await(DAT_EVD_HANDLE with, DAT_EVENT_NUMBER number)

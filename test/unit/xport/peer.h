@@ -61,9 +61,10 @@ extern DAT_LMR_HANDLE big_lmr;
 extern DAT_LMR_CONTEXT big_context;
 extern DAT_RMR_CONTEXT big_remote;
 
-/* A segment of big; and any memory of the peer, named by a context. */
 DAT_LMR_TRIPLET big_segment(size_t offset, size_t length);
-DAT_RMR_TRIPLET there(DAT_RMR_CONTEXT context, const void *at, size_t length);
+
+/* A PZ, an EVD of 256 events, and LMRs over memory and big. */
+void rdm_objects_make(void);
 
 /* Waits for the next event, which must be @number, of EVD @with. */
 DAT_EVENT event_await(DAT_EVD_HANDLE with, DAT_EVENT_NUMBER number);

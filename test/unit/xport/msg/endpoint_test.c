@@ -219,7 +219,7 @@ Test(msg_endpoint, many_connections_are_distinguished)
 		cr_expect_eq(event.event_data.connect_event_data.ep_handle, eps[i]);
 	}
 	for (i = 0; i < N; i++)
-		cr_expect_eq(state_of(eps[i]), i % 2 ? DAT_EP_STATE_CONNECTED :
+		cr_expect_eq(state_of_ep(eps[i]), i % 2 ? DAT_EP_STATE_CONNECTED :
 						       DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 }
 
@@ -238,7 +238,7 @@ Test(msg_endpoint_end, where_an_end_overtakes_what_was_sent_the_last_of_it_is_aw
 	make_shared();
 	make_established();
 	cm_event(FI_SHUTDOWN, fake_eps.last, NO_BYTES);
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 	cr_expect(event_none(evd));
 	cr_expect(inside()->timer.at);
 }
@@ -260,7 +260,7 @@ Test(msg_endpoint_end, a_message_that_waits_for_a_buffer_outlives_the_peers_end,
 		&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
 	thread_release();
 	quiesce();
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 	cr_expect(event_none(evd));
 	succeed(dofi_srq_post_recv(srq, 1, segments(), cookie));
 	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
@@ -366,7 +366,7 @@ Test(msg_endpoint_end, a_graceful_end_does_not_wait_for_the_socket_of_an_earlier
 	dofi_progress_call(&ia->progress, socket_give, &fd);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
 	quiesce();
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECT_PENDING);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECT_PENDING);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	quiesce();
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);

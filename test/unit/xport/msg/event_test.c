@@ -207,7 +207,7 @@ Test(msg_event, a_time_out_ends_the_attempt)
 	succeed(dofi_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
 	cr_expect_eq(event.event_number, DAT_CONNECTION_EVENT_TIMED_OUT);
 	quiesce();
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
 	cr_expect_eq(fake_eps.open, 0);
 	cr_expect_eq(fake_eps.connects, 1, "the ports share one time-out");
 }
@@ -252,7 +252,7 @@ Test(msg_event, what_comes_after_the_end_is_ignored)
 	cm_event(FI_SHUTDOWN, gone, NO_BYTES);
 	cm_error(gone, ECONNREFUSED, NO_BYTES);
 	cr_expect(event_none(evd));
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
 }
 
 Test(msg_event, events_of_unknown_endpoints_are_ignored)
@@ -266,7 +266,7 @@ Test(msg_event, events_of_unknown_endpoints_are_ignored)
 	cm_event(FI_SHUTDOWN, NULL, NO_BYTES);
 	cm_error(NULL, ECONNRESET, NO_BYTES);
 	cr_expect(event_none(evd));
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 }
 
 Test(msg_event, events_of_another_kind_are_ignored)
@@ -275,7 +275,7 @@ Test(msg_event, events_of_another_kind_are_ignored)
 	cm_event(FI_NOTIFY, fake_eps.last, NO_BYTES);
 	cm_event(FI_JOIN_COMPLETE, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
 	cr_expect(event_none(evd));
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 }
 
 /* Acceptances */
@@ -287,7 +287,7 @@ Test(msg_event, an_acceptance_connects_with_its_data)
 		 wire(DOFI_WIRE_ACCEPT, 0, payload, sizeof(payload)));
 	carries(event_only(DAT_CONNECTION_EVENT_ESTABLISHED).event_data.connect_event_data,
 		payload, sizeof(payload));
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 }
 
 Test(msg_event, padding_after_the_acceptance_is_none_of_its_data)
@@ -358,7 +358,7 @@ Test(msg_event_accept, an_established_event_of_the_acceptor_has_no_data)
 	cm_event(FI_CONNECTED, fake_eps.last, (struct bytes){ "stray", 5 });
 	carries(event_only(DAT_CONNECTION_EVENT_ESTABLISHED).event_data.connect_event_data, NULL,
 		0);
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 }
 
 /* The whole fabric */

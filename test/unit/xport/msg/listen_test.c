@@ -688,7 +688,7 @@ Test(msg_request, for_a_reserved_point_arrives_once)
 	cr_expect_eq(arrived_at(), rsp);
 	is_refused(wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
 	succeed(dofi_rsp_free(rsp));
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	/* a pending request can only be rejected through the endpoint on which it arrived */
 	cr_expect_eq(fake_eps.peps_open, 2);
 	is_refused(wire(DOFI_WIRE_REQUEST, 0, NULL, 0));

@@ -361,8 +361,7 @@ Test(msg_mail, a_reply_that_finds_no_room_waits)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 9 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, cookie_of(9), DAT_COMPLETION_DEFAULT_FLAG));
 	fake_eps.fault.letter = -FI_EAGAIN;
 	ask(1, target_key, &target[1], 2);
 	ask(2, target_key, &target[1], 2);
@@ -410,8 +409,7 @@ static void receive_posted(uint64_t cookie)
 {
 	DAT_LMR_TRIPLET s = segment(0, 64);
 
-	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = cookie },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(cookie), DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 static void message(uint64_t data, size_t len)
@@ -575,8 +573,7 @@ Test(msg_mail, every_message_says_what_it_is_where_need_be, .init = init_sockets
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	struct fi_cq_data_entry entry = { .flags = FI_RECV | FI_MSG, .len = 8 };
 
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
 	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
 	cr_expect_eq(fake_eps.cq_data, 0);

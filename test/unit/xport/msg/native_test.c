@@ -45,7 +45,7 @@ static struct dofi_ep *inside(void)
 
 static DAT_DTO_COOKIE cookie(uint64_t n)
 {
-	return (DAT_DTO_COOKIE){ .as_64 = n };
+	return cookie_of(n);
 }
 
 static DAT_RMR_TRIPLET there(size_t length)
@@ -136,7 +136,7 @@ Test(msg_native_connect, receives_are_not_lost_with_an_attempt)
 
 	failed_receive(stale);
 	cr_expect(event_none(evd));
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
 	cr_expect_eq(fake_eps.connects, 2);
 	cr_expect_eq(fake_eps.ops_at_connect, 4);
@@ -161,7 +161,7 @@ Test(msg_native_connect, receives_end_with_the_last_attempt)
 {
 	int i;
 
-	for (i = 0; i < 8 && state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING; i++) {
+	for (i = 0; i < 8 && state_of_ep(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING; i++) {
 		failed_receive(fake_eps.context);
 		cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
 	}
@@ -174,7 +174,7 @@ Test(msg_native_connect, an_acceptor_that_left_was_reached)
 {
 	int i;
 
-	for (i = 0; i < 8 && state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING; i++)
+	for (i = 0; i < 8 && state_of_ep(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING; i++)
 		cm_error_with_reason(fake_eps.last, EPERM);
 	flushed(2);
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
@@ -277,7 +277,7 @@ Test(msg_native_connect, accepting)
 	succeed(dofi_cr_accept(cr_take(), other, 0, NULL));
 	quiesce();
 	cr_expect_eq(fake_eps.accepts, 1);
-	cr_expect_eq(state_of(other), DAT_EP_STATE_COMPLETION_PENDING);
+	cr_expect_eq(state_of_ep(other), DAT_EP_STATE_COMPLETION_PENDING);
 }
 
 /* Operations */

@@ -36,7 +36,7 @@ static inline DAT_CONNECTION_EVENT_DATA ended_with(DAT_EVENT_NUMBER number)
 	DAT_EVENT event = event_only(number);
 
 	cr_expect_eq(event.event_data.connect_event_data.ep_handle, ep);
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
 	cr_expect_eq(fake_eps.open, 0);
 	return event.event_data.connect_event_data;
 }

@@ -168,7 +168,7 @@ Test(msg_op, a_solicited_message_is_received)
 {
 	receive_with_data(dofi_cq_data(DOFI_CQ_DATA_PLAIN, true, 0, 0));
 	cr_expect_eq(status_next(), DAT_DTO_SUCCESS);
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 }
 
 Test(msg_op, what_no_peer_of_ours_sends_breaks_the_connection)

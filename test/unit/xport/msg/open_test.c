@@ -44,7 +44,7 @@ Test(msg_open, a_pending_open_delays_no_other, .init = init_slow)
 {
 	connect_slowly(DAT_TIMEOUT_INFINITE);
 	quiesce();
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	cr_expect_eq(fake_eps.connects, 0);
 	go_on_until(&fake_eps.connects, 1);
 	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
@@ -85,7 +85,7 @@ Test(msg_open, another_attempt_while_the_last_still_opens, .init = init_slow)
 	do
 		quiesce();
 	while (fake_eps.open != 1);
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 }
 
 Test(msg_open, the_end_of_a_pz_waits_for_what_is_opened_there, .init = init_slow)
@@ -146,5 +146,5 @@ Test(msg_open, what_cannot_be_opened_in_time_is_unreachable, .init = init_slow)
 	connect_slowly(DAT_TIMEOUT_INFINITE);
 	sem_post(&fake_eps.go);
 	cr_expect_eq(event_awaited(), DAT_CONNECTION_EVENT_UNREACHABLE);
-	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
 }

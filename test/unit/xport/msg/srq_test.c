@@ -231,7 +231,7 @@ Test(msg_srq, an_ep_of_an_srq_has_no_receives_of_its_own)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
-	expect_state(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 },
+	expect_state(dofi_ep_post_recv(ep, 1, &s, cookie_of(1),
 				       DAT_COMPLETION_DEFAULT_FLAG), SRQ_IN_USE);
 }
 
@@ -296,7 +296,7 @@ Test(msg_srq, a_message_is_spread_over_segments)
 {
 	DAT_LMR_TRIPLET s[2] = { segment(0, 10), segment(100, 10) };
 
-	succeed(dofi_srq_post_recv(srq, 2, s, (DAT_DTO_COOKIE){ .as_64 = 3 }));
+	succeed(dofi_srq_post_recv(srq, 2, s, cookie_of(3)));
 	short_message('c');
 	expect_dto(3, DAT_DTO_SUCCESS, 16);
 	cr_expect(memory[9] == 'c' && memory[10] != 'c');
@@ -305,7 +305,7 @@ Test(msg_srq, a_message_is_spread_over_segments)
 
 Test(msg_srq, a_message_of_no_bytes_takes_a_buffer)
 {
-	succeed(dofi_srq_post_recv(srq, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 4 }));
+	succeed(dofi_srq_post_recv(srq, 0, NULL, cookie_of(4)));
 	preamble_of(0, true, 0);
 	expect_dto(4, DAT_DTO_SUCCESS, 0);
 }
@@ -365,8 +365,7 @@ Test(msg_srq, what_the_fabric_cannot_take_yet_is_tried_again)
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	unsigned sent;
 
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 9 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, cookie_of(9), DAT_COMPLETION_DEFAULT_FLAG));
 	sent = transport.n - 1;
 	cr_assert_eq(transport.dto[sent]->kind, DOFI_DTO_SEND);
 	succeed(post(0));
@@ -437,7 +436,7 @@ Test(msg_srq, memory_that_was_freed_is_not_written)
 
 	succeed(lmr_make(pz, own, 64, DAT_MEM_PRIV_ALL_FLAG, &gone, &s.lmr_context, &remote));
 	s.virtual_address = (uintptr_t)own;
-	succeed(dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 6 }));
+	succeed(dofi_srq_post_recv(srq, 1, &s, cookie_of(6)));
 	succeed(dofi_lmr_free(gone));
 	short_message('z');
 	cr_expect_eq(own[0], 0);

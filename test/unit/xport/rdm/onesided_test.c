@@ -132,7 +132,7 @@ TestSuite(onesided_dead, .init = init_dead, .fini = fini_coupled, .timeout = 60)
 
 static DAT_RMR_TRIPLET at(size_t offset, size_t length)
 {
-	return there(their_key, area + offset, length);
+	return remote_of(their_key, (uintptr_t)area + offset, length);
 }
 
 static void post(bool reads, DAT_LMR_TRIPLET local, DAT_RMR_TRIPLET remote, uint64_t cookie)

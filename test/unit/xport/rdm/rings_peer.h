@@ -3,7 +3,6 @@
 #ifndef UNIT_XPORT_RDM_RINGS_PEER_H
 #define UNIT_XPORT_RDM_RINGS_PEER_H
 
-#include "base/env.h"
 #include "rings/set.h"
 #include "xport/cm/address.h"
 #include "xport/local_or_net.h"
@@ -41,7 +40,6 @@ static inline void cm_name(struct sockaddr_un *name)
 
 static inline void init(void)
 {
-	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
 	static const struct dofi_xports xports = {
 		.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
 		.add_local = dofi_local_or_net_add,
@@ -50,18 +48,12 @@ static inline void init(void)
 	const struct timeval patience = { .tv_sec = 30 };
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 
-	dofi_settings_read();
-	dofi_settings.tick_us = 100;
-	if (dofi_ia_open(&provider, &nothing, &xports, true, &ia) || !ia->local.info) {
+	ia_open_real(&xports, &nothing);
+	if (!ia->local.info) {
 		fprintf(stderr, "skipped: libfabric has no tcp here\n");
 		exit(0);
 	}
-	succeed(dofi_pz_create(ia, &pz));
-	evd = evd_make(256, EVD_ALL_FLAGS);
-	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
-			 &rmr_context));
-	succeed(lmr_make(pz, big, sizeof(big), DAT_MEM_PRIV_ALL_FLAG, &big_lmr, &big_context,
-			 &big_remote));
+	rdm_objects_make();
 	ep = ep_make();
 	psp = listen_any(&qual);
 	cm_name(&name);

@@ -41,7 +41,7 @@ TestSuite(rdm_rma_data, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
 
 Test(rdm_rma_fabric, writes_and_reads)
 {
-	const DAT_RMR_TRIPLET remote = there(big_remote, big + 10000, 5000);
+	const DAT_RMR_TRIPLET remote = remote_of(big_remote, (uintptr_t)big + 10000, 5000);
 	DAT_LMR_TRIPLET from = big_segment(1, 5000), to = big_segment(20000, 5000);
 	const DAT_DTO_COOKIE one = { .as_64 = 1 }, two = { .as_64 = 2 };
 	const DAT_COMPLETION_FLAGS plain = DAT_COMPLETION_DEFAULT_FLAG;
@@ -59,7 +59,7 @@ Test(rdm_rma_fabric, writes_and_reads)
 /* The immediate data arrives after the write, although the fabric does not order them. */
 Test(rdm_rma_fabric, reports_a_write_when_it_is_done)
 {
-	DAT_RMR_TRIPLET remote = there(big_remote, big + 10000, 5000);
+	DAT_RMR_TRIPLET remote = remote_of(big_remote, (uintptr_t)big + 10000, 5000);
 	DAT_LMR_TRIPLET from = big_segment(1, 5000);
 	const struct dofi_post p = {
 		.n = 1, .iov = &from, .remote = &remote, .cookie.as_64 = 1, .immed = 0xfeed,
@@ -184,7 +184,7 @@ static DAT_EVENT extended(void)
 static struct dofi_post ext_post(DAT_LMR_TRIPLET *iov, DAT_RMR_TRIPLET *to, size_t length)
 {
 	*iov = big_segment(0, length);
-	*to = there(THEIR_KEY, theirs, length);
+	*to = remote_of(THEIR_KEY, (uintptr_t)theirs, length);
 	return (struct dofi_post){
 		.n = 1, .iov = iov, .remote = to, .cookie.as_64 = 1, .immed = 0xfeed,
 	};

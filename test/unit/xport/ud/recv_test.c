@@ -83,8 +83,7 @@ Test(xport_ud_recv, may_be_spread_over_segments)
 		ud_segment(&ud_far, 200, 10),
 	};
 
-	succeed(dofi_ep_post_recv(ud_far.ep, 3, iov, (DAT_DTO_COOKIE){ .as_64 = 1 },
-				  DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ud_far.ep, 3, iov, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
 	memset(ud_far.memory, 0xee, 300);
 	send_frame(&f, "hello", 5);
 	ud_received(&ud_far, 1, 5);
@@ -331,7 +330,7 @@ static void lend(size_t offset, uint64_t cookie)
 {
 	DAT_LMR_TRIPLET iov = ud_segment(&ud_far, offset, 100);
 
-	succeed(dofi_srq_post_recv(srq, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = cookie }));
+	succeed(dofi_srq_post_recv(srq, 1, &iov, cookie_of(cookie)));
 }
 
 static void send_to(const struct ud_side *side, const char *text)
