@@ -32,6 +32,9 @@ unoptimised = test/conform/%.o test/conform/%.lo test/examples/%.o docs/examples
 	test/unit/%.lo src/test_%.o util/test_%.o
 $(unoptimised): CFLAGS += $(CHECK_CFLAGS)
 
+# Fakes, stubs and callbacks have the parameters of what they stand for.
+test/%.o test/%.lo: CFLAGS += -Wno-unused-parameter
+
 # The dat.conf of the build tree, so that programs run without an installation.
 noinst_DATA += test/dat.conf
 CLEANFILES += test/dat.conf

@@ -286,7 +286,6 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	struct mr *mr = calloc(1, sizeof(*mr));
 	int ret;
 
-	(void)requested_key;
 	if (offset)
 		die("a registration with an offset");
 	do

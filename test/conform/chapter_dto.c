@@ -24,16 +24,12 @@ typedef DAT_RETURN post_fn(DAT_EP_HANDLE ep, const struct mem *m, DAT_COUNT n, D
 static DAT_RETURN do_send(DAT_EP_HANDLE ep, const struct mem *m, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			  size_t length, uint64_t cookie, unsigned flags)
 {
-	(void)m;
-	(void)length;
 	return dat_ep_post_send(ep, n, iov, cookie_of(cookie), (DAT_COMPLETION_FLAGS)flags);
 }
 
 static DAT_RETURN do_recv(DAT_EP_HANDLE ep, const struct mem *m, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			  size_t length, uint64_t cookie, unsigned flags)
 {
-	(void)m;
-	(void)length;
 	return dat_ep_post_recv(ep, n, iov, cookie_of(cookie), (DAT_COMPLETION_FLAGS)flags);
 }
 

@@ -52,7 +52,6 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLE
 	return dat_rmr_bind(rmr, lmr, part, priv, DAT_VA_TYPE_VA, ep, c,
 			    DAT_COMPLETION_DEFAULT_FLAG, context);
 #else
-	(void)lmr;
 	return dat_rmr_bind(rmr, part, priv, ep, c, DAT_COMPLETION_DEFAULT_FLAG, context);
 #endif
 }

@@ -65,7 +65,6 @@ static _Atomic unsigned handled;
 
 static void on_signal(int sig)
 {
-	(void)sig;
 	handled++;
 }
 

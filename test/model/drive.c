@@ -632,8 +632,6 @@ static void call_describe(const struct call *c, char *text, size_t size)
 
 static void agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 {
-	(void)data;
-	(void)evd;
 }
 
 /* Further results of a call. */

@@ -567,7 +567,6 @@ static void ep_reset(struct object *ep, const struct call *c, struct outcome *o)
 	struct object *evd;
 	unsigned i;
 
-	(void)c;
 	needs_state(o, ep, STATE(UNCONNECTED) | STATE(DISCONNECTED));
 	if (o->n || ep->state == DAT_EP_STATE_UNCONNECTED)
 		return;
@@ -618,7 +617,6 @@ static void sp_forget(struct object *sp)
 
 static void pz_create(const struct call *c, struct outcome *o)
 {
-	(void)c;
 	made(o, PZ);
 }
 
@@ -955,7 +953,6 @@ static void evd_resize(struct object *evd, const struct call *c, struct outcome 
 
 static void evd_switch(struct object *evd, const struct call *c, struct outcome *o)
 {
-	(void)o;
 	if (c->op == EVD_ENABLE && evd->disabled && evd->n)
 		triggers(evd->cno, YES);
 	if (c->op == EVD_ENABLE || c->op == EVD_DISABLE)
@@ -990,7 +987,6 @@ static void cno_wait(struct object *cno, const struct call *c, struct outcome *o
 {
 	struct object *evd;
 
-	(void)c;
 	FOR_EACH(evd, EVD)
 		if (evd->cno == cno && evd->n)
 			triggers(cno, MAYBE);

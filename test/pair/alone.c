@@ -135,14 +135,12 @@ struct end {
 
 static void end_lmr(struct link *l, DAT_RMR_HANDLE rmr, struct mem *m)
 {
-	(void)l, (void)rmr;
 	OK(dat_lmr_free(m->lmr));
 	m->lmr = NULL;
 }
 
 static void end_rmr(struct link *l, DAT_RMR_HANDLE rmr, struct mem *m)
 {
-	(void)l, (void)m;
 	OK(dat_rmr_free(rmr));
 }
 
@@ -158,7 +156,6 @@ static void end_bind(struct link *l, DAT_RMR_HANDLE rmr, struct mem *m)
 
 static void end_connection(struct link *l, DAT_RMR_HANDLE rmr, struct mem *m)
 {
-	(void)rmr, (void)m;
 	OK(dat_ep_disconnect(l->ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_conn(l->n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, l->ep);
 }

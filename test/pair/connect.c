@@ -285,7 +285,6 @@ static void unreachable(struct pair *p)
 	DAT_EP_HANDLE ep;
 	struct node n;
 
-	(void)p;
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	unreachable_address(&n, &listener);
@@ -491,7 +490,6 @@ static void self(struct pair *p)
 	DAT_EVENT event;
 	struct node n;
 
-	(void)p;
 	node_open(&n);
 	a = node_ep(&n, NULL);
 	b = node_ep(&n, NULL);
@@ -512,7 +510,6 @@ static void two_ias(struct pair *p)
 	DAT_EP_HANDLE a, b, foreign;
 	struct node one, two;
 
-	(void)p;
 	node_open(&one);
 	node_open(&two);
 	CHECK(one.ia != two.ia, "both IAs have one handle");
@@ -574,7 +571,6 @@ static void closed_while_sent_to(struct pair *p)
 	pthread_t thread;
 	int i;
 
-	(void)p;
 	if (pair_fabric_is("shm-rdm"))
 		pair_skip("libfabric's shm writes to the endpoint that this process has closed");
 	node_open(&s.n);

@@ -175,7 +175,6 @@ static void timeouts(struct pair *p)
 	size_t i;
 	int k;
 
-	(void)p;
 	node_open(&n);
 	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
 	for (i = 0; i < 3; i++) {

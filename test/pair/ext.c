@@ -523,7 +523,6 @@ static void args_client(struct pair *p)
 	struct node n;
 	struct mem m;
 
-	(void)p;
 	node_open(&n);
 	mem_get_with(&n, n.pz, &m, 64, PRIVILEGES);
 	ep = node_ep(&n, NULL);
@@ -608,7 +607,6 @@ static void query_client(struct pair *p)
 	DAT_IA_ATTR attr;
 	struct node n;
 
-	(void)p;
 	OK(dat_ib_open_query(pair_ia_name(), &query, DAT_IA_FIELD_ALL, &attr,
 			     DAT_PROVIDER_FIELD_ALL, &prov));
 	SAME(attr.extension_supported, DAT_EXTENSION_IB);

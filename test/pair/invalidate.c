@@ -23,7 +23,6 @@ static void need_invalidate(struct node *n, DAT_EP_HANDLE ep)
 	DAT_RETURN ret =
 		dat_ep_post_send_with_invalidate(ep, -1, NULL, cookie_of(0), 0, DAT_TRUE, 1);
 
-	(void)n;
 	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
 		pair_skip("this fabric has no invalidation");
 }

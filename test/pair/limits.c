@@ -70,7 +70,6 @@ static void longest_evd(void)
 /* The node has five of the EVDs. */
 static void objects(struct pair *p)
 {
-	(void)p;
 	node_open(&node);
 	mem_get(&node, &mem, MESSAGE);
 	node_ep_attr(&node, &small);

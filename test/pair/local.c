@@ -103,7 +103,6 @@ static void counting(struct pair *p)
 	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
 	socklen_t len = sizeof(a);
 
-	(void)p;
 	CHECK(!bind(listener, (struct sockaddr *)&a, len) && !listen(listener, 1) &&
 	      !getsockname(listener, (struct sockaddr *)&a, &len), "%s", strerror(errno));
 	SAME(tcp_connections(), 0);

@@ -499,7 +499,6 @@ static void limits(struct pair *p)
 	DAT_VLEN most;
 	struct mem m;
 
-	(void)p;
 	node_open(&n);
 	most = n.attr.max_lmr_block_size;
 	if (most + 1)	/* in 1.2 the limit is the type's maximum */

@@ -246,7 +246,6 @@ static void unmixed(struct pair *p)
 	DAT_EP_ATTR attr;
 	struct node n;
 
-	(void)p;
 	open_strict(&n, "1");
 	all = node_evd(&n, 8, DAT_EVD_DEFAULT_FLAG);
 	node_ep_attr(&n, &attr);
@@ -278,7 +277,6 @@ static void refused(struct pair *p)
 	struct node n;
 	ssize_t size;
 
-	(void)p;
 	CHECK(log >= 0 && dup2(log, STDERR_FILENO) >= 0, "%s", strerror(errno));
 	setenv("DAT_OFI_LOG", "1", 1);
 	open_strict(&n, "1");
@@ -356,7 +354,6 @@ static void lending(struct pair *p)
 	DAT_EP_HANDLE ep;
 	unsigned i;
 
-	(void)p;
 	node_open(&n);
 	for (i = 0; i < ROUNDS; i++) {
 		node_open(&other);

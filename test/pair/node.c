@@ -225,8 +225,6 @@ DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data)
 #if DAT_VERSION_MAJOR >= 2
 	return dat_cr_reject(cr, size, (const DAT_PVOID)data);
 #else
-	(void)size;
-	(void)data;
 	return dat_cr_reject(cr);
 #endif
 }
@@ -649,7 +647,6 @@ DAT_RETURN bind_flags(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_LMR_TRIPLET p
 	return dat_rmr_bind(rmr, m->lmr, &part, priv, DAT_VA_TYPE_VA, ep, c,
 			    (DAT_COMPLETION_FLAGS)flags, context);
 #else
-	(void)m;
 	return dat_rmr_bind(rmr, &part, priv, ep, c, (DAT_COMPLETION_FLAGS)flags, context);
 #endif
 }

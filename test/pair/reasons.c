@@ -131,7 +131,6 @@ static void meets_foreign_server(struct pair *p)
 	DAT_EP_HANDLE ep;
 	struct node n;
 
-	(void)p;
 	needs_tcp();
 	log_begin();
 	node_open(&n);
@@ -153,7 +152,6 @@ static void meets_silent_server(struct pair *p)
 	DAT_EP_HANDLE ep;
 	struct node n;
 
-	(void)p;
 	needs_tcp();
 	log_begin();
 	node_open(&n);
@@ -175,7 +173,6 @@ static void meets_nobody(struct pair *p)
 	DAT_EP_HANDLE ep;
 	struct node n;
 
-	(void)p;
 	needs_tcp();
 	log_begin();
 	node_open(&n);
@@ -197,7 +194,6 @@ static void meets_no_host(struct pair *p)
 	struct node n;
 	size_t i;
 
-	(void)p;
 	log_begin();
 	node_open(&n);
 	ep = node_ep(&n, NULL);
@@ -251,7 +247,6 @@ static void meets_other_fabric(struct pair *p)
 	struct other o;
 	struct node n;
 
-	(void)p;
 	if (!pair_fabric_is("tcp"))
 		pair_skip("%s is not a fabric on TCP with connected endpoints", pair_ia_name());
 	log_begin();

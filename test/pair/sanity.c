@@ -22,19 +22,16 @@ static void failed_check(struct pair *p)
 
 static void failed_same(struct pair *p)
 {
-	(void)p;
 	SAME(1 + 1, 3);
 }
 
 static void failed_call(struct pair *p)
 {
-	(void)p;
 	OK(dat_ia_close(DAT_HANDLE_NULL, DAT_CLOSE_ABRUPT_FLAG));
 }
 
 static void wrong_error(struct pair *p)
 {
-	(void)p;
 	FAILS(dat_ia_close(DAT_HANDLE_NULL, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_PARAMETER);
 }
 
@@ -47,14 +44,12 @@ static void crashed(struct pair *p)
 
 static void exit_code(struct pair *p)
 {
-	(void)p;
 	exit(3);
 }
 
 /* Both roles hang, so that only the harness can end them. */
 static void hanging(struct pair *p)
 {
-	(void)p;
 	for (;;)
 		poll(NULL, 0, -1);
 }
@@ -71,7 +66,6 @@ static void wrong_bytes(struct pair *p)
 {
 	unsigned char bytes[64];
 
-	(void)p;
 	fill(bytes, sizeof(bytes), 1);
 	bytes[63] ^= 1;
 	verify(bytes, sizeof(bytes), 1);
@@ -82,7 +76,6 @@ static void missing_event(struct pair *p)
 	struct node n;
 	DAT_EVENT event;
 
-	(void)p;
 	node_open(&n);
 	expect_event_in(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, 10, &event);
 }
@@ -92,7 +85,6 @@ static void unexpected_event(struct pair *p)
 	DAT_EVD_HANDLE evd;
 	struct node n;
 
-	(void)p;
 	node_open(&n);
 	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
 	OK(post_se(evd, 1));
@@ -103,7 +95,6 @@ static void forgotten_object(struct pair *p)
 {
 	struct node n;
 
-	(void)p;
 	node_open(&n);
 	node_ep(&n, NULL);
 	node_close(&n);

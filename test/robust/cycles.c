@@ -169,7 +169,6 @@ static void ia_cycles(struct pair *p)
 	struct resources before = { 0 };
 	unsigned i;
 
-	(void)p;
 	for (i = 0; i < 2 * IA_CYCLES; i++) {
 		if (i == IA_CYCLES)
 			before = resources_settled();

@@ -50,7 +50,6 @@ static void *changes(void *arg)
 	char text[16], *found;
 	unsigned i;
 
-	(void)arg;
 	for (i = 0; !stop || !i; i++) {
 		snprintf(text, sizeof(text), "%u", i);
 		CHECK(!setenv(OWN, text, 1), "setenv");

@@ -206,7 +206,6 @@ static void psp_freed(struct pair *p)
 	struct mem m;
 	int fds[SILENT];
 
-	(void)p;
 	ep = begin(&n, &listener);
 	mem_get(&n, &m, 2 * MESSAGE);
 	psp = node_listen(&n, &listener.qual);
@@ -243,7 +242,6 @@ static void foreign_clients_leave(struct pair *p)
 	struct node n;
 	int fds[SILENT], i;
 
-	(void)p;
 	ep = begin(&n, &listener);
 	psp = node_listen(&n, &listener.qual);
 	before = resources_settled();
@@ -266,7 +264,6 @@ static void answered_late(struct pair *p)
 	struct node n;
 	int fds[SILENT];
 
-	(void)p;
 	ep = begin(&n, &listener);
 	psp = node_listen(&n, &listener.qual);
 	foreign_clients_connect(fds, &listener);
@@ -287,7 +284,6 @@ static void rsp_freed(struct pair *p)
 	struct node n;
 	int fds[SILENT];
 
-	(void)p;
 	ep = begin(&n, &listener);
 	reserved = node_ep(&n, NULL);
 	OK(dat_psp_free(node_listen(&n, &listener.qual)));
@@ -311,7 +307,6 @@ static void ia_closed(struct pair *p)
 	struct node n;
 	int fds[SILENT], more[SILENT], requesting;
 
-	(void)p;
 	ep = begin(&n, &listener);
 	other = listener;
 	node_listen(&n, &listener.qual);
@@ -336,7 +331,6 @@ static void incomplete_requests(struct pair *p)
 	struct node n;
 	int fds[SILENT], i;
 
-	(void)p;
 	ep = begin(&n, &listener);
 	psp = node_listen(&n, &listener.qual);
 	for (i = 0; i < SILENT; i++) {

@@ -21,13 +21,11 @@ struct inherited {
 
 static void child_exits(struct inherited *i)
 {
-	(void)i;
 	exit(EXIT_SUCCESS);
 }
 
 static void child_exits_directly(struct inherited *i)
 {
-	(void)i;
 	_exit(EXIT_SUCCESS);
 }
 
@@ -55,7 +53,6 @@ static void child_calls(struct inherited *i)
 
 static void child_opens(struct inherited *i)
 {
-	(void)i;
 #ifndef __SANITIZE_THREAD__	/* it supports no new threads in a forked child */
 	struct node n;
 
@@ -69,7 +66,6 @@ static void child_executes(struct inherited *i)
 {
 	char *const argv[] = { (char *)"true", NULL };
 
-	(void)i;
 	execvp(argv[0], argv);
 	_exit(EXIT_FAILURE);
 }

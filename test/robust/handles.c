@@ -238,7 +238,6 @@ static void agent(DAT_PVOID side, DAT_EVD_HANDLE evd)
 {
 	struct caller c;
 
-	(void)evd;
 	caller_init(&c);
 	c.side = side;
 	c.agent = true;
@@ -621,7 +620,6 @@ static void *calls_run(void *arg)
 {
 	struct caller c;
 
-	(void)arg;
 	caller_init(&c);
 	while (pair_now() < end_at) {
 		c.side = &sides[pick(&c, SIDES)];
@@ -652,7 +650,6 @@ static void run(struct pair *p)
 	struct caller c;
 	unsigned i;
 
-	(void)p;
 	if (pair_fabric_is("shm-rdm") && !getenv("DAT_TEST_SECONDS"))
 		pair_skip("libfabric 1.17's fi_av_insert crashes if the peer closes meanwhile");
 	pair_note("DAT_TEST_SEED=%u", seed);

@@ -388,7 +388,6 @@ static void unreachable(struct pair *p)
 	unsigned i;
 	struct node n;
 
-	(void)p;
 	cable_lay_alone();
 	node_open(&n);
 	no_route = start_connect(&n, elsewhere, PAIR_LIMIT);

@@ -103,8 +103,6 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *unused)
 	struct range r = { .begin = UINTPTR_MAX, .end = 0 };
 	int i;
 
-	(void)size;
-	(void)unused;
 	name = name ? name + 1 : info->dlpi_name;
 	if (strncmp(name, "libdat", 6) && strncmp(name, "libdaplofi", 10))
 		return 0;

@@ -108,7 +108,6 @@ static bool next_by_poll(struct lane *l, DAT_EVD_HANDLE evd, DAT_EVENT *event)
 {
 	DAT_RETURN ret = dat_evd_dequeue(evd, event);
 
-	(void)l;
 	if (ret == DAT_SUCCESS)
 		return true;
 	SAME(ret, DAT_QUEUE_EMPTY);

@@ -29,8 +29,6 @@ DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider, const DAT_PRO
 
 DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info)
 {
-	(void)provider;
-	(void)info;
 	return remove_one();
 }
 
@@ -47,8 +45,6 @@ DAT_RETURN dat_registry_add_provider(DAT_PROVIDER *provider, const DAT_PROVIDER_
 
 DAT_RETURN dat_registry_remove_provider(DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info)
 {
-	(void)provider;
-	(void)info;
 	return remove_one();
 }
 #endif

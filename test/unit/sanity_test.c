@@ -93,7 +93,6 @@ Test(bad, expectation_before_others_that_hold)
 
 static void *expect_false(void *arg)
 {
-	(void)arg;
 	cr_expect(false);
 	return NULL;
 }

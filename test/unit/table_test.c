@@ -57,7 +57,6 @@ static bool takes_zeros(size_t at)
 #if DAT_VERSION_MAJOR >= 2
 	return at != offsetof(DAT_PROVIDER, handle_extendedop_func);
 #else
-	(void)at;
 	return true;
 #endif
 }

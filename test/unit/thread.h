@@ -51,7 +51,6 @@ static inline void thread_pester(pthread_t thread)
 
 static inline void thread_signalled(int sig)
 {
-	(void)sig;
 }
 
 /* Installs a handler with @flags for the signal of thread_disturb() and thread_pester(). */

@@ -423,7 +423,6 @@ TestSuite(calls, .timeout = 30);
 
 static void *await_run(void *arg)
 {
-	(void)arg;
 	tid = (pid_t)syscall(SYS_gettid);
 	dofi_calls_await(&calls);
 	waited = true;

@@ -164,7 +164,6 @@ static void *land_all(void *arg)
 {
 	unsigned round;
 
-	(void)arg;
 	for (round = 1; round <= LANDINGS; round++) {
 		memset(from, (unsigned char)round, sizeof(from));
 		dofi_iov_land(to, from, area);

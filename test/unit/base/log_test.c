@@ -36,7 +36,6 @@ void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)flag;
 	syslog_priority = priority;
 	va_start(ap, fmt);
 	vsnprintf(syslogged, sizeof(syslogged), fmt, ap);

@@ -42,7 +42,6 @@ static void *take_turns(void *arg)
 {
 	int i;
 
-	(void)arg;
 	for (i = 0; i < TURNS; i++) {
 		if (i % 3 || !dofi_mutex_try(&mutex))
 			dofi_mutex_lock(&mutex);

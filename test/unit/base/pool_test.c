@@ -330,7 +330,6 @@ static void *look(void *arg)
 {
 	uint32_t i = 0;
 
-	(void)arg;
 	while (!over) {
 		void *p = dofi_pool_at(&pool, i++ % (THREADS * HELD));
 

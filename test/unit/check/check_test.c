@@ -83,7 +83,6 @@ FALSE(the_thread_of_a_cq, inside()->cq->progress = NULL;)
 
 static void ignore(struct dofi_source *source)
 {
-	(void)source;
 }
 
 Test(check, a_wake_fd, .signal = SIGABRT)

@@ -374,7 +374,6 @@ Test(cq_read, a_reading_thread_does_not_yield)
 
 static void *poll_in_thread(void *arg)
 {
-	(void)arg;
 	poll_once();
 	return NULL;
 }
@@ -606,16 +605,11 @@ static bool has_failed = true;
 
 static ssize_t failed_read(struct fid_cq *fid, void *buf, size_t count)
 {
-	(void)fid;
-	(void)buf;
-	(void)count;
 	return has_failed ? -FI_EAVAIL : -FI_EAGAIN;
 }
 
 static ssize_t failed_readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t flags)
 {
-	(void)fid;
-	(void)flags;
 	has_failed = false;
 	e->op_context = (void *)next_context++;
 	e->err = FI_EIO;

@@ -225,7 +225,6 @@ static void arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entr
 {
 	struct side *s = (struct side *)((char *)buffer->rdm - offsetof(struct side, rdm));
 
-	(void)sink;
 	if (buffer == &sent) {
 		sem_post(&s->sent);
 		return;
@@ -246,7 +245,6 @@ static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 
 static void failed(struct dofi_progress *p, int err)
 {
-	(void)p;
 	cr_assert(!err, "%d", err);
 }
 
@@ -280,7 +278,6 @@ static void peer_add(void *arg)
 {
 	const struct dofi_rdm *to = &udp.side[1].rdm;
 
-	(void)arg;
 	udp.ret = dofi_rdm_peer_add(&udp.side[0].rdm, to->address, to->address_len, &udp.peer);
 }
 

@@ -44,7 +44,6 @@ static unsigned char last_inserted[DOFI_RDM_ADDRESS];
 
 static int closed(struct fid *fid)
 {
-	(void)fid;
 	fake.open--;
 	return 0;
 }
@@ -72,7 +71,6 @@ static int ep_closed(struct fid *fid)
 
 static int bound(struct fid *fid, struct fid *to, uint64_t flags)
 {
-	(void)fid;
 	if (to == &fake.cq.fid && flags & FI_TRANSMIT && !(flags & FI_SELECTIVE_COMPLETION))
 		fault.no_selection = true;
 	cr_expect(to != &fake.cq.fid || nobody_reads());
@@ -82,8 +80,6 @@ static int bound(struct fid *fid, struct fid *to, uint64_t flags)
 
 static int control(struct fid *fid, int command, void *arg)
 {
-	(void)fid;
-	(void)arg;
 	if (command != FI_ENABLE)
 		return -FI_ENOSYS;
 	cr_expect(nobody_reads());
@@ -98,7 +94,6 @@ static int getname_of(fid_t fid, void *address, size_t *len)
 	const void *name = own_name ? (const void *)own_name : &own_address;
 	size_t size = own_name ? strlen(own_name) + 1 : sizeof(own_address);
 
-	(void)fid;
 	if (fault.getname || *len < size)
 		return fault.getname ? fault.getname : -FI_ETOOSMALL;
 	memcpy(address, name, size);
@@ -108,8 +103,6 @@ static int getname_of(fid_t fid, void *address, size_t *len)
 
 static ssize_t recv_into(struct fid_ep *ep, void *buf, size_t len, void *d, fi_addr_t from, void *c)
 {
-	(void)ep;
-	(void)from;
 	memset(buf, 0x5a, len);		/* all of the buffer is ours */
 	if (fault.recv && !fault.recv_after)
 		return fault.recv;
@@ -123,7 +116,6 @@ static ssize_t recv_into(struct fid_ep *ep, void *buf, size_t len, void *d, fi_a
 
 static ssize_t cancel(fid_t fid, void *c)
 {
-	(void)fid;
 	cancelled++;
 	fake_complete(c, FI_ECANCELED);
 	return 0;
@@ -132,10 +124,6 @@ static ssize_t cancel(fid_t fid, void *c)
 static int insert(struct fid_av *av, const void *address, size_t count, fi_addr_t *addr,
 		  uint64_t flags, void *c)
 {
-	(void)av;
-	(void)count;
-	(void)flags;
-	(void)c;
 	/* As many bytes as any fabric reads. */
 	memcpy(last_inserted, address, sizeof(last_inserted));
 	if (fault.insert != 1)
@@ -146,9 +134,6 @@ static int insert(struct fid_av *av, const void *address, size_t count, fi_addr_
 
 static int remove_from(struct fid_av *av, fi_addr_t *addr, size_t count, uint64_t flags)
 {
-	(void)av;
-	(void)addr;
-	(void)flags;
 	removed += count;
 	return 0;
 }
@@ -169,7 +154,6 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 {
 	if (fault.endpoint)
 		return fault.endpoint;
-	(void)info;
 	fake.open++;
 	*out = &ep;
 	return 0;
@@ -196,7 +180,6 @@ static unsigned seen, seen_failed;
 static void arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry, int err,
 		    struct dofi_sink *sink)
 {
-	(void)sink;
 	cr_assert(entry->op_context == buffer);
 	cr_assert(buffer->rdm == &rdm);
 	seen++;
@@ -731,7 +714,6 @@ static void side_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data
 {
 	struct side *s = (struct side *)((char *)buffer->rdm - offsetof(struct side, rdm));
 
-	(void)sink;
 	cr_expect(!s->closed);
 	if (err)
 		s->cancelled++;
@@ -757,7 +739,6 @@ static void side_swept(struct dofi_cq *cq)
 
 static void side_failed(struct dofi_progress *p, int err)
 {
-	(void)p;
 	cr_assert(!err, "%d", err);
 }
 

@@ -18,7 +18,6 @@ struct fake fake;
 
 static int closed_one(struct fid *fid)
 {
-	(void)fid;
 	fake.open--;
 	return 0;
 }
@@ -47,7 +46,6 @@ static int cq_closed(struct fid *fid)
 
 static int domain_closed(struct fid *fid)
 {
-	(void)fid;
 	fake.open--;
 	return fake.fault.domain_close;
 }
@@ -131,7 +129,6 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 	struct fake_event *e;
 	ssize_t ret = -FI_EAGAIN;
 
-	(void)flags;
 	if (eq != &fake.eq)
 		return -FI_EAGAIN;
 	fake.eq_errno |= errno;
@@ -160,8 +157,6 @@ static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64
 {
 	struct fake_event *e;
 
-	(void)eq;
-	(void)flags;
 	pthread_mutex_lock(&fake.lock);
 	e = &fake.event[fake.eq_head % 16];
 	buf->fid = e->entry.fid;
@@ -225,8 +220,6 @@ static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64
 	struct fake_completion *c;
 	ssize_t ret = -FI_EAGAIN;
 
-	(void)cq;
-	(void)flags;
 	fake_guarded();
 	if (fake.fault.cq_readerr)
 		return fake.fault.cq_readerr;
@@ -248,7 +241,6 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	int ret = 0;
 
-	(void)count;
 	fake.trywaits++;
 	if (fids[0] == &fake.cq.fid)
 		fake_guarded();
@@ -269,9 +261,6 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 		   void *context)
 {
-	(void)fabric;
-	(void)attr;
-	(void)context;
 	if (fake.fault.eq_open)
 		return fake.fault.eq_open;
 	if (first_eq_open && fake.fault.second_eq_open)
@@ -289,9 +278,6 @@ static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		       void *context)
 {
-	(void)fabric;
-	(void)info;
-	(void)context;
 	if (fake.fault.domain)
 		return fake.fault.domain;
 	fake.open++;
@@ -353,9 +339,6 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 {
 	bool fails;
 
-	(void)fid;
-	(void)flags;
-	(void)context;
 	pthread_mutex_lock(&fake.lock);
 	fake.mr_key[fake.mrs++ % 256] = key;
 	fake.mr_access = access;
@@ -374,8 +357,6 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 static int passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 		      void *context)
 {
-	(void)fabric;
-	(void)context;
 	if (fake.fault.passive_ep)
 		return fake.fault.passive_ep;
 	if (fake.passive_ep)
@@ -387,7 +368,6 @@ static int passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fi
 
 static int get_opt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	(void)fid;
 	if (fake.fault.getopt || level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
 		return fake.fault.getopt ? fake.fault.getopt : -FI_ENOPROTOOPT;
 	memcpy(value, &fake.cm_data_size, *len);
@@ -424,8 +404,6 @@ static struct fid_cq *other_cq_new(void)
 static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		   void *context)
 {
-	(void)domain;
-	(void)context;
 	if (fake.fault.no_cq_fd && attr->wait_obj != FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	if (fake.fault.cq_open)
@@ -441,16 +419,12 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 static int endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			 void *context)
 {
-	(void)domain;
-	(void)context;
 	return fake.endpoint ? fake.endpoint(info, ep) : -FI_ENOSYS;
 }
 
 static int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
 		   void *context)
 {
-	(void)domain;
-	(void)context;
 	return fake.av_open ? fake.av_open(attr, av) : -FI_ENOSYS;
 }
 

@@ -52,7 +52,6 @@ static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct fake_ep *ep = (struct fake_ep *)fid;
 
-	(void)arg;
 	fake_guarded();
 	if (command != FI_ENABLE || !ep->eq_bound || !ep->cq_bound)
 		return -FI_EOPBADSTATE;
@@ -92,8 +91,6 @@ static int ep_accept(struct fid_ep *fid, const void *data, size_t len)
 
 static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
-	(void)fid;
-	(void)flags;
 	fake_guarded();
 	fake_eps.shutdowns++;
 	return 0;
@@ -144,14 +141,12 @@ static ssize_t op_flat(enum fake_op kind, const void *buf, size_t len, void *con
 static ssize_t ep_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t to,
 		       void *context)
 {
-	(void)ep, (void)desc, (void)to;
 	return op_flat(FAKE_SEND, buf, len, context);
 }
 
 static ssize_t ep_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			fi_addr_t to, void *context)
 {
-	(void)ep, (void)desc, (void)to;
 	return op(FAKE_SENDV, iov, count, context);
 }
 
@@ -167,7 +162,6 @@ static ssize_t ep_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr
 {
 	ssize_t ret = op_flat(FAKE_INJECT, buf, len, NULL);
 
-	(void)ep, (void)to;
 	if (!ret)
 		keep(&fake_eps.iov[0]);
 	return ret;
@@ -176,14 +170,12 @@ static ssize_t ep_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr
 static ssize_t ep_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t from,
 		       void *context)
 {
-	(void)ep, (void)desc, (void)from;
 	return op_flat(FAKE_RECV, buf, len, context);
 }
 
 static ssize_t ep_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			fi_addr_t from, void *context)
 {
-	(void)ep, (void)desc, (void)from;
 	return op(FAKE_RECVV, iov, count, context);
 }
 
@@ -197,21 +189,18 @@ static ssize_t note_remote(ssize_t ret, uint64_t addr, uint64_t key)
 static ssize_t ep_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t from,
 		       uint64_t addr, uint64_t key, void *context)
 {
-	(void)ep, (void)desc, (void)from;
 	return note_remote(op_flat(FAKE_READ, buf, len, context), addr, key);
 }
 
 static ssize_t ep_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			fi_addr_t from, uint64_t addr, uint64_t key, void *context)
 {
-	(void)ep, (void)desc, (void)from;
 	return note_remote(op(FAKE_READV, iov, count, context), addr, key);
 }
 
 static ssize_t ep_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t to,
 			uint64_t addr, uint64_t key, void *context)
 {
-	(void)ep, (void)desc, (void)to;
 	return note_remote(op_flat(FAKE_WRITE_NOW, buf, len, context), addr, key);
 }
 
@@ -219,7 +208,6 @@ static ssize_t ep_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint
 {
 	ssize_t ret = op(FAKE_WRITE, msg->msg_iov, msg->iov_count, msg->context);
 
-	(void)ep;
 	fake_eps.flags = flags;
 	fake_eps.cq_data = msg->data;
 	fake_eps.remote_len = msg->rma_iov_count == 1 ? msg->rma_iov->len : 0;
@@ -230,7 +218,6 @@ static ssize_t ep_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint6
 {
 	ssize_t ret = op(FAKE_READMSG, msg->msg_iov, msg->iov_count, msg->context);
 
-	(void)ep;
 	fake_eps.flags = flags;
 	return note_remote(ret, msg->rma_iov->addr, msg->rma_iov->key);
 }
@@ -244,7 +231,6 @@ static ssize_t ep_fetch(struct fid_ep *ep, const void *buf, size_t count, void *
 			void *result_desc, fi_addr_t to, uint64_t addr, uint64_t key,
 			enum fi_datatype type, enum fi_op what, void *context)
 {
-	(void)ep, (void)desc, (void)result_desc, (void)to;
 	if (!is_word(count, type) || what != FI_SUM)
 		return -FI_EOPNOTSUPP;
 	fake_eps.operand = buf;
@@ -256,7 +242,6 @@ static ssize_t ep_compare(struct fid_ep *ep, const void *buf, size_t count, void
 			  fi_addr_t to, uint64_t addr, uint64_t key, enum fi_datatype type,
 			  enum fi_op what, void *context)
 {
-	(void)ep, (void)desc, (void)compare_desc, (void)result_desc, (void)to;
 	if (!is_word(count, type) || what != FI_CSWAP)
 		return -FI_EOPNOTSUPP;
 	fake_eps.operand = buf;
@@ -268,7 +253,6 @@ static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t 
 {
 	ssize_t ret = fake_eps.fault.sendmsg;
 
-	(void)ep;
 	if (!ret)
 		ret = op(FAKE_SENDMSG, msg->msg_iov, msg->iov_count, msg->context);
 	if (ret)
@@ -285,7 +269,6 @@ static ssize_t ep_letter(struct fid_ep *ep, const void *buf, size_t len, uint64_
 {
 	ssize_t ret = fake_eps.fault.letter;
 
-	(void)ep, (void)to;
 	if (!ret)
 		ret = op_flat(FAKE_LETTER, buf, len, NULL);
 	if (ret)
@@ -319,7 +302,6 @@ static int pep_close(struct fid *fid)
 
 static int pep_bind(struct fid *fid, struct fid *to, uint64_t flags)
 {
-	(void)flags;
 	((struct fake_pep *)fid)->bound = to == &fake.eq.fid || to == &fake.second_eq.fid;
 	fake_eps.pep_eq = to;
 	return fake_eps.fault.pep_bind;
@@ -351,7 +333,6 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *data, size_
 
 static int pep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	(void)fid;
 	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
 		return -FI_ENOPROTOOPT;
 	memcpy(value, &fake.cm_data_size, *len);
@@ -378,7 +359,6 @@ static struct fi_ops_msg msg_ops = {
 /* A cancelled receive completes with FI_ECANCELED. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-	(void)fid;
 	fake_guarded();
 	fake_eps.cancels++;
 	fake_complete(context, FI_ECANCELED);

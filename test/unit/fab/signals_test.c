@@ -10,12 +10,10 @@
 
 static void handler(int sig)
 {
-	(void)sig;
 }
 
 static void another(int sig, siginfo_t *info, void *context)
 {
-	(void)sig, (void)info, (void)context;
 }
 
 static void (*handler_of(int sig))(int)
@@ -28,7 +26,6 @@ static void (*handler_of(int sig))(int)
 
 static void failed(struct dofi_progress *p, int err)
 {
-	(void)p;
 	cr_assert(!err, "%d", err);
 }
 
@@ -47,7 +44,6 @@ static void endpoint_open(void *arg)
 {
 	const struct dofi_rdm_options options = { .n_buffers = 0 };
 
-	(void)arg;
 	dofi_cq_init(&shm.domain.cq);
 	shm.ret = dofi_domain_open(&shm.domain, &shm.progress, shm.progress.fabric,
 				   shm.progress.ops, &shm.choice);
@@ -57,7 +53,6 @@ static void endpoint_open(void *arg)
 
 static void endpoint_close(void *arg)
 {
-	(void)arg;
 	dofi_rdm_close(&shm.rdm);
 	dofi_domain_close(&shm.domain);
 }

@@ -70,7 +70,6 @@ int __wrap_hwloc_topology_load(hwloc_topology_t t)
 
 int __wrap_hwloc_get_cpubind(hwloc_topology_t t, hwloc_cpuset_t set, int flags)
 {
-	(void)t;
 	cr_expect_eq(flags, HWLOC_CPUBIND_THREAD);
 	if (binding_fails)
 		return -1;
@@ -80,7 +79,6 @@ int __wrap_hwloc_get_cpubind(hwloc_topology_t t, hwloc_cpuset_t set, int flags)
 int __wrap_hwloc_set_thread_cpubind(hwloc_topology_t t, pthread_t thread,
 				    hwloc_const_cpuset_t set, int flags)
 {
-	(void)t;
 	cr_expect_eq(flags, 0);
 	cr_expect(!bound, "bound twice");
 	bound = hwloc_bitmap_dup(set);
@@ -417,10 +415,6 @@ Test(topo, binding_can_be_switched_off)
 static void cm_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry,
 		     size_t len)
 {
-	(void)p;
-	(void)event;
-	(void)entry;
-	(void)len;
 }
 
 Test(topo, the_progress_thread_is_bound)
@@ -444,9 +438,6 @@ static struct fi_info *cards[2];
 static int two_cards(const char *node, uint64_t flags, const struct fi_info *hints,
 		     struct fi_info **info)
 {
-	(void)node;
-	(void)flags;
-	(void)hints;
 	*info = fi_dupinfo(cards[0]);
 	(*info)->next = fi_dupinfo(cards[1]);
 	return 0;

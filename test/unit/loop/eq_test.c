@@ -65,20 +65,17 @@ static struct dofi_timer timer[2];
 
 static void event_fire(struct dofi_timer *fired)
 {
-	(void)fired;
 	trace_add('1');
 	event_add(1, 0);
 }
 
 static void plain_fire(struct dofi_timer *fired)
 {
-	(void)fired;
 	trace_add('2');
 }
 
 static void timers_start(void *arg)
 {
-	(void)arg;
 	timer[0].fire = event_fire;
 	timer[1].fire = plain_fire;
 	dofi_timer_start(&progress, &timer[0], 1);
@@ -110,7 +107,6 @@ Test(eq, events_are_read_when_asked_for)
 
 static void errno_run(struct dofi_work *work)
 {
-	(void)work;
 	errno = EAGAIN;
 }
 
@@ -147,7 +143,6 @@ static void arrived(struct dofi_progress *p, bool lack)
 
 static void listen_call(void *arg)
 {
-	(void)arg;
 	progress.listeners.arrived = arrived;
 	progress.listeners.n = 1;
 }
@@ -178,7 +173,6 @@ static bool rests;
 
 static void rests_call(void *arg)
 {
-	(void)arg;
 	rests = progress.eq.paused_until && !progress.eq.watched;
 }
 
@@ -424,7 +418,6 @@ Test(shared_eq, is_checked_by_the_clock_while_it_is_not_watched)
 
 static void await_call(void *arg)
 {
-	(void)arg;
 	dofi_progress_await(&progress);
 }
 
@@ -444,7 +437,6 @@ Test(shared_eq, stays_for_a_while_where_an_event_is_expected)
 /* The next look at the CQ is far away: the second pause of an offloaded CQ is the longest. */
 static void pause_long(void *arg)
 {
-	(void)arg;
 	dofi_settings.tick_us = 100000000;
 	cq.offloaded = true;
 }
@@ -545,7 +537,6 @@ static void take_signal(void *arg)
 {
 	uint64_t n;
 
-	(void)arg;
 	event_add(2, 0);
 	cr_expect_eq(read(fake.eq_fd, &n, sizeof(n)), sizeof(n));
 }

@@ -67,8 +67,6 @@ static struct dofi_cq cq;
 
 static inline void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
-	(void)err;
-	(void)sink;
 	trace_add((char)(uintptr_t)entry->op_context);
 	dofi_cq_delivered(&cq);
 }
@@ -127,7 +125,6 @@ static inline void fini(void)
 
 static inline void nothing(void *arg)
 {
-	(void)arg;
 }
 
 /* Returns when all work posted before has run. */
@@ -159,7 +156,6 @@ static sem_t held, release;
 
 static inline void hold_run(struct dofi_work *work)
 {
-	(void)work;
 	sem_post(&held);
 	sem_wait(&release);
 }
@@ -181,7 +177,6 @@ static inline void cq_open_call(void *arg)
 
 static inline void cq_close_call(void *arg)
 {
-	(void)arg;
 	dofi_cq_close(&cq);
 }
 

@@ -188,7 +188,6 @@ Test(progress, threads_call_at_once)
 
 static void on_signal(int sig)
 {
-	(void)sig;
 }
 
 static void *interrupt(void *arg)
@@ -294,7 +293,6 @@ static void look_at_thread(void *arg)
 	char name[16] = "";
 	sigset_t set;
 
-	(void)arg;
 	pthread_getname_np(pthread_self(), name, sizeof(name));
 	cr_expect_str_eq(name, "dat-ofi");
 	pthread_sigmask(SIG_SETMASK, NULL, &set);
@@ -327,7 +325,6 @@ Test(progress, the_thread_wakes_without_timer_slack)
 
 static void *stop(void *arg)
 {
-	(void)arg;
 	dofi_progress_stop(&progress);
 	return NULL;
 }

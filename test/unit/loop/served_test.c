@@ -40,9 +40,6 @@ static void rise(struct dofi_progress *p)
 
 static void arrives(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
-	(void)err;
-	(void)sink;
-	(void)entry;
 	arrived++;
 	dofi_cq_delivered(&cq);
 	sem_post(&traced);
@@ -60,7 +57,6 @@ static void open_cq(void *arg)
 
 static void close_cqs(void *arg)
 {
-	(void)arg;
 	dofi_cq_close(&cq);
 	if (polled_cq.fid)
 		dofi_cq_close(&polled_cq);
@@ -147,7 +143,6 @@ Test(rest, nothing_is_lost_between_the_last_read_and_sleep, .timeout = 20)
 
 static void rest_briefly(void *arg)
 {
-	(void)arg;
 	dofi_longest_sleep_ns = 1000000;
 }
 
@@ -210,7 +205,6 @@ static _Atomic bool found;
 
 static void *poll_the_other(void *arg)
 {
-	(void)arg;
 	while (!found)
 		dofi_cq_poll(&polled_cq, NULL);
 	return NULL;

@@ -107,7 +107,6 @@ static void start_in_disorder(void *arg)
 	static const int ms[] = { 4, 1, 3, 0, 2 };
 	int i;
 
-	(void)arg;
 	base = dofi_now();
 	for (i = 0; i < 5; i++)
 		ticker_set(i, base + ms[i] * 1000000);
@@ -125,7 +124,6 @@ static void start_equal(void *arg)
 {
 	int i;
 
-	(void)arg;
 	base = dofi_now() + 2000000;
 	for (i = 0; i < 5; i++)
 		ticker_set(i, base);
@@ -169,7 +167,6 @@ Test(source, a_restarted_timer_fires_once_at_its_new_time)
 
 static void start_never(void *arg)
 {
-	(void)arg;
 	ticker_set(0, DOFI_NEVER);
 	cr_expect_eq(ticker[0].timer.at, 0);
 	ticker_set(1, dofi_now());
@@ -196,7 +193,6 @@ static void fire_again(struct dofi_timer *timer)
 
 static void start_again(void *arg)
 {
-	(void)arg;
 	ticker[0] = (struct ticker){ .timer.fire = fire_again, .c = 'a' };
 	dofi_timer_start(&progress, &ticker[0].timer, dofi_now());
 }
@@ -229,7 +225,6 @@ Test(source, a_timer_may_stop_another_that_is_due)
 
 static void start_past(void *arg)
 {
-	(void)arg;
 	ticker_set(0, 1);
 }
 
@@ -255,14 +250,12 @@ static void epoll_pwait2_end(void *arg)
 	};
 	const struct sock_fprog program = { .len = 4, .filter = filter };
 
-	(void)arg;
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
 static void start_soon(void *arg)
 {
-	(void)arg;
 	base = dofi_now();
 	ticker_set(0, base + 300000);
 	ticker_set(1, base + 3000000);

@@ -56,7 +56,6 @@ static void *make_and_free(void *arg)
 	DAT_EP_HANDLE h;
 	int i;
 
-	(void)arg;
 	for (i = 0; i < ROUNDS; i++) {
 		h = ep_make();
 		cr_assert(dofi_ep_check(h));

@@ -353,7 +353,6 @@ static void *take_triggered(void *arg)
 	DAT_EVD_HANDLE which;
 	DAT_RETURN ret;
 
-	(void)arg;
 	while (atomic_load(&taken) < TRIGGERS) {
 		ret = dofi_cno_wait(cno, DAT_TIMEOUT_INFINITE, &which);
 		if (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL)
@@ -490,7 +489,6 @@ Test(cno, an_agent_gets_no_evd_when_the_last_is_freed)
 
 static void set_again(DAT_PVOID data, DAT_EVD_HANDLE which)
 {
-	(void)which;
 	if (++calls < 3)
 		dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){ data, set_again });
 	sem_post(&called);
@@ -872,7 +870,6 @@ static sem_t hold;
 
 static void thread_stands_still(struct dofi_work *work)
 {
-	(void)work;
 	while (sem_wait(&hold))
 		;
 }

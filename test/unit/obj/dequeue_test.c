@@ -141,7 +141,6 @@ static unsigned sweeps;
 
 static void swept(struct dofi_cq *cq)
 {
-	(void)cq;
 	sweeps++;
 }
 

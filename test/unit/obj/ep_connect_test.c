@@ -313,7 +313,6 @@ Test(ep_connect, an_idle_endpoint_disconnects_gracefully_at_once)
 
 static bool finishes_later(struct dofi_ep *e)
 {
-	(void)e;
 	return true;
 }
 
@@ -347,7 +346,6 @@ Test(ep_connect, a_disconnected_endpoint_may_be_disconnected)
 
 static void disconnect_and_establish(void *arg)
 {
-	(void)arg;
 	succeed(disconnect(DAT_CLOSE_ABRUPT_FLAG));
 	dofi_ep_established(inside(), NULL, 0);
 }

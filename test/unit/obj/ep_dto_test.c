@@ -33,7 +33,6 @@ static struct {
 
 static int probe_record(struct dofi_ep *of, struct dofi_dto *dto)
 {
-	(void)of;
 	if (probe.refuses)
 		return -FI_EAGAIN;
 	probe.n++;
@@ -116,7 +115,6 @@ Test(ep_dto, no_read_is_lost_that_is_posted_behind_the_write)
 
 static void watch_fire(void *arg)
 {
-	(void)arg;
 	inside()->watch.fire(&inside()->watch);
 }
 

@@ -82,7 +82,6 @@ static sem_t hold;
 
 static inline void hold_run(struct dofi_work *work)
 {
-	(void)work;
 	while (sem_wait(&hold))
 		;
 }

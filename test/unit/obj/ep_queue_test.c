@@ -520,7 +520,6 @@ static void *completes(void *arg)
 	struct fi_cq_data_entry entry = { .len = 0 };
 	unsigned i = 0;
 
-	(void)arg;
 	while (i < POSTERS * POSTS) {
 		entry.op_context = submitted(i);
 		i += entry.op_context != NULL;

@@ -244,7 +244,6 @@ Test(ep_srq, an_ended_endpoint_leaves_the_line)
 /* The endpoint is closing, but the progress thread has not closed it yet. */
 static void end_and_post(void *arg)
 {
-	(void)arg;
 	dofi_mutex_lock(&inside()->lock);
 	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 	dofi_mutex_unlock(&inside()->lock);

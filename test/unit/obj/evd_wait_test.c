@@ -127,7 +127,6 @@ static sem_t held, release;
 
 static void hold_run(struct dofi_work *work)
 {
-	(void)work;
 	sem_post(&held);
 	sem_wait(&release);
 }
@@ -501,7 +500,6 @@ static void *take_numbers(void *arg)
 	DAT_COUNT left;
 	uintptr_t i;
 
-	(void)arg;
 	for (i = 0; i < NUMBERS; i++) {
 		do
 			ret = dofi_evd_wait(evd, i % 2 ? DAT_TIMEOUT_INFINITE : LONG, 1, &e, &left);

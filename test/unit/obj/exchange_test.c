@@ -433,7 +433,6 @@ static sem_t hold;
 
 static void hold_run(struct dofi_work *work)
 {
-	(void)work;
 	while (sem_wait(&hold))
 		;
 }

@@ -25,9 +25,6 @@ char memory[4096];
 /* An endpoint without a name, so that its socket is not searched for. */
 static int no_name(fid_t fid, void *address, size_t *len)
 {
-	(void)fid;
-	(void)address;
-	(void)len;
 	return -FI_ENOSYS;
 }
 
@@ -113,7 +110,6 @@ static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	int fail = transport.fail;
 
-	(void)ep;
 	transport.fail = 0;
 	if (fail)
 		return fail;
@@ -156,7 +152,6 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 static ssize_t t_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
 		      void *context)
 {
-	(void)unused;
 	return submit_plain(dofi_fast_ep(to), DOFI_DTO_SEND, buf, len, desc, context);
 }
 
@@ -167,7 +162,6 @@ static ssize_t t_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint
 	struct dofi_dto *dto = dofi_dto_of(context);
 	const ssize_t ret = submit_plain(dofi_fast_ep(to), DOFI_DTO_RECV, buf, len, desc, context);
 
-	(void)unused;
 	dto->n_iov = 0;
 	return ret;
 }
@@ -197,13 +191,11 @@ static ssize_t t_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uin
 
 static bool t_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	(void)ep;
 	return dto->at_fabric;
 }
 
 static void t_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	(void)ep;
 	transport.cancels++;
 	if (!transport.keeps)
 		fake_complete(dofi_dto_context(dto), FI_ECANCELED);
@@ -251,9 +243,6 @@ const struct dofi_xport transport_ops = {
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
 		   struct fi_info **info)
 {
-	(void)node;
-	(void)flags;
-	(void)hints;
 	*info = fake_info("tcp", "127.0.0.1");
 	(*info)->ep_attr->max_msg_size = 1 << 20;
 	(*info)->tx_attr->iov_limit = 6;
@@ -415,7 +404,6 @@ DAT_RETURN lmr_make(DAT_PZ_HANDLE in_pz, void *addr, DAT_VLEN len, DAT_MEM_PRIV_
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 void settle(void)

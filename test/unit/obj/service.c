@@ -108,8 +108,6 @@ static bool s_ah_free(struct dofi_ep *ep, void *p)
 static void s_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
 {
 	cr_expect(dofi_progress_on_thread(&cr->obj.ia->progress));
-	(void)data;
-	(void)size;
 	service.rejects++;
 	service.why = why;
 	cr->request = NULL;
@@ -128,7 +126,6 @@ static void s_close(struct dofi_ep *ep)
 
 static int s_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	(void)ep;
 	if (service.full)
 		return -FI_EAGAIN;
 	cr_assert(service.n < SERVICE_OPS);
@@ -138,8 +135,6 @@ static int s_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 static bool s_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	(void)ep;
-	(void)dto;
 	return false;
 }
 

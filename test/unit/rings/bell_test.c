@@ -127,7 +127,6 @@ static sem_t held, release;
 
 static void hold(struct dofi_work *work)
 {
-	(void)work;
 	sem_post(&held);
 	sem_wait(&release);
 }

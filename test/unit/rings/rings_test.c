@@ -30,14 +30,12 @@ static const unsigned char *arrived;
 static void user_arrived(void *owner, struct dofi_inbox *inbox, const unsigned char *frame,
 			 size_t len, struct dofi_sink *sink)
 {
-	(void)inbox, (void)len, (void)sink;
 	cr_expect_eq(owner, &set);
 	arrived = frame;
 }
 
 static bool user_poll(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink)
 {
-	(void)sink;
 	cr_expect_eq(owner, &set);
 	polled = inbox;
 	return false;

@@ -63,7 +63,6 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 	struct epoll_event ready[16];
 	int i, n = idle ? 0 : epoll_wait(inner >= 0 ? inner : set, ready, 16, 0);
 
-	(void)eq, (void)event, (void)buf, (void)len, (void)flags;
 	for (i = 0; i < n; i++) {
 		int fd = ready[i].data.fd;
 

@@ -87,8 +87,6 @@ static DAT_RETURN make(DAT_HANDLE *out)
 static DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *evd,
 			  DAT_IA_HANDLE *ia)
 {
-	(void)name;
-	(void)qlen;
 	if (*evd == DAT_HANDLE_NULL && make(evd) != DAT_SUCCESS)
 		return outcome;
 	return make(ia);
@@ -96,8 +94,6 @@ static DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDL
 
 static DAT_RETURN ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 {
-	(void)ia;
-	(void)flags;
 	return outcome;
 }
 
@@ -110,15 +106,10 @@ static DAT_RETURN ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *evd, DAT_IA_ATTR_MA
 			   DAT_IA_ATTR *attr, DAT_PROVIDER_ATTR_MASK pmask,
 			   DAT_PROVIDER_ATTR *pattr)
 {
-	(void)ia;
-	(void)pmask;
-	(void)pattr;
 #if DAT_VERSION_MAJOR >= 2
 	if (mask & DAT_IA_FIELD_IA_EXTENSIONS_SUPPORTED)
 		attr->extension_supported = extension;
 #else
-	(void)mask;
-	(void)attr;
 #endif
 	if (evd)
 		*evd = queried_evd;
@@ -127,30 +118,22 @@ static DAT_RETURN ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *evd, DAT_IA_ATTR_MA
 
 static DAT_RETURN pz_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE *out)
 {
-	(void)ia;
 	return make(out);
 }
 
 static DAT_RETURN rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *out)
 {
-	(void)pz;
 	return make(out);
 }
 
 static DAT_RETURN evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cno,
 			     DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *out)
 {
-	(void)ia;
-	(void)qlen;
-	(void)cno;
-	(void)flags;
 	return make(out);
 }
 
 static DAT_RETURN cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *out)
 {
-	(void)ia;
-	(void)agent;
 	return make(out);
 }
 
@@ -158,41 +141,24 @@ static DAT_RETURN ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE r
 			    DAT_EVD_HANDLE request, DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr,
 			    DAT_EP_HANDLE *out)
 {
-	(void)ia;
-	(void)pz;
-	(void)recv;
-	(void)request;
-	(void)conn;
-	(void)attr;
 	return make(out);
 }
 
 static DAT_RETURN srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
 			     DAT_SRQ_HANDLE *out)
 {
-	(void)ia;
-	(void)pz;
-	(void)attr;
 	return make(out);
 }
 
 static DAT_RETURN psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			     DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *out)
 {
-	(void)ia;
-	(void)qual;
-	(void)evd;
-	(void)flags;
 	return make(out);
 }
 
 static DAT_RETURN rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
 			     DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *out)
 {
-	(void)ia;
-	(void)qual;
-	(void)ep;
-	(void)evd;
 	return make(out);
 }
 
@@ -204,25 +170,13 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DES
 			     DAT_LMR_HANDLE *out, DAT_LMR_CONTEXT *lc, DAT_RMR_CONTEXT *rc,
 			     DAT_VLEN *size, DAT_VADDR *addr)
 {
-	(void)ia;
-	(void)type;
-	(void)region;
-	(void)len;
-	(void)pz;
-	(void)priv;
 #if DAT_VERSION_MAJOR >= 2
-	(void)va;
 #endif
-	(void)lc;
-	(void)rc;
-	(void)size;
-	(void)addr;
 	return make(out);
 }
 
 static DAT_RETURN free_any(DAT_HANDLE h)
 {
-	(void)h;
 	return outcome;
 }
 
@@ -243,16 +197,12 @@ static DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 static DAT_RETURN evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			   DAT_EVENT *event, DAT_COUNT *more)
 {
-	(void)timeout;
-	(void)threshold;
 	*more = 0;
 	return evd_dequeue(evd, event);
 }
 
 static DAT_RETURN cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
 {
-	(void)cr;
-	(void)mask;
 	param->local_ep_handle = arriving_ep;
 	return DAT_SUCCESS;
 }
@@ -260,35 +210,23 @@ static DAT_RETURN cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARA
 static DAT_RETURN cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size,
 			    const DAT_PVOID data)
 {
-	(void)cr;
-	(void)ep;
-	(void)size;
-	(void)data;
 	return outcome;
 }
 
 #if DAT_VERSION_MAJOR >= 2
 static DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID data)
 {
-	(void)cr;
-	(void)size;
-	(void)data;
 	return outcome;
 }
 
 static DAT_RETURN csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
 			     DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *out)
 {
-	(void)ia;
-	(void)comm;
-	(void)addr;
-	(void)evd;
 	return make(out);
 }
 #else
 static DAT_RETURN cr_reject(DAT_CR_HANDLE cr)
 {
-	(void)cr;
 	return outcome;
 }
 #endif
@@ -955,9 +893,6 @@ static DAT_RETURN ia_open_translating(const DAT_NAME_PTR name, DAT_COUNT qlen,
 {
 	DAT_IA_HANDLE mine = (DAT_IA_HANDLE)0x9940, out = NULL;
 
-	(void)name;
-	(void)qlen;
-	(void)evd;
 	cr_expect_eq(dats_get_ia_handle(mine, &out), DAT_SUCCESS);
 	cr_expect_eq(out, mine);
 	*ia = mine;

@@ -26,7 +26,6 @@ static int calls;
 
 static DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 {
-	(void)evd;
 	calls++;
 	*event = arriving;
 	return outcome;
@@ -54,7 +53,6 @@ static DAT_RETURN evd_wait_freed(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_CO
 
 static DAT_RETURN cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
 {
-	(void)cr;
 	asked_for = mask;
 	param->local_ep_handle = ep_of_cr;
 	return DAT_SUCCESS;
@@ -69,8 +67,6 @@ static DAT_RETURN cr_query_fails(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_C
 static DAT_RETURN cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size,
 			    const DAT_PVOID private_data)
 {
-	(void)cr;
-	(void)ep;
 	calls++;
 	data_size = size;
 	data = private_data;
@@ -88,7 +84,6 @@ static DAT_RETURN cr_accept_reused(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT
 #if DAT_VERSION_MAJOR >= 2
 static DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID private_data)
 {
-	(void)cr;
 	calls++;
 	data_size = size;
 	data = private_data;
@@ -98,7 +93,6 @@ static DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID pr
 #else
 static DAT_RETURN cr_reject(DAT_CR_HANDLE cr)
 {
-	(void)cr;
 	calls++;
 	return outcome;
 }
@@ -107,7 +101,6 @@ static DAT_RETURN cr_reject(DAT_CR_HANDLE cr)
 
 static DAT_RETURN cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual)
 {
-	(void)cr;
 	calls++;
 	handed_to = qual;
 	return outcome;

@@ -51,13 +51,11 @@ void dreg_use_put(struct dreg_use *use)
 
 const DAT_PROVIDER *dreg_use_provider(const struct dreg_use *use)
 {
-	(void)use;
 	return &table;
 }
 
 const char *dreg_use_origin(const struct dreg_use *use)
 {
-	(void)use;
 	return "dat.conf:7";
 }
 
@@ -123,15 +121,10 @@ static DAT_RETURN ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *evd, DAT_IA_ATTR_MA
 			   DAT_IA_ATTR *attr, DAT_PROVIDER_ATTR_MASK pmask,
 			   DAT_PROVIDER_ATTR *pattr)
 {
-	(void)ia;
-	(void)mask;
-	(void)pmask;
-	(void)pattr;
 #if DAT_VERSION_MAJOR >= 2
 	if (attr)
 		attr->extension_supported = extension;
 #else
-	(void)attr;
 #endif
 	if (evd)
 		*evd = queried;

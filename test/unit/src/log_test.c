@@ -35,7 +35,6 @@ void __wrap___syslog_chk(int prio, int flag, const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)flag;
 	priority = prio;
 	va_start(ap, fmt);
 	vsnprintf(syslogged, sizeof(syslogged), fmt, ap);

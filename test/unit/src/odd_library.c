@@ -14,8 +14,6 @@ void odd_library_mark(void)
 
 void dat_provider_init(const void *info, const char *ia_params)
 {
-	(void)info;
-	(void)ia_params;
 #ifdef UNRESOLVED
 	odd_library_needs();
 #endif

@@ -528,17 +528,12 @@ static DAT_PROVIDER_INFO info_of(const char *name)
 static DAT_RETURN present_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *evd,
 			       DAT_IA_HANDLE *ia)
 {
-	(void)name;
-	(void)qlen;
-	(void)evd;
 	*ia = (DAT_IA_HANDLE)0x1240;
 	return DAT_SUCCESS;
 }
 
 static DAT_RETURN present_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 {
-	(void)ia;
-	(void)flags;
 	return DAT_SUCCESS;
 }
 

@@ -61,8 +61,6 @@ static DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDL
 {
 	struct object *o = malloc(sizeof(*o));
 
-	(void)qlen;
-	(void)evd;
 	pthread_mutex_lock(&lock);
 	o->provider = &offer_named(name)->table;
 	pthread_mutex_unlock(&lock);
@@ -75,16 +73,11 @@ static DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDL
 static DAT_RETURN ia_open_closed(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *evd,
 				 DAT_IA_HANDLE *ia)
 {
-	(void)name;
-	(void)qlen;
-	(void)evd;
-	(void)ia;
 	return DAT_CLASS_ERROR | (DAT_RETURN)DAT_INTERNAL_ERROR;
 }
 
 static DAT_RETURN ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 {
-	(void)flags;
 	free(ia);
 	if (stub_saw)
 		stub_saw("close");
@@ -95,12 +88,6 @@ static DAT_RETURN ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *evd, DAT_IA_ATTR_MA
 			   DAT_IA_ATTR *attr, DAT_PROVIDER_ATTR_MASK pmask,
 			   DAT_PROVIDER_ATTR *pattr)
 {
-	(void)ia;
-	(void)evd;
-	(void)mask;
-	(void)attr;
-	(void)pmask;
-	(void)pattr;
 	return DAT_SUCCESS;
 }
 

@@ -11,7 +11,6 @@ static const char *major_text, *minor_text;
 
 DAT_RETURN dat_strerror(DAT_RETURN ret, const char **major, const char **minor)
 {
-	(void)ret;
 	*major = major_text;
 	*minor = minor_text;
 	return answer;

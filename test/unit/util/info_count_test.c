@@ -31,7 +31,6 @@ static void *serve(void *arg)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	int to = accept(listener, NULL, NULL), fd = reply < 0 ? memfd_create("t", 0) : reply;
 
-	(void)arg;
 	if (reply >= 0 || dprintf(fd, "ia x pz_create 3\n") > 0)
 		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	if (with_descriptor) {

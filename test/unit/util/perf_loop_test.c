@@ -62,7 +62,6 @@ static int posted(char op, uint64_t cookie)
 
 static int post_recv(struct perf_xport *xp, size_t off, size_t len, uint64_t cookie)
 {
-	(void)len;
 	return posted(cookie == PERF_COOKIE_CRX ? 'c' : off == xp->lay.note_rx ? 'n' : 'R', 0);
 }
 
@@ -78,7 +77,6 @@ static int post_send(struct perf_xport *xp, size_t off, size_t len, uint64_t coo
 {
 	int rc = posted(off == xp->lay.note_tx ? 'n' : 's', cookie);
 
-	(void)len;
 	note_offset(off);
 	if (!rc && on_send)
 		on_send(off);
@@ -91,8 +89,6 @@ static int post_write(struct perf_xport *xp, size_t off, size_t len, size_t roff
 {
 	int rc = posted('w', cookie);
 
-	(void)xp;
-	(void)len;
 	if (!rc && on_write)
 		on_write(off, roff);
 	return rc;
@@ -112,7 +108,6 @@ static void (*on_poll)(const struct perf_comp *comp);
 
 static int poll(struct perf_xport *xp, struct perf_comp *comp)
 {
-	(void)xp;
 	if (head == tail)
 		return 0;
 	*comp = queue[head++ % QUEUE];
@@ -130,7 +125,6 @@ static int poll_fails(struct perf_xport *xp, struct perf_comp *comp)
 
 static void select_lane(struct perf_xport *xp, unsigned int lane)
 {
-	(void)xp;
 	strcat(trace, (char[]){ (char)('0' + lane), '\0' });
 }
 
@@ -188,7 +182,6 @@ static const struct perf_kind *kind(enum perf_test test, enum perf_metric metric
 /* The peer answers each message. */
 static void answer(size_t off)
 {
-	(void)off;
 	complete(PERF_COOKIE_RX, SIZE);
 }
 
@@ -685,7 +678,6 @@ static void first_arrives_last(const struct perf_comp *comp)
 {
 	static int polls;
 
-	(void)comp;
 	if (++polls == 2)
 		perf_pattern_fill(rx_slot(0), SIZE, SEED, 0);
 }
@@ -722,7 +714,6 @@ static uint64_t sent_upto;
 
 static void slot_is_intact(const struct perf_comp *comp)
 {
-	(void)comp;
 	cr_expect_eq(perf_pattern_check(tx_slot(sent_upto), SIZE, SEED, (uint32_t)sent_upto), -1,
 		     "message %d", (int)sent_upto);
 	sent_upto++;

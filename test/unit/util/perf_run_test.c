@@ -244,7 +244,6 @@ static void *serve(void *arg)
 {
 	struct perf_ctl ctl;
 
-	(void)arg;
 	while (!perf_run_next(&server.x, &ctl) && ctl.type == PERF_CTL_START &&
 	       !perf_run_serve(&server.x, &ctl))
 		;

@@ -103,21 +103,17 @@ static int fake_poll(struct perf_xport *x, struct perf_comp *comp)
 
 static int fake_check(struct perf_xport *x)
 {
-	(void)x;
 	return 0;
 }
 
 static void fake_select(struct perf_xport *x, unsigned int lane)
 {
-	(void)x;
-	(void)lane;
 }
 
 /* --- datagrams -------------------------------------------------------------- */
 
 static int ud_open(struct perf_xport *x, struct perf_ctl *ctl)
 {
-	(void)ctl;
 	if (to_fake(x)->has_none)
 		return perf_fail(x, "no datagrams");
 	x->ud.mem = x->mem;
@@ -129,15 +125,12 @@ static int ud_open(struct perf_xport *x, struct perf_ctl *ctl)
 
 static int ud_connect(struct perf_xport *x, const struct perf_ctl *ctl)
 {
-	(void)x;
-	(void)ctl;
 	return 0;
 }
 
 static int ud_post_recv(struct perf_xport *x, unsigned int lane, size_t off, size_t len,
 			uint64_t cookie)
 {
-	(void)lane;
 	post(&to_fake(x)->data, off, len, cookie);
 	return 0;
 }
@@ -218,7 +211,6 @@ static void *serve(void *arg)
 	struct perf_ctl ctl;
 	int rc = 0;
 
-	(void)arg;
 	while (!rc && !perf_run_next(&server.x, &ctl) && ctl.type != PERF_CTL_QUIT)
 		rc = ctl.type == PERF_CTL_OPEN_UD ? perf_ud_accept(&server.x, &ctl) :
 						    perf_run_serve(&server.x, &ctl);

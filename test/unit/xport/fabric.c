@@ -20,9 +20,6 @@ struct fid request_handle;
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
 		   struct fi_info **info)
 {
-	(void)node;
-	(void)flags;
-	(void)hints;
 	*info = fake_info(fabric_name, "127.0.0.1");
 	(*info)->ep_attr->max_msg_size = 1 << 20;
 	(*info)->domain_attr->mr_key_size = fabric_key_size;
@@ -90,7 +87,6 @@ static sem_t hold_reached, hold;
 
 static void hold_run(struct dofi_work *work)
 {
-	(void)work;
 	sem_post(&hold_reached);
 	while (sem_wait(&hold))
 		;

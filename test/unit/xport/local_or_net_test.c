@@ -470,7 +470,6 @@ Test(local_or_net, a_setting_turns_rings_off)
 
 static int add_none(struct dofi_ia *to)
 {
-	(void)to;
 	return -ENOENT;
 }
 

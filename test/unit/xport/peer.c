@@ -66,7 +66,6 @@ static void frame_came(const void *bytes, size_t len)
 static void hub_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_entry *entry,
 			int err, struct dofi_sink *sink)
 {
-	(void)sink;
 	if (!err)
 		frame_came(buffer->data, entry->len);
 	dofi_rdm_repost(buffer);
@@ -80,13 +79,11 @@ static void hub_completed(const struct fi_cq_data_entry *entry, int err, struct 
 
 static void hub_swept(struct dofi_cq *cq)
 {
-	(void)cq;
 	dofi_rdm_sweep(&hub.rdm);
 }
 
 static void hub_failed(struct dofi_progress *p, int err)
 {
-	(void)p;
 	cr_assert(!err, "%d", err);
 }
 
@@ -98,7 +95,6 @@ static void hub_open(void *arg)
 {
 	const struct dofi_rdm_options options = { .n_buffers = 64, .arrived = hub_arrived };
 
-	(void)arg;
 	hub.ret = dofi_host_read(&hub.host);
 	dofi_cq_init(&hub.domain.cq);
 	if (!hub.ret)
@@ -110,7 +106,6 @@ static void hub_open(void *arg)
 
 static void hub_close(void *arg)
 {
-	(void)arg;
 	dofi_rdm_close(&hub.rdm);
 	dofi_domain_close(&hub.domain);
 }
@@ -182,7 +177,6 @@ void rdm_fini(void)
 
 static ssize_t inject_later(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
 {
-	(void)fid, (void)buf, (void)len, (void)to;
 	return -FI_EAGAIN;
 }
 

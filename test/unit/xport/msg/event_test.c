@@ -217,7 +217,6 @@ static void host_lost(void *arg)
 {
 	struct dofi_watch *watch = &msg_part(inside())->watch;
 
-	(void)arg;
 	watch->fd = fake.eq_fd;
 	watch->cut = true;
 	msg_peer_ended(&watch->source);

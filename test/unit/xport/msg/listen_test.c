@@ -497,7 +497,6 @@ static void arrive_without_memory(void *arg)
 	const struct bytes bytes = wire(DOFI_WIRE_REQUEST, 0, NULL, 0);
 	struct fi_info *info = fake_info("tcp", "127.0.0.1");
 
-	(void)arg;
 	info->handle = &request_handle;
 	nomem_after(0);
 	msg_arrived(ia, &fake_eps.last_pep->fid, info, bytes.data, bytes.len);

@@ -528,7 +528,6 @@ static void peer_leaves(void)
 /* Completions after an end are given on the progress thread, which closes the EP after the call. */
 static void peer_leaves_before_a_message(void *arg)
 {
-	(void)arg;
 	peer_leaves();
 	short_message('l');
 }
@@ -547,7 +546,6 @@ Test(msg_srq, a_message_whose_preamble_the_peers_end_overtook_is_received)
 
 static void peer_leaves_before_a_preamble(void *arg)
 {
-	(void)arg;
 	peer_leaves();
 	preamble_of(LARGE, false, 0);
 }
@@ -562,7 +560,6 @@ Test(msg_srq, a_preamble_without_its_message_takes_no_buffer_when_the_peer_has_l
 
 static void end_before_a_message(void *arg)
 {
-	(void)arg;
 	dofi_mutex_lock(&inside()->lock);
 	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 	dofi_mutex_unlock(&inside()->lock);

@@ -11,13 +11,11 @@
 
 static ssize_t inject_nowhere(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
 {
-	(void)fid, (void)buf, (void)len, (void)to;
 	return -FI_ENETUNREACH;
 }
 
 static ssize_t inject_nothing(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
 {
-	(void)fid, (void)buf, (void)len, (void)to;
 	return 0;
 }
 
@@ -354,7 +352,6 @@ static uint64_t word;
 
 static void word_read(struct dofi_work *work)
 {
-	(void)work;
 	word = *(const uint64_t *)(uintptr_t)peer.received.alive_addr;
 }
 
@@ -363,7 +360,6 @@ static void end_and_read(void *arg)
 {
 	static struct dofi_work work = { .run = word_read };
 
-	(void)arg;
 	word_read(NULL);
 	cr_expect_eq(word, peer.conn);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));

@@ -391,7 +391,6 @@ Test(rdm_target_sockets, what_the_fabric_does_is_not_done_by_frames)
 
 static void disconnect_and_take(void *arg)
 {
-	(void)arg;
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	fabric_takes(ep, true);
 }

@@ -588,7 +588,6 @@ Test(xport_ud_inbox, is_used_beside_the_net)
 /* The net takes sends from now on, and the close of the PZ sweeps first. */
 static void take_and_close(void *arg)
 {
-	(void)arg;
 	ud_fault.ret = 0;
 	succeed(dofi_pz_free(ud_near.pz));
 }
