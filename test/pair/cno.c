@@ -66,25 +66,19 @@ static void cno_pair_server(struct pair *p)
 static void cno_pair_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 64);
 	pair_recv_listener(p, &listener);
-	ep_connect(ep, &listener);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	ep_connect(n.ep, &listener);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
 	pair_sync(p);
-	post_send(ep, &m, 0, 64, 1);
+	post_send(n.ep, &n.m, 0, 64, 1);
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 	pair_sync(p);
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
+	node_end(&n);
 }
 
 #if DAT_VERSION_MAJOR >= 2

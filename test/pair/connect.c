@@ -155,23 +155,20 @@ static void reject_client(struct pair *p)
 static void refused_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
-	DAT_EP_HANDLE ep;
 	DAT_PSP_HANDLE psp;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
-	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	OK(dat_cr_accept(node_request(&n), n.ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
 	OK(dat_psp_free(psp));
 	FAILS(dat_psp_free(psp), DAT_INVALID_HANDLE);
 	pair_sync(p);
-	pair_unlink(p, &n, ep);
+	pair_unlink(p, &n, n.ep);
 	expect_quiet(n.cr);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /* After its service point is freed a connection lives on, and new requests are refused. */
@@ -233,35 +230,32 @@ static void timeout_client(struct pair *p)
 {
 	unsigned ms = pair_scaled(TIMEOUT_MS);
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	DAT_COUNT more;
 	struct node n;
 	int64_t start, took;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
 	start = pair_now();
-	connect_with(ep, &listener, ms, 0, NULL);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
+	connect_with(n.ep, &listener, ms, 0, NULL);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, n.ep);
 	took = pair_now() - start;
 	CHECK(took >= ms * INT64_C(1000) &&
 		      took <= (ms + pair_scaled(TOLERANCE_MS)) * INT64_C(1000),
 	      "timed out after %lld us instead of %u ms", (long long)took, ms);
-	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n.conn);
 	pair_sync(p);
 	pair_sync(p);
 	/* the time-out limits the attempt only */
-	OK(dat_ep_reset(ep));
+	OK(dat_ep_reset(n.ep));
 	ms = pair_scaled(AMPLE_MS);
-	connect_with(ep, &listener, ms, 0, NULL);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	connect_with(n.ep, &listener, ms, 0, NULL);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
 	FAILS(dat_evd_wait(n.conn, 2 * ms * 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* The kernel refuses a TCP connection to a multicast address, with and without a route. */
@@ -282,18 +276,15 @@ static void unreachable_address(struct node *n, struct listener *listener)
 static void unreachable(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	unreachable_address(&n, &listener);
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
-	OK(dat_ep_reset(ep));
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
+	OK(dat_ep_reset(n.ep));
 	listener.qual = UINT64_C(1) << 40;
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
+	node_end(&n);
 }
 
 /* Requests and their service points */
@@ -302,39 +293,33 @@ static void late_accept_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep;
 	DAT_CR_HANDLE cr;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
 	cr = node_request(&n);
 	OK(dat_psp_free(psp));
-	OK(dat_cr_accept(cr, ep, 0, NULL));
-	FAILS(dat_cr_accept(cr, ep, 0, NULL), DAT_INVALID_HANDLE);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	OK(dat_cr_accept(cr, n.ep, 0, NULL));
+	FAILS(dat_cr_accept(cr, n.ep, 0, NULL), DAT_INVALID_HANDLE);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 static void plain_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
-	ep_connect(ep, &listener);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
+	ep_connect(n.ep, &listener);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void unanswered_closed_server(struct pair *p)
@@ -365,30 +350,24 @@ static void unanswered_exit_server(struct pair *p)
 static void unanswered_closed_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void unanswered_exit_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	node_end(&n);
 }
 
 /* Nothing dequeues the requests from an EVD that has room for two. */

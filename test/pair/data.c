@@ -319,36 +319,30 @@ static void preposted(struct pair *p)
 	DAT_BOOLEAN recv_idle, request_idle;
 	DAT_EP_STATE state;
 	struct node n;
-	struct mem m;
-	DAT_EP_HANDLE ep;
 	unsigned i;
 
-	node_open(&n);
-	mem_get(&n, &m, 2 * N_PREPOSTED * 64);
-	ep = node_ep(&n, NULL);
-	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
+	node_begin(&n, 2 * N_PREPOSTED * 64);
+	OK(dat_ep_get_status(n.ep, &state, &recv_idle, &request_idle));
 	CHECK(recv_idle && request_idle, "not idle before the first post");
 	for (i = 0; i < N_PREPOSTED; i++)
-		post_recv(ep, &m, i * 64, 64, i);
-	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
+		post_recv(n.ep, &n.m, i * 64, 64, i);
+	OK(dat_ep_get_status(n.ep, &state, &recv_idle, &request_idle));
 	CHECK(!recv_idle && request_idle, "idle with posted receives");
-	OK(dat_ep_reset(ep));	/* keeps the receives posted */
-	pair_link(p, &n, ep);
+	OK(dat_ep_reset(n.ep));	/* keeps the receives posted */
+	pair_link(p, &n, n.ep);
 	for (i = 0; i < N_PREPOSTED; i++) {
-		fill(m.base + (N_PREPOSTED + i) * 64, 64, i);
-		post_send(ep, &m, (N_PREPOSTED + i) * 64, 64, i);
+		fill(n.m.base + (N_PREPOSTED + i) * 64, 64, i);
+		post_send(n.ep, &n.m, (N_PREPOSTED + i) * 64, 64, i);
 	}
 	for (i = 0; i < N_PREPOSTED; i++) {
 		expect_dto(n.recv, i, DAT_DTO_SUCCESS, 64);
-		verify(m.base + i * 64, 64, i);
+		verify(n.m.base + i * 64, 64, i);
 		expect_dto(n.req, i, DAT_DTO_SUCCESS, 64);
 	}
-	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
+	OK(dat_ep_get_status(n.ep, &state, &recv_idle, &request_idle));
 	CHECK(recv_idle && request_idle, "not idle after all completions");
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 #define N_MANY 3000

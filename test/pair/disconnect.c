@@ -11,24 +11,22 @@
 /* Both peers reuse one EP many times, and both disconnect at the same moment. */
 static void reconnect(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
 	unsigned i;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	for (i = 0; i < ROUNDS; i++) {
-		pair_link(p, &n, ep);
+		pair_link(p, &n, n.ep);
 		pair_sync(p);
-		OK(dat_ep_disconnect(ep, i & 1 ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
-		expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
-		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
-		OK(dat_ep_reset(ep));
-		SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
+		OK(dat_ep_disconnect(n.ep, i & 1 ? DAT_CLOSE_GRACEFUL_FLAG :
+						   DAT_CLOSE_ABRUPT_FLAG));
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
+		SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
+		OK(dat_ep_reset(n.ep));
+		SAME(ep_state(n.ep), DAT_EP_STATE_UNCONNECTED);
 	}
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /* half of them is more than a peer without receives keeps, on any fabric */
@@ -143,52 +141,40 @@ static unsigned count_done(DAT_EVD_HANDLE evd, unsigned count)
 static void abrupt_server(struct pair *p)
 {
 	unsigned i, done, sent;
-	DAT_EP_HANDLE ep;
-	struct mem m;
 	struct node n;
 
-	node_open(&n);
-	mem_get(&n, &m, WRITE_SIZE);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, WRITE_SIZE);
+	pair_link(p, &n, n.ep);
 	pair_recv(p, &sent, sizeof(sent));	/* the peer has disconnected */
 	for (i = 0; i < N_ABRUPT; i++)
-		post_recv(ep, &m, 0, WRITE_SIZE, i);
-	expect_end(n.conn, ep);
+		post_recv(n.ep, &n.m, 0, WRITE_SIZE, i);
+	expect_end(n.conn, n.ep);
 	done = count_done(n.recv, N_ABRUPT);
 	CHECK(done < N_ABRUPT, "%u received", done);
 	/* sockets drops messages that it has completed into a buffer of its own */
 	CHECK(done >= sent || pair_fabric_is("sockets"), "%u received of %u sent", done, sent);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void abrupt_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
-	struct mem m;
 	struct node n;
 	unsigned i, sent;
 
-	node_open(&n);
-	mem_get(&n, &m, WRITE_SIZE);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, WRITE_SIZE);
+	pair_link(p, &n, n.ep);
 	for (i = 0; i < N_ABRUPT; i++) {
-		post_recv(ep, &m, 0, 64, i);
-		post_send(ep, &m, 0, WRITE_SIZE, i);
+		post_recv(n.ep, &n.m, 0, 64, i);
+		post_send(n.ep, &n.m, 0, WRITE_SIZE, i);
 	}
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
 	sent = count_done(n.req, N_ABRUPT);
 	CHECK(sent < N_ABRUPT, "more sends completed than the fabric can buffer");
 	SAME(count_done(n.recv, N_ABRUPT), 0);
 	pair_send(p, &sent, sizeof(sent));
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Returns true if the next event is ESTABLISHED, false if it is already DISCONNECTED. */
@@ -210,12 +196,10 @@ static void states_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep;
 	DAT_CR_HANDLE cr;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
 	/* the requester leaves before it has an answer */
@@ -224,26 +208,25 @@ static void states_server(struct pair *p)
 	pair_sync(p);
 	OK(cr_reject(cr, 0, NULL));
 	/* COMPLETION_PENDING, or just CONNECTED */
-	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	if (!established(&n, ep))
-		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	OK(dat_cr_accept(node_request(&n), n.ep, 0, NULL));
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_ABRUPT_FLAG));
+	if (!established(&n, n.ep))
+		SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
 	else
-		expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
-	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
+	SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n.conn);
-	OK(dat_ep_reset(ep));
+	OK(dat_ep_reset(n.ep));
 	pair_sync(p);
-	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	OK(dat_cr_accept(node_request(&n), n.ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
 	pair_sync(p);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
 	OK(dat_psp_free(psp));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void states_client(struct pair *p)
@@ -309,29 +292,23 @@ static void states_client(struct pair *p)
 /* An abrupt disconnect replaces a graceful one that is pending. */
 static void abrupt_after_graceful_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
-	struct mem m;
 	struct node n;
 	unsigned i, sent;
 
-	node_open(&n);
-	mem_get(&n, &m, WRITE_SIZE);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, WRITE_SIZE);
+	pair_link(p, &n, n.ep);
 	for (i = 0; i < N_ABRUPT; i++)
-		post_send(ep, &m, 0, WRITE_SIZE, i);
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
-	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECT_PENDING);
+		post_send(n.ep, &n.m, 0, WRITE_SIZE, i);
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECT_PENDING);
 	expect_quiet(n.conn);
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
 	sent = count_done(n.req, N_ABRUPT);
 	CHECK(sent < N_ABRUPT, "more sends completed than the fabric can buffer");
 	pair_send(p, &sent, sizeof(sent));
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* How a peer leaves without disconnecting. */
@@ -370,22 +347,16 @@ static void end_server(struct pair *p)
 static void end_client(struct pair *p)
 {
 	enum goodbye how = *(const enum goodbye *)pair_arg();
-	DAT_EP_HANDLE ep;
-	struct mem m;
 	struct node n;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
-	post_recv(ep, &m, 0, 64, 1);
-	pair_link(p, &n, ep);
+	node_begin(&n, 64);
+	post_recv(n.ep, &n.m, 0, 64, 1);
+	pair_link(p, &n, n.ep);
 	pair_sync(p);
-	SAME(expect_end(n.conn, ep),
+	SAME(expect_end(n.conn, n.ep),
 	     how == EXIT ? end_by_death(&n) : DAT_CONNECTION_EVENT_DISCONNECTED);
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* EPs are freed while they connect. */

@@ -348,15 +348,12 @@ static void full_requests_client(struct pair *p)
 
 static void full_requests_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, 0);
+	pair_link(p, &n, n.ep);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /* States */
@@ -377,29 +374,23 @@ static void post_all(DAT_EP_HANDLE ep, struct mem *m, const struct grant *g, DAT
 static void states(struct pair *p)
 {
 	struct grant g = { 0 };
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	int i;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
-	post_all(ep, &m, &g, DAT_INVALID_STATE);
-	pair_link(p, &n, ep);
-	pair_unlink(p, &n, ep);
-	post_all(ep, &m, &g, DAT_SUCCESS);
+	node_begin(&n, 64);
+	post_all(n.ep, &n.m, &g, DAT_INVALID_STATE);
+	pair_link(p, &n, n.ep);
+	pair_unlink(p, &n, n.ep);
+	post_all(n.ep, &n.m, &g, DAT_SUCCESS);
 	for (i = 0; i < 3; i++)
 		expect_dto(n.req, 0, DAT_DTO_ERR_FLUSHED, 0);
-	post_recv(ep, &m, 0, 8, 5);
+	post_recv(n.ep, &n.m, 0, 8, 5);
 	expect_dto(n.recv, 5, DAT_DTO_ERR_FLUSHED, 0);
-	OK(dat_ep_reset(ep));
-	post_all(ep, &m, &g, DAT_INVALID_STATE);
+	OK(dat_ep_reset(n.ep));
+	post_all(n.ep, &n.m, &g, DAT_INVALID_STATE);
 	expect_quiet(n.req);
 	expect_quiet(n.recv);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Completed with an error */

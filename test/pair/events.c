@@ -116,35 +116,29 @@ static void poller_client(struct pair *p)
 {
 	struct listener listener;
 	struct grant g;
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	unsigned i;
 
-	node_open(&n);
-	mem_get(&n, &m, 4 * KIB);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 4 * KIB);
 	pair_recv_listener(p, &listener);
 	for (i = 0; i < 4; i++)
-		post_recv(ep, &m, 0, 64, i);
-	ep_connect(ep, &listener);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		post_recv(n.ep, &n.m, 0, 64, i);
+	ep_connect(n.ep, &listener);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
 	pair_granted(p, &g);
 	for (i = 0; i < N_POLL; i++) {
-		post_read(ep, &m, 0, KIB, i, &g, KIB);
+		post_read(n.ep, &n.m, 0, KIB, i, &g, KIB);
 		expect_dto(n.req, i, DAT_DTO_SUCCESS, KIB);
-		post_write(ep, &m, 0, KIB, i, &g, KIB);
+		post_write(n.ep, &n.m, 0, KIB, i, &g, KIB);
 		expect_dto(n.req, i, DAT_DTO_SUCCESS, KIB);
 	}
 	for (i = 0; i < 4; i++)
 		expect_dto(n.recv, i, DAT_DTO_SUCCESS, 64);
-	post_send(ep, &m, 0, 64, 9);
+	post_send(n.ep, &n.m, 0, 64, 9);
 	expect_dto(n.req, 9, DAT_DTO_SUCCESS, 64);
 	pair_sync(p);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
+	node_end(&n);
 }
 
 /* Waiting */
@@ -200,16 +194,12 @@ static void timeouts(struct pair *p)
 /* A blocked waiter gets the peer's messages, and the end of the connection. */
 static void woken_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct waiter w;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
-	post_recv(ep, &m, 0, 64, 4);
-	pair_link(p, &n, ep);
+	node_begin(&n, 64);
+	post_recv(n.ep, &n.m, 0, 64, 4);
+	pair_link(p, &n, n.ep);
 	waiter_start(&w, n.recv, DAT_TIMEOUT_INFINITE, 1);
 	pair_sync(p);
 	OK(waiter_end(&w));
@@ -218,30 +208,22 @@ static void woken_server(struct pair *p)
 	pair_sync(p);
 	OK(waiter_end(&w));
 	SAME(w.event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void woken_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, 64);
+	pair_link(p, &n, n.ep);
 	pair_sync(p);
-	post_send(ep, &m, 0, 64, 1);
+	post_send(n.ep, &n.m, 0, 64, 1);
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 	pair_sync(p);
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
+	node_end(&n);
 }
 
 /* A full EVD causes one overflow event on the asynchronous EVD. */
@@ -291,25 +273,19 @@ static void overflow_server(struct pair *p)
 
 static void overflow_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	DAT_COUNT i, full;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, 64);
+	pair_link(p, &n, n.ep);
 	pair_recv(p, &full, sizeof(full));
 	for (i = 0; i < full + N_LOST; i++) {
-		post_send(ep, &m, 0, 64, i);
+		post_send(n.ep, &n.m, 0, 64, i);
 		expect_dto(n.req, i, DAT_DTO_SUCCESS, 64);
 	}
 	pair_sync(p);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* Streams together */
@@ -420,34 +396,28 @@ static void shared(struct pair *p)
 /* In 2.0 a completion names its operation. */
 static void operations(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct grant g;
 	struct node n;
-	struct mem m;
 	static const DAT_DTOS wanted[] = { DAT_DTO_SEND, DAT_DTO_RDMA_WRITE, DAT_DTO_RDMA_READ };
 	DAT_EVENT event;
 	int i;
 
-	node_open(&n);
-	mem_get(&n, &m, 256);
-	ep = node_ep(&n, NULL);
-	post_recv(ep, &m, 0, 64, 0);
-	pair_link(p, &n, ep);
-	pair_grant(p, &m);
+	node_begin(&n, 256);
+	post_recv(n.ep, &n.m, 0, 64, 0);
+	pair_link(p, &n, n.ep);
+	pair_grant(p, &n.m);
 	pair_granted(p, &g);
-	post_send(ep, &m, 64, 64, 0);
-	post_write(ep, &m, 64, 64, 0, &g, 128);
-	post_read(ep, &m, 192, 64, 0, &g, 64);
+	post_send(n.ep, &n.m, 64, 64, 0);
+	post_write(n.ep, &n.m, 64, 64, 0, &g, 128);
+	post_read(n.ep, &n.m, 192, 64, 0, &g, 64);
 	for (i = 0; i < 3; i++) {
 		expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 		SAME(event.event_data.dto_completion_event_data.operation, wanted[i]);
 	}
 	expect_event(n.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 #endif
 
@@ -581,51 +551,39 @@ static void solicited_client(struct pair *p)
 
 static void threshold_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	DAT_COUNT more;
 	DAT_EVENT event;
 	struct node n;
-	struct mem m;
 	unsigned i;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 64);
 	for (i = 0; i < THRESHOLD; i++)
-		post_recv(ep, &m, 0, 64, i);
-	pair_link(p, &n, ep);
+		post_recv(n.ep, &n.m, 0, 64, i);
+	pair_link(p, &n, n.ep);
 	pair_sync(p);
 	OK(dat_evd_wait(n.recv, pair_scaled(PAIR_LIMIT) * 1000, THRESHOLD, &event, &more));
 	SAME(more, THRESHOLD - 1);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 0);
 	for (i = 1; i < THRESHOLD; i++)
 		expect_dto(n.recv, i, DAT_DTO_SUCCESS, 64);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 static void threshold_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	unsigned i;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, 64);
+	pair_link(p, &n, n.ep);
 	pair_sync(p);
 	for (i = 0; i < THRESHOLD; i++) {
-		post_send(ep, &m, 0, 64, i);
+		post_send(n.ep, &n.m, 0, 64, i);
 		expect_dto(n.req, i, DAT_DTO_SUCCESS, 64);
 	}
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 static const struct pair_case cases[] = {

@@ -257,21 +257,18 @@ static void foreign_connector(struct pair *p)
 {
 	const struct foreign_peers *peers = pair_arg();
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
 	peers->need();
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
 	peers->connect(&listener);
 	pair_sync(p);
 	pair_sync(p);
-	ep_connect(ep, &listener);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	ep_connect(n.ep, &listener);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* The provider connects to foreign peers */

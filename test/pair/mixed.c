@@ -183,25 +183,19 @@ static void waiting_client(struct pair *p)
 
 static void waiting_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	mem_get(&n, &m, SIZE);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
-	post_recv(ep, &m, 64, 64, 1);
+	node_begin(&n, SIZE);
+	pair_link(p, &n, n.ep);
+	post_recv(n.ep, &n.m, 64, 64, 1);
 	pair_sync(p);
 	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);
 	pair_sync(p);
 	pair_sync(p);
-	post_send(ep, &m, 0, 64, 2);
+	post_send(n.ep, &n.m, 0, 64, 2);
 	expect_dto(n.req, 2, DAT_DTO_SUCCESS, 64);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* A CNO is triggered by the receive alone. */

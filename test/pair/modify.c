@@ -227,26 +227,23 @@ static void queues(struct pair *p)
 static void again(struct pair *p)
 {
 	DAT_EP_PARAM param;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	query(ep, &param);
-	pair_link(p, &n, ep);
-	FAILS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param), DAT_INVALID_STATE);
-	exchange(p, &n, ep, 40);
-	pair_unlink(p, &n, ep);
-	FAILS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param), DAT_INVALID_STATE);
-	OK(dat_ep_reset(ep));
+	node_begin(&n, 0);
+	query(n.ep, &param);
+	pair_link(p, &n, n.ep);
+	FAILS(dat_ep_modify(n.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param), DAT_INVALID_STATE);
+	exchange(p, &n, n.ep, 40);
+	pair_unlink(p, &n, n.ep);
+	FAILS(dat_ep_modify(n.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param), DAT_INVALID_STATE);
+	OK(dat_ep_reset(n.ep));
 	param.ep_attr.max_recv_dtos = param.ep_attr.max_request_dtos = 1;
-	modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
+	modify(n.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
 	       &param);
-	pair_link(p, &n, ep);
-	exchange(p, &n, ep, 50);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	pair_link(p, &n, n.ep);
+	exchange(p, &n, n.ep, 50);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* PZs */
@@ -264,21 +261,18 @@ static void move_to(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 static void other_pz(struct pair *p)
 {
 	DAT_PZ_HANDLE old;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	old = n.pz;
 	OK(dat_pz_create(n.ia, &n.pz));
 	FAILS(dat_pz_free(old), DAT_INVALID_STATE);
-	move_to(ep, n.pz);
+	move_to(n.ep, n.pz);
 	OK(dat_pz_free(old));
-	pair_link(p, &n, ep);
-	exchange(p, &n, ep, 60);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	pair_link(p, &n, n.ep);
+	exchange(p, &n, n.ep, 60);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* Receives of the EP's former PZ fail when a message uses them, and not earlier. */
@@ -316,28 +310,22 @@ static void left_pz_server(struct pair *p)
 
 static void left_pz_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	mem_get(&n, &m, KIB);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, KIB);
+	pair_link(p, &n, n.ep);
 	pair_sync(p);
 	/* an empty message uses no memory, so it fits any PZ */
-	post_send(ep, &m, 0, 0, 1);
+	post_send(n.ep, &n.m, 0, 0, 1);
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 0);
-	post_send(ep, &m, 0, MESSAGE, 2);
+	post_send(n.ep, &n.m, 0, MESSAGE, 2);
 	/* it may have left before the peer refuses it; it completes exactly once */
 	expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 	expect_quiet(n.req);
-	expect_end(n.conn, ep);
+	expect_end(n.conn, n.ep);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Watermarks */
@@ -346,40 +334,31 @@ static void left_pz_client(struct pair *p)
 static void hard_server(struct pair *p)
 {
 	DAT_COUNT held, span;
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	uint64_t i;
 
-	node_open(&n);
-	mem_get(&n, &m, KIB);
-	ep = node_ep(&n, NULL);
-	OK(dat_ep_set_watermark(ep, DAT_WATERMARK_INFINITE, 2));
+	node_begin(&n, KIB);
+	OK(dat_ep_set_watermark(n.ep, DAT_WATERMARK_INFINITE, 2));
 	for (i = 0; i < 3; i++)
-		post_recv(ep, &m, 0, MESSAGE, i);
-	OK(dat_ep_recv_query(ep, &held, &span));
+		post_recv(n.ep, &n.m, 0, MESSAGE, i);
+	OK(dat_ep_recv_query(n.ep, &held, &span));
 	SAME(held, 3);
 	SAME(span, 3);
-	pair_link(p, &n, ep);
+	pair_link(p, &n, n.ep);
 	for (i = 0; i < 3; i++)
 		expect_dto(n.recv, i, DAT_DTO_ERR_FLUSHED, 0);
-	SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	SAME(expect_end(n.conn, n.ep), DAT_CONNECTION_EVENT_BROKEN);
+	node_end(&n);
 }
 
 static void hard_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
-	expect_end(n.conn, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_begin(&n, 0);
+	pair_link(p, &n, n.ep);
+	expect_end(n.conn, n.ep);
+	node_end(&n);
 }
 
 static void soft(struct pair *p)

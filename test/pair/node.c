@@ -86,6 +86,22 @@ DAT_EP_HANDLE node_ep(struct node *n, const DAT_EP_ATTR *attr)
 	return ep;
 }
 
+void node_begin(struct node *n, size_t size)
+{
+	node_open(n);
+	if (size)
+		mem_get(n, &n->m, size);
+	n->ep = node_ep(n, NULL);
+}
+
+void node_end(struct node *n)
+{
+	OK(dat_ep_free(n->ep));
+	if (n->m.base)
+		mem_put(&n->m);
+	node_close(n);
+}
+
 void node_ep_attr(struct node *n, DAT_EP_ATTR *attr)
 {
 	DAT_EP_HANDLE ep = node_ep(n, NULL);

@@ -146,6 +146,15 @@ void pair_sync(struct pair *p);
 /* Returns when the peer's process has ended. */
 void pair_wait_gone(struct pair *p);
 
+/* Registered memory, page-aligned and zeroed. */
+struct mem {
+	unsigned char *base;
+	size_t size;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+};
+
 /* An open IA with the objects that most cases need. */
 struct node {
 	DAT_IA_HANDLE ia;
@@ -158,6 +167,9 @@ struct node {
 	DAT_IA_ATTR attr;
 	DAT_PROVIDER_ATTR prov;
 	struct sockaddr_storage address;
+	/* of node_begin() */
+	DAT_EP_HANDLE ep;
+	struct mem m;
 };
 
 #define NODE_QLEN 1024		/* of each EVD */
@@ -165,6 +177,9 @@ struct node {
 void node_open(struct node *n);
 /* Checks that the asynchronous EVD is empty, frees all objects and closes the IA gracefully. */
 void node_close(struct node *n);
+/* node_open() and node_close() with an EP, and with memory of @size unless that is 0. */
+void node_begin(struct node *n, size_t size);
+void node_end(struct node *n);
 DAT_EVD_HANDLE node_evd(struct node *n, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
 /* An EP on the node's PZ and EVDs; @attr may be NULL. */
 DAT_EP_HANDLE node_ep(struct node *n, const DAT_EP_ATTR *attr);
@@ -265,14 +280,7 @@ void expect_software(DAT_EVD_HANDLE evd, uintptr_t pointer);
 /* Posts a software event. */
 DAT_RETURN post_se(DAT_EVD_HANDLE evd, uintptr_t pointer);
 
-/* Registered memory, page-aligned and zeroed. */
-struct mem {
-	unsigned char *base;
-	size_t size;
-	DAT_LMR_HANDLE lmr;
-	DAT_LMR_CONTEXT lmr_context;
-	DAT_RMR_CONTEXT rmr_context;
-};
+/* Registered memory: */
 
 void mem_get(struct node *n, struct mem *m, size_t size);	/* with all privileges */
 void mem_get_with(struct node *n, DAT_PZ_HANDLE pz, struct mem *m, size_t size,

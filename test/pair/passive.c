@@ -79,18 +79,15 @@ static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qua
 static void accepted_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
-	connect_ep(&n, ep, &listener);
-	expect_accepted(&n, ep, &listener);
-	pair_unlink(p, &n, ep);
+	connect_ep(&n, n.ep, &listener);
+	expect_accepted(&n, n.ep, &listener);
+	pair_unlink(p, &n, n.ep);
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /* A client with a single attempt, which fails with the event of the case. */
@@ -98,19 +95,16 @@ static void failing_client(struct pair *p)
 {
 	DAT_EVENT_NUMBER number = *(const DAT_EVENT_NUMBER *)pair_arg();
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
-	connect_ep(&n, ep, &listener);
-	expect_conn(n.conn, number, ep);
-	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	connect_ep(&n, n.ep, &listener);
+	expect_conn(n.conn, number, n.ep);
+	SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
 	pair_sync(p);
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static const DAT_EVENT_NUMBER peer_rejected = DAT_CONNECTION_EVENT_PEER_REJECTED;
@@ -213,65 +207,60 @@ static void reserved_client(struct pair *p)
 static void rsp_freed_server(struct pair *p)
 {
 	DAT_RSP_HANDLE first, rsp;
-	DAT_EP_HANDLE ep, request_ep;
+	DAT_EP_HANDLE request_ep;
 	DAT_CR_HANDLE cr;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &first));
+	node_begin(&n, 0);
+	OK(dat_rsp_create(n.ia, qual_of(0), n.ep, n.cr, &first));
 	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, first, qual_of(0), &request_ep);
 	OK(cr_reject(cr, 0, NULL));
-	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_UNCONNECTED);
 	pair_sync(p);	/* the client was rejected, then refused */
 
-	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
+	OK(dat_rsp_create(n.ia, qual_of(1), n.ep, n.cr, &rsp));
 	OK(dat_rsp_free(first));
-	SAME(ep_state(ep), DAT_EP_STATE_RESERVED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_RESERVED);
 	OK(dat_rsp_free(rsp));
-	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_UNCONNECTED);
 	pair_send_listener(p, &n, qual_of(1));
 	pair_sync(p);	/* refused: there is no listener */
 
-	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
+	OK(dat_rsp_create(n.ia, qual_of(1), n.ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(1));
 	cr = request_at(&n, rsp, qual_of(1), &request_ep);
-	CHECK(request_ep == ep, "wrong EP");
+	CHECK(request_ep == n.ep, "wrong EP");
 	OK(dat_rsp_free(rsp));
-	SAME(ep_state(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	SAME(ep_state(n.ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	OK(accept_with_data(cr, DAT_HANDLE_NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 static void rsp_freed_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
-	connect_ep(&n, ep, &listener);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
-	OK(dat_ep_reset(ep));
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	OK(dat_ep_reset(ep));
+	connect_ep(&n, n.ep, &listener);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, n.ep);
+	OK(dat_ep_reset(n.ep));
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	OK(dat_ep_reset(n.ep));
 	pair_sync(p);
 	pair_recv_listener(p, &listener);
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	OK(dat_ep_reset(ep));
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	OK(dat_ep_reset(n.ep));
 	pair_sync(p);
 	pair_recv_listener(p, &listener);
-	connect_ep(&n, ep, &listener);
-	expect_accepted(&n, ep, &listener);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	connect_ep(&n, n.ep, &listener);
+	expect_accepted(&n, n.ep, &listener);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* Many RSPs at once, each with its own EP, as dapltest uses them. */
@@ -439,17 +428,14 @@ static void provided_rejected_server(struct pair *p)
 static void provided_rejected_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
-	connect_ep(&n, ep, &listener);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
+	connect_ep(&n, n.ep, &listener);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, n.ep);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static const bool with_psp = false, with_rsp = true;
@@ -556,44 +542,39 @@ static void handoff_full_server(struct pair *p)
 static void disconnected_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep, request_ep;
+	DAT_EP_HANDLE request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
+	OK(dat_rsp_create(n.ia, qual_of(1), n.ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, psp, qual_of(0), &request_ep);
 	pair_sync(p);	/* the requester has given up */
 	OK(dat_cr_handoff(cr, qual_of(1)));
 	cr = request_at(&n, rsp, qual_of(1), &request_ep);
-	CHECK(request_ep == ep, "wrong EP");
-	accept_own_gone(&n, cr, ep);
+	CHECK(request_ep == n.ep, "wrong EP");
+	accept_own_gone(&n, cr, n.ep);
 	OK(dat_rsp_free(rsp));
 	OK(dat_psp_free(psp));
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void disconnected_client(struct pair *p)
 {
 	unsigned char data[DATA];
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
 	fill(data, sizeof(data), THEIRS);
-	connect_with(ep, &listener, pair_scaled(DISCONNECT_MS), request_size(&n), data);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
+	connect_with(n.ep, &listener, pair_scaled(DISCONNECT_MS), request_size(&n), data);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, n.ep);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /* The peer is killed while its request is pending */
@@ -614,50 +595,43 @@ static void killed_client(struct pair *p)
 
 static void killed_accept_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, request_ep;
+	DAT_EP_HANDLE request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
-	post_recv(ep, &m, 0, 64, 1);
-	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
+	node_begin(&n, 64);
+	post_recv(n.ep, &n.m, 0, 64, 1);
+	OK(dat_rsp_create(n.ia, qual_of(0), n.ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, rsp, qual_of(0), &request_ep);
 	pair_sync(p);
 	pair_wait_gone(p);
 	expect_quiet(n.conn);
-	SAME(ep_state(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-	accept_own_gone(&n, cr, ep);
+	SAME(ep_state(n.ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	accept_own_gone(&n, cr, n.ep);
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
 	OK(dat_rsp_free(rsp));
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void killed_reject_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, request_ep;
+	DAT_EP_HANDLE request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
+	node_begin(&n, 0);
+	OK(dat_rsp_create(n.ia, qual_of(0), n.ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, rsp, qual_of(0), &request_ep);
 	pair_sync(p);
 	pair_wait_gone(p);
 	OK(cr_reject(cr, 0, NULL));
-	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_UNCONNECTED);
 	OK(dat_rsp_free(rsp));
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Requests that the program does not answer */

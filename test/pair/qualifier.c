@@ -122,21 +122,18 @@ static void mapped_server(struct pair *p)
 static void mapped_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 	unsigned i;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_MAPPED; i++) {
 		listener.qual = mapped_qual(p->peer, i);
-		ep_connect(ep, &listener);
-		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
-		OK(dat_ep_reset(ep));
+		ep_connect(n.ep, &listener);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, n.ep);
+		OK(dat_ep_reset(n.ep));
 	}
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void set_port(struct sockaddr_storage *address, uint16_t port)
@@ -177,23 +174,20 @@ static void port_client(struct pair *p)
 {
 	struct listener listener, other;
 	uint16_t ports[3] = { 0, 1, 0 };
-	DAT_EP_HANDLE ep;
 	struct node n;
 	unsigned i;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
 	pair_recv_listener(p, &other);
 	ports[2] = other.qual;
 	for (i = 0; i < 3; i++) {
 		set_port(&listener.address, ports[i]);
-		connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_PEER_REJECTED);
+		connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_PEER_REJECTED);
 		pair_sync(p);
-		OK(dat_ep_reset(ep));
+		OK(dat_ep_reset(n.ep));
 	}
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /*
@@ -281,21 +275,18 @@ static void any_server(struct pair *p)
 static void any_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 	unsigned i;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	for (i = 0; i < N_ANY; i++) {
 		pair_recv_listener(p, &listener);
-		ep_connect(ep, &listener);
-		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
+		ep_connect(n.ep, &listener);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, n.ep);
 		pair_sync(p);
-		OK(dat_ep_reset(ep));
+		OK(dat_ep_reset(n.ep));
 	}
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /* IPv6 */
@@ -638,12 +629,10 @@ static void common_server(struct pair *p)
 	DAT_CSP_HANDLE csp;
 	DAT_HANDLE_TYPE type;
 	DAT_CONN_QUAL port;
-	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	csp = csp_make(&n, &port);
 	csp_refusals(&n, csp, port);
 	OK(dat_get_handle_type(csp, &type));
@@ -655,9 +644,9 @@ static void common_server(struct pair *p)
 	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp,
 	      "wrong service point");
 	check_cr(&n, &event, csp, port, 8, 1);
-	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, n.ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
 	OK(dat_get_consumer_context(csp, &context));
 	SAME(context.as_64, 5);
 	OK(dat_csp_free(csp));
@@ -665,8 +654,7 @@ static void common_server(struct pair *p)
 	FAILS(dat_csp_query(csp, DAT_CSP_FIELD_ALL, &(DAT_CSP_PARAM){ 0 }), DAT_INVALID_HANDLE);
 	pair_sync(p);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static DAT_RETURN common_connect(DAT_EP_HANDLE ep, const struct sockaddr_storage *address)
@@ -683,32 +671,29 @@ static void common_client(struct pair *p)
 	struct sockaddr_storage address;
 	DAT_EP_PARAM param;
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
 	address = listener.address;
 	((struct sockaddr_in *)&address)->sin_port = 0;
-	FAILS(common_connect(ep, &address), DAT_INVALID_ADDRESS);
-	FAILS(common_connect(ep, NULL), DAT_INVALID_ADDRESS);
+	FAILS(common_connect(n.ep, &address), DAT_INVALID_ADDRESS);
+	FAILS(common_connect(n.ep, NULL), DAT_INVALID_ADDRESS);
 	((struct sockaddr_in *)&address)->sin_port = htons(listener.qual);
-	OK(common_connect(ep, &address));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	FAILS(common_connect(ep, &address), DAT_INVALID_STATE);
-	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	OK(common_connect(n.ep, &address));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	FAILS(common_connect(n.ep, &address), DAT_INVALID_STATE);
+	OK(dat_ep_query(n.ep, DAT_EP_FIELD_ALL, &param));
 	SAME(param.comm.domain, address.ss_family);
 	SAME(param.comm.type, SOCK_STREAM);
 	SAME(param.remote_port_qual, listener.qual);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_reset(ep));
+	pair_unlink(p, &n, n.ep);
+	OK(dat_ep_reset(n.ep));
 	pair_sync(p);	/* there is no listener now */
-	OK(common_connect(ep, &address));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
+	OK(common_connect(n.ep, &address));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, n.ep);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 #endif
 

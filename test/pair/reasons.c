@@ -128,19 +128,16 @@ static void meets_foreign_server(struct pair *p)
 	const struct foreign_case *c = pair_arg();
 	struct foreign_server s = { .answer = c->answer, .size = c->size };
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
 	needs_tcp();
 	log_begin();
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	server_open(&s, &n, &listener);
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	log_has(foreign);
 	server_close(&s);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 #define TIMEOUT_MS 300
@@ -170,19 +167,16 @@ static void meets_nobody(struct pair *p)
 {
 	struct foreign_server s = { .fd = -1 };
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
 	needs_tcp();
 	log_begin();
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	server_open(&s, &n, &listener);
 	server_close(&s);
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	log_has(refused);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void meets_no_host(struct pair *p)

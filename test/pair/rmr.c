@@ -83,27 +83,21 @@ static void use_server(struct pair *p)
 
 static void use_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct grant g;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	mem_get(&n, &m, LENGTH);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	node_begin(&n, LENGTH);
+	pair_link(p, &n, n.ep);
 	pair_granted(p, &g);
-	post_read(ep, &m, 0, LENGTH, 1, &g, 0);
+	post_read(n.ep, &n.m, 0, LENGTH, 1, &g, 0);
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, LENGTH);
-	verify(m.base, LENGTH, 1);
-	fill(m.base, LENGTH, 2);
-	post_write(ep, &m, 0, LENGTH, 2, &g, 0);
+	verify(n.m.base, LENGTH, 1);
+	fill(n.m.base, LENGTH, 2);
+	post_write(n.ep, &n.m, 0, LENGTH, 2, &g, 0);
 	expect_dto(n.req, 2, DAT_DTO_SUCCESS, LENGTH);
 	pair_sync(p);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* The program need not wait for a bind: operations posted after it find it done. */

@@ -311,21 +311,18 @@ static void no_fds_server(struct pair *p)
 static void no_fds_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
 	need_own_descriptors();
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	pair_recv_listener(p, &listener);
 	pair_sync(p);
 	pair_sync(p);
-	ep_connect(ep, &listener);
+	ep_connect(n.ep, &listener);
 	pair_sync(p);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 #define CROWD .seconds = 60, .not_sockets = "it waits for foreign clients without limit"

@@ -144,24 +144,18 @@ static void ia_cycle(bool graceful)
 {
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL qual;
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	mem_get(&n, &m, SIZE);
-	post_recv(ep, &m, 0, SIZE, 1);
+	node_begin(&n, SIZE);
+	post_recv(n.ep, &n.m, 0, SIZE, 1);
 	psp = node_listen(&n, &qual);
 	if (!graceful) {
 		OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
-		munmap(m.base, m.size);
+		munmap(n.m.base, n.m.size);
 		return;
 	}
 	OK(dat_psp_free(psp));
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void ia_cycles(struct pair *p)

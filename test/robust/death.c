@@ -709,14 +709,10 @@ static void waiting_survivor(struct pair *p)
 	struct waiter conn, recv;
 	int64_t killed;
 	struct node n;
-	struct mem m;
-	DAT_EP_HANDLE ep;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	mem_get(&n, &m, PART);
-	post_recv(ep, &m, 0, PART, 77);
-	pair_link(p, &n, ep);
+	node_begin(&n, PART);
+	post_recv(n.ep, &n.m, 0, PART, 77);
+	pair_link(p, &n, n.ep);
 	waiter_start(&conn, n.conn);
 	waiter_start(&recv, n.recv);
 	killed = pair_now();
@@ -728,9 +724,7 @@ static void waiting_survivor(struct pair *p)
 	SAME(recv.event.event_number, DAT_DTO_COMPLETION_EVENT);
 	SAME(recv.event.event_data.dto_completion_event_data.user_cookie.as_64, 77);
 	SAME(recv.event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void linked_victim(struct pair *p)
@@ -751,51 +745,39 @@ static void linked_victim(struct pair *p)
 static void stopping(struct pair *p)
 {
 	struct node n;
-	struct mem m;
-	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	DAT_COUNT more;
 	int i;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	mem_get(&n, &m, MESSAGES * PART);
-	fill(m.base, m.size, 5);
-	pair_link(p, &n, ep);
+	node_begin(&n, MESSAGES * PART);
+	fill(n.m.base, n.m.size, 5);
+	pair_link(p, &n, n.ep);
 	kill(p->peer, SIGSTOP);
 	for (i = 0; i < MESSAGES; i++)
-		post_send(ep, &m, i * PART, PART, i);
+		post_send(n.ep, &n.m, i * PART, PART, i);
 	FAILS(dat_evd_wait(n.conn, STOPPED_MS * 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	SAME(ep_state(ep), DAT_EP_STATE_CONNECTED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_CONNECTED);
 	kill(p->peer, SIGCONT);
 	for (i = 0; i < MESSAGES; i++)
 		expect_dto(n.req, i, DAT_DTO_SUCCESS, PART);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 static void stopped(struct pair *p)
 {
 	struct node n;
-	struct mem m;
-	DAT_EP_HANDLE ep;
 	int i;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	mem_get(&n, &m, MESSAGES * PART);
+	node_begin(&n, MESSAGES * PART);
 	for (i = 0; i < MESSAGES; i++)
-		post_recv(ep, &m, i * PART, PART, i);
-	pair_link(p, &n, ep);
+		post_recv(n.ep, &n.m, i * PART, PART, i);
+	pair_link(p, &n, n.ep);
 	for (i = 0; i < MESSAGES; i++)
 		expect_dto(n.recv, i, DAT_DTO_SUCCESS, PART);
-	verify(m.base, m.size, 5);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	verify(n.m.base, n.m.size, 5);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 static struct pair_case cases[] = {

@@ -87,24 +87,18 @@ static void *starts(void *count)
 
 static void exchange(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	mem_get(&n, &m, 2 * SIZE);
-	post_recv(ep, &m, SIZE, SIZE, 1);
-	pair_link(p, &n, ep);
-	fill(m.base, SIZE, 1);
-	post_send(ep, &m, 0, SIZE, 2);
+	node_begin(&n, 2 * SIZE);
+	post_recv(n.ep, &n.m, SIZE, SIZE, 1);
+	pair_link(p, &n, n.ep);
+	fill(n.m.base, SIZE, 1);
+	post_send(n.ep, &n.m, 0, SIZE, 2);
 	expect_dto(n.req, 2, DAT_DTO_SUCCESS, SIZE);
 	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, SIZE);
-	verify(m.base + SIZE, SIZE, 1);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	verify(n.m.base + SIZE, SIZE, 1);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 static void run(struct pair *p)

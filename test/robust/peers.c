@@ -44,25 +44,22 @@ static void member_send(struct node *n, DAT_EP_HANDLE ep, uint64_t number)
 
 static void member_run(int fd, const struct listener *listener, uint64_t number)
 {
-	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	DAT_COUNT more;
 	struct node n;
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	node_open(&n);
-	ep = node_ep(&n, NULL);
-	connect_with(ep, listener, MANY_LIMIT, 0, NULL);
+	node_begin(&n, 0);
+	connect_with(n.ep, listener, MANY_LIMIT, 0, NULL);
 	OK(dat_evd_wait(n.conn, 2 * pair_scaled(MANY_LIMIT) * 1000, 1, &event, &more));
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		member_send(&n, ep, number);
+		member_send(&n, n.ep, number);
 	CHECK(write(fd, &event.event_number, sizeof(event.event_number)) > 0, "%s",
 	      strerror(errno));
 	if (read(fd, &byte, 1) == 1)
 		raise(SIGKILL);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 	exit(EXIT_SUCCESS);
 }
 
