@@ -529,31 +529,27 @@ CLAUSE("dat_ep_dup_connect/ESTABLISHED")
 	SAME(first.remote_port_qual, second.remote_port_qual);
 }
 
-CLAUSE("dat_ep_dup_connect/INVALID_PARAMETER")
+COUPLED("dat_ep_dup_connect/INVALID_PARAMETER")
 {
 	static char data[4096];
 	struct end other;
-	struct couple c;
 
-	couple_open(n, &c);
 	end_open(n, &other, NULL);
-	FAILS(dat_ep_dup_connect(other.ep, c.a.ep, 0, 0, NULL, DAT_QOS_BEST_EFFORT),
+	FAILS(dat_ep_dup_connect(other.ep, c->a.ep, 0, 0, NULL, DAT_QOS_BEST_EFFORT),
 	      DAT_INVALID_PARAMETER);
-	FAILS(dat_ep_dup_connect(other.ep, c.a.ep, 1000, 1, NULL, DAT_QOS_BEST_EFFORT),
+	FAILS(dat_ep_dup_connect(other.ep, c->a.ep, 1000, 1, NULL, DAT_QOS_BEST_EFFORT),
 	      DAT_INVALID_PARAMETER);
-	FAILS(dat_ep_dup_connect(other.ep, c.a.ep, 1000, n->prov.max_private_data_size + 1, data,
+	FAILS(dat_ep_dup_connect(other.ep, c->a.ep, 1000, n->prov.max_private_data_size + 1, data,
 				 DAT_QOS_BEST_EFFORT), DAT_INVALID_PARAMETER);
 	FAILS(dat_ep_dup_connect(other.ep, DAT_HANDLE_NULL, 1000, 0, NULL, DAT_QOS_BEST_EFFORT),
 	      DAT_INVALID_HANDLE);
 }
 
-CLAUSE("dat_ep_dup_connect/MODEL_NOT_SUPPORTED")
+COUPLED("dat_ep_dup_connect/MODEL_NOT_SUPPORTED")
 {
 	struct end other;
-	struct couple c;
 
-	couple_open(n, &c);
 	end_open(n, &other, NULL);
-	FAILS(dat_ep_dup_connect(other.ep, c.a.ep, 1000, 0, NULL, (DAT_QOS)0x1000),
+	FAILS(dat_ep_dup_connect(other.ep, c->a.ep, 1000, 0, NULL, (DAT_QOS)0x1000),
 	      DAT_MODEL_NOT_SUPPORTED);
 }

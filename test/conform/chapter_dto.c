@@ -150,78 +150,67 @@ FAMILY(N_REQUESTS, name_segments)
 	}
 }
 
-CLAUSE("dat_ep_post_recv/SUCCESS/zero to the maximum of segments")
+COUPLED("dat_ep_post_recv/SUCCESS/zero to the maximum of segments")
 {
 	DAT_LMR_TRIPLET iov[MAX_SEGMENTS];
 	DAT_COUNT most, count;
-	struct couple c;
 
-	couple_open(n, &c);
-	most = max_segments(c.b.ep, &kinds[N_REQUESTS]);
+	most = max_segments(c->b.ep, &kinds[N_REQUESTS]);
 	for (count = 0; count <= most; count++) {
-		size_t length = segments(&c.m, count, iov);
+		size_t length = segments(&c->m, count, iov);
 
-		memset(c.m.base, 0, length);
-		fill(c.m.base + HALF, length, 3);
-		OK(do_recv(c.b.ep, &c.m, count, count ? iov : NULL, 0, 1, 0));
-		post_send(c.a.ep, &c.m, HALF, length, 2);
-		expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, length);
-		expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, length);
-		verify(c.m.base, length, 3);
+		memset(c->m.base, 0, length);
+		fill(c->m.base + HALF, length, 3);
+		OK(do_recv(c->b.ep, &c->m, count, count ? iov : NULL, 0, 1, 0));
+		post_send(c->a.ep, &c->m, HALF, length, 2);
+		expect_dto(c->a.req, 2, DAT_DTO_SUCCESS, length);
+		expect_dto(c->b.recv, 1, DAT_DTO_SUCCESS, length);
+		verify(c->m.base, length, 3);
 	}
 }
 
 /* A receive may be longer than its message; the completion has the message's length. */
-CLAUSE("dat_ep_post_recv/SUCCESS/longer than the message")
+COUPLED("dat_ep_post_recv/SUCCESS/longer than the message")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	post_recv(c.b.ep, &c.m, HALF, 4096, 1);
-	post_send(c.a.ep, &c.m, 0, 5, 2);
-	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 5);
-	CHECK(!c.m.base[HALF + 5], "written past the end");
+	post_recv(c->b.ep, &c->m, HALF, 4096, 1);
+	post_send(c->a.ep, &c->m, 0, 5, 2);
+	expect_dto(c->b.recv, 1, DAT_DTO_SUCCESS, 5);
+	CHECK(!c->m.base[HALF + 5], "written past the end");
 }
 
-CLAUSE("dat_ep_post_rdma_write/SUCCESS/shorter than the remote segment")
+COUPLED("dat_ep_post_rdma_write/SUCCESS/shorter than the remote segment")
 {
 	DAT_LMR_TRIPLET iov;
-	struct couple c;
 
-	couple_open(n, &c);
-	iov = mem_segment(&c.m, 0, 8);
-	OK(do_write(c.a.ep, &c.m, 1, &iov, 64, 1, 0));
-	expect_dto(c.a.req, 1, DAT_DTO_SUCCESS, 8);
+	iov = mem_segment(&c->m, 0, 8);
+	OK(do_write(c->a.ep, &c->m, 1, &iov, 64, 1, 0));
+	expect_dto(c->a.req, 1, DAT_DTO_SUCCESS, 8);
 }
 
-CLAUSE("dat_ep_post_rdma_read/SUCCESS/shorter than the local segments")
+COUPLED("dat_ep_post_rdma_read/SUCCESS/shorter than the local segments")
 {
 	DAT_LMR_TRIPLET iov;
-	struct couple c;
 
-	couple_open(n, &c);
-	fill(c.m.base + HALF, 64, 9);
-	iov = mem_segment(&c.m, 0, 64);
-	OK(do_read(c.a.ep, &c.m, 1, &iov, 8, 1, 0));
-	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &(DAT_EVENT){ 0 });
-	verify(c.m.base, 8, 9);
-	CHECK(!c.m.base[8], "written past the end");
+	fill(c->m.base + HALF, 64, 9);
+	iov = mem_segment(&c->m, 0, 64);
+	OK(do_read(c->a.ep, &c->m, 1, &iov, 8, 1, 0));
+	expect_event(c->a.req, DAT_DTO_COMPLETION_EVENT, &(DAT_EVENT){ 0 });
+	verify(c->m.base, 8, 9);
+	CHECK(!c->m.base[8], "written past the end");
 }
 
 /* Contents of a completion */
-CLAUSE("dat_evd_wait/SUCCESS/members of a DTO completion")
+COUPLED("dat_evd_wait/SUCCESS/members of a DTO completion")
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
 	DAT_EVENT sent, received;
-	struct couple c;
 
-	couple_open(n, &c);
-	post_recv(c.b.ep, &c.m, HALF, 64, UINT64_MAX);
-	post_send(c.a.ep, &c.m, 0, 64, UINT64_C(0x123456789abcdef0));
-	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &sent);
-	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &received);
+	post_recv(c->b.ep, &c->m, HALF, 64, UINT64_MAX);
+	post_send(c->a.ep, &c->m, 0, 64, UINT64_C(0x123456789abcdef0));
+	expect_event(c->a.req, DAT_DTO_COMPLETION_EVENT, &sent);
+	expect_event(c->b.recv, DAT_DTO_COMPLETION_EVENT, &received);
 	d = &sent.event_data.dto_completion_event_data;
-	CHECK(d->ep_handle == c.a.ep && d->user_cookie.as_64 == UINT64_C(0x123456789abcdef0),
+	CHECK(d->ep_handle == c->a.ep && d->user_cookie.as_64 == UINT64_C(0x123456789abcdef0),
 	      "wrong EP or cookie");
 	SAME(d->status, DAT_DTO_SUCCESS);
 	SAME(d->transfered_length, 64);
@@ -230,7 +219,7 @@ CLAUSE("dat_evd_wait/SUCCESS/members of a DTO completion")
 	SAME(received.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
 #endif
 	d = &received.event_data.dto_completion_event_data;
-	CHECK(d->ep_handle == c.b.ep && d->user_cookie.as_64 == UINT64_MAX, "wrong EP or cookie");
+	CHECK(d->ep_handle == c->b.ep && d->user_cookie.as_64 == UINT64_MAX, "wrong EP or cookie");
 }
 
 /* Refused when posted */
@@ -391,26 +380,22 @@ FAMILY(2, name_remote_null)
 	check_idle(c.a.ep);
 }
 
-CLAUSE("dat_ep_post_rdma_write/LENGTH_ERROR/more than the remote segment")
+COUPLED("dat_ep_post_rdma_write/LENGTH_ERROR/more than the remote segment")
 {
 	DAT_LMR_TRIPLET iov;
-	struct couple c;
 
-	couple_open(n, &c);
-	iov = mem_segment(&c.m, 0, 9);
-	FAILS(do_write(c.a.ep, &c.m, 1, &iov, 8, 1, 0), DAT_LENGTH_ERROR);
-	check_idle(c.a.ep);
+	iov = mem_segment(&c->m, 0, 9);
+	FAILS(do_write(c->a.ep, &c->m, 1, &iov, 8, 1, 0), DAT_LENGTH_ERROR);
+	check_idle(c->a.ep);
 }
 
-CLAUSE("dat_ep_post_rdma_read/LENGTH_ERROR/more than the local segments")
+COUPLED("dat_ep_post_rdma_read/LENGTH_ERROR/more than the local segments")
 {
 	DAT_LMR_TRIPLET iov;
-	struct couple c;
 
-	couple_open(n, &c);
-	iov = mem_segment(&c.m, 0, 8);
-	FAILS(do_read(c.a.ep, &c.m, 1, &iov, 9, 1, 0), DAT_LENGTH_ERROR);
-	check_idle(c.a.ep);
+	iov = mem_segment(&c->m, 0, 8);
+	FAILS(do_read(c->a.ep, &c->m, 1, &iov, 9, 1, 0), DAT_LENGTH_ERROR);
+	check_idle(c->a.ep);
 }
 
 /* Full queues */
@@ -457,21 +442,19 @@ FAMILY(N_REQUESTS, name_full)
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_CONNECTED);
 }
 
-CLAUSE("dat_ep_post_recv/INSUFFICIENT_RESOURCES/the queue is full")
+COUPLED("dat_ep_post_recv/INSUFFICIENT_RESOURCES/the queue is full")
 {
 	DAT_EP_PARAM param;
-	struct couple c;
 	DAT_COUNT k;
 
-	couple_open(n, &c);
-	OK(dat_ep_query(c.b.ep, DAT_EP_FIELD_ALL, &param));
+	OK(dat_ep_query(c->b.ep, DAT_EP_FIELD_ALL, &param));
 	for (k = 0; k < param.ep_attr.max_recv_dtos; k++)
-		OK(do_recv(c.b.ep, NULL, 0, NULL, 0, k, 0));
-	FAILS(do_recv(c.b.ep, NULL, 0, NULL, 0, 999, 0), DAT_INSUFFICIENT_RESOURCES);
+		OK(do_recv(c->b.ep, NULL, 0, NULL, 0, k, 0));
+	FAILS(do_recv(c->b.ep, NULL, 0, NULL, 0, 999, 0), DAT_INSUFFICIENT_RESOURCES);
 	/* a completion releases its slot */
-	post_send(c.a.ep, &c.m, 0, 0, 1);
-	expect_dto(c.b.recv, 0, DAT_DTO_SUCCESS, 0);
-	OK(do_recv(c.b.ep, NULL, 0, NULL, 0, 999, 0));
+	post_send(c->a.ep, &c->m, 0, 0, 1);
+	expect_dto(c->b.recv, 0, DAT_DTO_SUCCESS, 0);
+	OK(do_recv(c->b.ep, NULL, 0, NULL, 0, 999, 0));
 }
 
 /* Remote errors: the operation fails and ends the connection */
@@ -577,64 +560,57 @@ FAMILY(2 * N_REMOTE_FAULTS, name_remote_fault)
 	CHECK(c.m.base[0] == 0xaa, "bytes were read");
 }
 
-CLAUSE("dat_ep_post_recv/SUCCESS/shorter than the message")
+COUPLED("dat_ep_post_recv/SUCCESS/shorter than the message")
 {
 	DAT_EVENT event;
-	struct couple c;
 
-	couple_open(n, &c);
-	memset(c.m.base + HALF, 0xaa, 64);
-	post_recv(c.b.ep, &c.m, HALF, 8, 1);
-	post_recv(c.b.ep, &c.m, HALF + 32, 8, 2);
-	post_send(c.a.ep, &c.m, 0, 9, 3);
-	expect_dto(c.b.recv, 1, DAT_DTO_ERR_LOCAL_LENGTH, 0);
-	expect_dto(c.b.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
-	SAME(expect_end(c.b.conn, c.b.ep), DAT_CONNECTION_EVENT_BROKEN);
-	expect_end(c.a.conn, c.a.ep);
+	memset(c->m.base + HALF, 0xaa, 64);
+	post_recv(c->b.ep, &c->m, HALF, 8, 1);
+	post_recv(c->b.ep, &c->m, HALF + 32, 8, 2);
+	post_send(c->a.ep, &c->m, 0, 9, 3);
+	expect_dto(c->b.recv, 1, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+	expect_dto(c->b.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
+	SAME(expect_end(c->b.conn, c->b.ep), DAT_CONNECTION_EVENT_BROKEN);
+	expect_end(c->a.conn, c->a.ep);
 	/* the send may have completed before */
-	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
+	expect_event(c->a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
-	CHECK(c.m.base[HALF + 8] == 0xaa, "written past the receive");
+	CHECK(c->m.base[HALF + 8] == 0xaa, "written past the receive");
 }
 
 /* The message waits until a receive is posted. */
-CLAUSE("dat_ep_post_send/SUCCESS/the receive is posted later")
+COUPLED("dat_ep_post_send/SUCCESS/the receive is posted later")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	fill(c.m.base, 64, 6);
-	post_send(c.a.ep, &c.m, 0, 64, 1);
-	SAME(drain(c.b.recv), 0);
-	post_recv(c.b.ep, &c.m, HALF, 64, 2);
-	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 64);
-	expect_dto(c.a.req, 1, DAT_DTO_SUCCESS, 64);
-	verify(c.m.base + HALF, 64, 6);
+	fill(c->m.base, 64, 6);
+	post_send(c->a.ep, &c->m, 0, 64, 1);
+	SAME(drain(c->b.recv), 0);
+	post_recv(c->b.ep, &c->m, HALF, 64, 2);
+	expect_dto(c->b.recv, 2, DAT_DTO_SUCCESS, 64);
+	expect_dto(c->a.req, 1, DAT_DTO_SUCCESS, 64);
+	verify(c->m.base + HALF, 64, 6);
 }
 
 /* Order */
 
 #define MIXED 30	/* fewer than the queues hold */
 
-CLAUSE("dat_ep_post_send/SUCCESS/requests complete in posting order")
+COUPLED("dat_ep_post_send/SUCCESS/requests complete in posting order")
 {
 	DAT_LMR_TRIPLET iov;
-	struct couple c;
 	uint64_t k;
 
-	couple_open(n, &c);
 	for (k = 0; k < MIXED; k++)
 		if (kinds[k % N_REQUESTS].post == do_send)
-			post_recv(c.b.ep, &c.m, HALF + 64 * k, 64, 1000 + k);
+			post_recv(c->b.ep, &c->m, HALF + 64 * k, 64, 1000 + k);
 	for (k = 0; k < MIXED; k++) {
-		iov = mem_segment(&c.m, 64 * k, 64);
-		OK(kinds[k % N_REQUESTS].post(c.a.ep, &c.m, 1, &iov, 64, k, 0));
+		iov = mem_segment(&c->m, 64 * k, 64);
+		OK(kinds[k % N_REQUESTS].post(c->a.ep, &c->m, 1, &iov, 64, k, 0));
 	}
 	for (k = 0; k < MIXED; k++)
-		expect_dto(c.a.req, k, DAT_DTO_SUCCESS, 64);
+		expect_dto(c->a.req, k, DAT_DTO_SUCCESS, 64);
 	for (k = 0; k < MIXED; k++)
 		if (kinds[k % N_REQUESTS].post == do_send)
-			expect_dto(c.b.recv, 1000 + k, DAT_DTO_SUCCESS, 64);
+			expect_dto(c->b.recv, 1000 + k, DAT_DTO_SUCCESS, 64);
 }
 
 /* Reads beyond the limit are queued, and none fails. */
@@ -740,37 +716,32 @@ CLAUSE("dat_ep_disconnect/SUCCESS/completions come before DISCONNECTED")
 }
 
 /* Requests posted before a graceful disconnect are carried out. */
-CLAUSE("dat_ep_disconnect/SUCCESS/a graceful disconnect completes the requests")
+COUPLED("dat_ep_disconnect/SUCCESS/a graceful disconnect completes the requests")
 {
-	struct couple c;
 	uint64_t k;
 
-	couple_open(n, &c);
 	for (k = 0; k < FLUSHED; k++)
-		post_recv(c.b.ep, &c.m, HALF + 64 * k, 64, k);
+		post_recv(c->b.ep, &c->m, HALF + 64 * k, 64, k);
 	for (k = 0; k < FLUSHED; k++)
-		post_send(c.a.ep, &c.m, 64 * k, 64, k);
-	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
+		post_send(c->a.ep, &c->m, 64 * k, 64, k);
+	OK(dat_ep_disconnect(c->a.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	for (k = 0; k < FLUSHED; k++)
-		expect_dto(c.a.req, k, DAT_DTO_SUCCESS, 64);
+		expect_dto(c->a.req, k, DAT_DTO_SUCCESS, 64);
 	for (k = 0; k < FLUSHED; k++)
-		expect_dto(c.b.recv, k, DAT_DTO_SUCCESS, 64);
-	expect_end(c.a.conn, c.a.ep);
-	expect_end(c.b.conn, c.b.ep);
+		expect_dto(c->b.recv, k, DAT_DTO_SUCCESS, 64);
+	expect_end(c->a.conn, c->a.ep);
+	expect_end(c->b.conn, c->b.ep);
 }
 
 /* Memory and EVDs that are missing */
 
-CLAUSE("dat_lmr_free/SUCCESS/a receive uses it")
+COUPLED("dat_lmr_free/SUCCESS/a receive uses it")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	post_recv(c.a.ep, &c.m, 0, 64, 1);
-	OK(dat_lmr_free(c.m.lmr));
-	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_ABRUPT_FLAG));
-	expect_end(c.a.conn, c.a.ep);
-	expect_dto(c.a.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
+	post_recv(c->a.ep, &c->m, 0, 64, 1);
+	OK(dat_lmr_free(c->m.lmr));
+	OK(dat_ep_disconnect(c->a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_end(c->a.conn, c->a.ep);
+	expect_dto(c->a.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
 }
 
 /* Operations without an EVD are carried out, but not reported. */

@@ -498,14 +498,11 @@ CLAUSE("dat_ep_reset/SUCCESS/receives remain posted")
 	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
 }
 
-CLAUSE("dat_ep_disconnect/INVALID_PARAMETER")
+COUPLED("dat_ep_disconnect/INVALID_PARAMETER")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	FAILS(dat_ep_disconnect(c.a.ep, (DAT_CLOSE_FLAGS)2), DAT_INVALID_PARAMETER);
-	FAILS(dat_ep_disconnect(c.a.ep, (DAT_CLOSE_FLAGS)-1), DAT_INVALID_PARAMETER);
-	SAME(ep_state(c.a.ep), DAT_EP_STATE_CONNECTED);
+	FAILS(dat_ep_disconnect(c->a.ep, (DAT_CLOSE_FLAGS)2), DAT_INVALID_PARAMETER);
+	FAILS(dat_ep_disconnect(c->a.ep, (DAT_CLOSE_FLAGS)-1), DAT_INVALID_PARAMETER);
+	SAME(ep_state(c->a.ep), DAT_EP_STATE_CONNECTED);
 }
 
 /* Watermarks */

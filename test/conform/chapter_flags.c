@@ -112,30 +112,25 @@ FAMILY(COUNT(kinds), name_suppressed)
 }
 
 /* Posted after the connection has ended. */
-CLAUSE("dat_ep_post_send/SUCCESS/suppressed, but reported when flushed")
+COUPLED("dat_ep_post_send/SUCCESS/suppressed, but reported when flushed")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	couple_disconnect(&c, &c.a);
-	OK(send_with(c.a.ep, &c.m, 5, DAT_COMPLETION_SUPPRESS_FLAG));
-	expect_dto(c.a.req, 5, DAT_DTO_ERR_FLUSHED, 0);
+	couple_disconnect(c, &c->a);
+	OK(send_with(c->a.ep, &c->m, 5, DAT_COMPLETION_SUPPRESS_FLAG));
+	expect_dto(c->a.req, 5, DAT_DTO_ERR_FLUSHED, 0);
 }
 
-CLAUSE("dat_ep_post_rdma_write/SUCCESS/suppressed, but reported when failed")
+COUPLED("dat_ep_post_rdma_write/SUCCESS/suppressed, but reported when failed")
 {
 	DAT_RMR_TRIPLET remote;
 	DAT_LMR_TRIPLET iov;
 	DAT_EVENT event;
-	struct couple c;
 
-	couple_open(n, &c);
-	iov = mem_segment(&c.m, 0, 8);
-	remote = mem_remote(&c.m, HALF, 8);
+	iov = mem_segment(&c->m, 0, 8);
+	remote = mem_remote(&c->m, HALF, 8);
 	remote.rmr_context ^= 0x5a5a5a5a;
-	OK(dat_ep_post_rdma_write(c.a.ep, 1, &iov, cookie_of(6), &remote,
+	OK(dat_ep_post_rdma_write(c->a.ep, 1, &iov, cookie_of(6), &remote,
 				  DAT_COMPLETION_SUPPRESS_FLAG));
-	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
+	expect_event(c->a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 6);
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it succeeded");
 }
@@ -459,26 +454,24 @@ FAMILY(2 * COUNT(kinds), name_flagged)
 #define ROUNDS 20
 
 /* The bytes that were read are sent back: the fence keeps the send behind the read. */
-CLAUSE("dat_ep_post_send/SUCCESS/a fence waits for reads")
+COUPLED("dat_ep_post_send/SUCCESS/a fence waits for reads")
 {
 	DAT_LMR_TRIPLET iov;
-	struct couple c;
 	unsigned k;
 
-	couple_open(n, &c);
 	for (k = 0; k < ROUNDS; k++) {
-		DAT_RMR_TRIPLET remote = mem_remote(&c.m, HALF, 4096);
+		DAT_RMR_TRIPLET remote = mem_remote(&c->m, HALF, 4096);
 
-		fill(c.m.base + HALF, 4096, k);
-		post_recv(c.b.ep, &c.m, HALF + 8192, 4096, 1);
-		iov = mem_segment(&c.m, 0, 4096);
-		OK(dat_ep_post_rdma_read(c.a.ep, 1, &iov, cookie_of(2), &remote,
+		fill(c->m.base + HALF, 4096, k);
+		post_recv(c->b.ep, &c->m, HALF + 8192, 4096, 1);
+		iov = mem_segment(&c->m, 0, 4096);
+		OK(dat_ep_post_rdma_read(c->a.ep, 1, &iov, cookie_of(2), &remote,
 					 DAT_COMPLETION_SUPPRESS_FLAG));
-		OK(dat_ep_post_send(c.a.ep, 1, &iov, cookie_of(3),
+		OK(dat_ep_post_send(c->a.ep, 1, &iov, cookie_of(3),
 				    DAT_COMPLETION_BARRIER_FENCE_FLAG));
-		expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 4096);
-		verify(c.m.base + HALF + 8192, 4096, k);
-		expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 4096);
+		expect_dto(c->b.recv, 1, DAT_DTO_SUCCESS, 4096);
+		verify(c->m.base + HALF + 8192, 4096, k);
+		expect_dto(c->a.req, 3, DAT_DTO_SUCCESS, 4096);
 	}
 }
 

@@ -93,47 +93,43 @@ CLAUSE("dat_rmr_query/INVALID_PARAMETER/the triplet of an unbound RMR")
 	FAILS(dat_rmr_query(made(n), DAT_RMR_FIELD_LMR_TRIPLET, &param), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_query/SUCCESS/a bound RMR")
+COUPLED("dat_rmr_query/SUCCESS/a bound RMR")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_PARAM param;
-	struct couple c;
 
-	couple_open(n, &c);
-	context = bound(&c, rmr);
+	context = bound(c, rmr);
 	memset(&param, 0xff, sizeof(param));
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	SAME(param.rmr_context, context);
 	SAME(param.mem_priv, REMOTE);
-	SAME(param.lmr_triplet.virtual_address, (uintptr_t)c.m.base + 4096);
+	SAME(param.lmr_triplet.virtual_address, (uintptr_t)c->m.base + 4096);
 	SAME(param.lmr_triplet.segment_length, 8192);
-	SAME(param.lmr_triplet.lmr_context, c.m.lmr_context);
+	SAME(param.lmr_triplet.lmr_context, c->m.lmr_context);
 }
 
 /* dat_rmr_bind */
 
-CLAUSE("dat_rmr_bind/SUCCESS/granted memory can be written and read")
+COUPLED("dat_rmr_bind/SUCCESS/granted memory can be written and read")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_TRIPLET remote;
 	DAT_LMR_TRIPLET iov;
-	struct couple c;
 
-	couple_open(n, &c);
-	fill(c.m.base, 512, 1);
-	remote = mem_remote(&c.m, 4096 + 100, 512);
-	remote.rmr_context = bound(&c, rmr);
-	iov = mem_segment(&c.m, 0, 512);
-	OK(dat_ep_post_rdma_write(c.b.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 }, &remote,
+	fill(c->m.base, 512, 1);
+	remote = mem_remote(&c->m, 4096 + 100, 512);
+	remote.rmr_context = bound(c, rmr);
+	iov = mem_segment(&c->m, 0, 512);
+	OK(dat_ep_post_rdma_write(c->b.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 }, &remote,
 				  DAT_COMPLETION_DEFAULT_FLAG));
-	expect_dto(c.b.req, 1, DAT_DTO_SUCCESS, 512);
-	verify(c.m.base + 4096 + 100, 512, 1);
-	iov = mem_segment(&c.m, 1024, 512);
-	OK(dat_ep_post_rdma_read(c.b.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 2 }, &remote,
+	expect_dto(c->b.req, 1, DAT_DTO_SUCCESS, 512);
+	verify(c->m.base + 4096 + 100, 512, 1);
+	iov = mem_segment(&c->m, 1024, 512);
+	OK(dat_ep_post_rdma_read(c->b.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 2 }, &remote,
 				 DAT_COMPLETION_DEFAULT_FLAG));
-	expect_dto(c.b.req, 2, DAT_DTO_SUCCESS, 512);
-	verify(c.m.base + 1024, 512, 1);
+	expect_dto(c->b.req, 2, DAT_DTO_SUCCESS, 512);
+	verify(c->m.base + 1024, 512, 1);
 }
 
 /* Writes with @context, which must fail and end the connection. */
@@ -152,84 +148,72 @@ static void is_dead(struct couple *c, DAT_RMR_CONTEXT context, size_t offset)
 	expect_end(c->b.conn, c->b.ep);
 }
 
-CLAUSE("dat_rmr_bind/SUCCESS/memory outside the grant cannot be written")
+COUPLED("dat_rmr_bind/SUCCESS/memory outside the grant cannot be written")
 {
 	DAT_RMR_HANDLE rmr = made(n);
-	struct couple c;
 
-	couple_open(n, &c);
-	is_dead(&c, bound(&c, rmr), 4096 + 8192 - 32);
+	is_dead(c, bound(c, rmr), 4096 + 8192 - 32);
 }
 
-CLAUSE("dat_rmr_bind/SUCCESS/a rebind ends the old context")
+COUPLED("dat_rmr_bind/SUCCESS/a rebind ends the old context")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_CONTEXT old;
-	struct couple c;
 
-	couple_open(n, &c);
-	old = bound(&c, rmr);
-	CHECK(bound(&c, rmr) != old, "the context is unchanged");
-	is_dead(&c, old, 4096);
+	old = bound(c, rmr);
+	CHECK(bound(c, rmr) != old, "the context is unchanged");
+	is_dead(c, old, 4096);
 }
 
-CLAUSE("dat_rmr_bind/SUCCESS/length 0 unbinds")
+COUPLED("dat_rmr_bind/SUCCESS/length 0 unbinds")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_CONTEXT old, none;
 	DAT_LMR_TRIPLET nothing;
 	DAT_RMR_PARAM param;
-	struct couple c;
 
-	couple_open(n, &c);
-	old = bound(&c, rmr);
-	FAILS(dat_lmr_free(c.m.lmr), DAT_INVALID_STATE);
-	nothing = mem_segment(&c.m, 0, 0);
-	OK(bind_rmr(&c, rmr, &nothing, DAT_MEM_PRIV_NONE_FLAG, &none));
-	expect_bound(c.a.req, rmr, DAT_DTO_SUCCESS);
+	old = bound(c, rmr);
+	FAILS(dat_lmr_free(c->m.lmr), DAT_INVALID_STATE);
+	nothing = mem_segment(&c->m, 0, 0);
+	OK(bind_rmr(c, rmr, &nothing, DAT_MEM_PRIV_NONE_FLAG, &none));
+	expect_bound(c->a.req, rmr, DAT_DTO_SUCCESS);
 	FAILS(dat_rmr_query(rmr, DAT_RMR_FIELD_LMR_TRIPLET, &param), DAT_INVALID_PARAMETER);
-	is_dead(&c, old, 4096);
-	OK(dat_lmr_free(c.m.lmr));
+	is_dead(c, old, 4096);
+	OK(dat_lmr_free(c->m.lmr));
 }
 
-CLAUSE("dat_rmr_free/SUCCESS/freeing a bound RMR ends its context")
+COUPLED("dat_rmr_free/SUCCESS/freeing a bound RMR ends its context")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_CONTEXT old;
-	struct couple c;
 
-	couple_open(n, &c);
-	old = bound(&c, rmr);
+	old = bound(c, rmr);
 	OK(dat_rmr_free(rmr));
-	SAME(drain(c.a.req), 0);	/* no completion event */
-	is_dead(&c, old, 4096);
-	OK(dat_lmr_free(c.m.lmr));
+	SAME(drain(c->a.req), 0);	/* no completion event */
+	is_dead(c, old, 4096);
+	OK(dat_lmr_free(c->m.lmr));
 }
 
-CLAUSE("dat_lmr_free/INVALID_STATE/an RMR is bound to it")
+COUPLED("dat_lmr_free/INVALID_STATE/an RMR is bound to it")
 {
 	DAT_RMR_HANDLE rmr = made(n);
-	struct couple c;
 
-	couple_open(n, &c);
-	bound(&c, rmr);
-	FAILS(dat_lmr_free(c.m.lmr), DAT_INVALID_STATE);
+	bound(c, rmr);
+	FAILS(dat_lmr_free(c->m.lmr), DAT_INVALID_STATE);
 	OK(dat_rmr_free(rmr));
-	OK(dat_lmr_free(c.m.lmr));
+	OK(dat_lmr_free(c->m.lmr));
 }
 
-CLAUSE("dat_rmr_bind/SUCCESS/flushed when disconnected")
+COUPLED("dat_rmr_bind/SUCCESS/flushed when disconnected")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_CONTEXT context;
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	couple_disconnect(&c, &c.a);
-	part = mem_segment(&c.m, 0, 64);
-	OK(bind_rmr(&c, rmr, &part, REMOTE, &context));
-	expect_bound(c.a.req, rmr, DAT_DTO_ERR_FLUSHED);
+	couple_disconnect(c, &c->a);
+	part = mem_segment(&c->m, 0, 64);
+	OK(bind_rmr(c, rmr, &part, REMOTE, &context));
+	expect_bound(c->a.req, rmr, DAT_DTO_ERR_FLUSHED);
 }
 
 CLAUSE("dat_rmr_bind/INVALID_STATE/unconnected")
@@ -255,58 +239,47 @@ static void bind_fails(struct node *n, struct couple *c, const DAT_LMR_TRIPLET *
 	SAME(ep_state(c->a.ep), DAT_EP_STATE_CONNECTED);
 }
 
-CLAUSE("dat_rmr_bind/INVALID_PARAMETER/lmr_triplet NULL")
+COUPLED("dat_rmr_bind/INVALID_PARAMETER/lmr_triplet NULL")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	bind_fails(n, &c, NULL, REMOTE, DAT_INVALID_PARAMETER);
+	bind_fails(n, c, NULL, REMOTE, DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_bind/INVALID_PARAMETER/outside the LMR")
+COUPLED("dat_rmr_bind/INVALID_PARAMETER/outside the LMR")
 {
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, COUPLE_MEMORY - 63, 64);
-	bind_fails(n, &c, &part, REMOTE, DAT_INVALID_PARAMETER);
-	part = mem_segment(&c.m, 0, 64);
+	part = mem_segment(&c->m, COUPLE_MEMORY - 63, 64);
+	bind_fails(n, c, &part, REMOTE, DAT_INVALID_PARAMETER);
+	part = mem_segment(&c->m, 0, 64);
 	part.virtual_address--;
-	bind_fails(n, &c, &part, REMOTE, DAT_INVALID_PARAMETER);
+	bind_fails(n, c, &part, REMOTE, DAT_INVALID_PARAMETER);
 	part.virtual_address = UINT64_MAX - 10;
-	bind_fails(n, &c, &part, REMOTE, DAT_INVALID_PARAMETER);
+	bind_fails(n, c, &part, REMOTE, DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_bind/INVALID_PARAMETER/lmr_context")
+COUPLED("dat_rmr_bind/INVALID_PARAMETER/lmr_context")
 {
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, 0, 64);
+	part = mem_segment(&c->m, 0, 64);
 	part.lmr_context ^= 0x10000;
-	bind_fails(n, &c, &part, REMOTE, DAT_INVALID_PARAMETER);
+	bind_fails(n, c, &part, REMOTE, DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_bind/INVALID_PARAMETER/unknown privilege")
+COUPLED("dat_rmr_bind/INVALID_PARAMETER/unknown privilege")
 {
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, 0, 64);
-	bind_fails(n, &c, &part, (DAT_MEM_PRIV_FLAGS)0x1000, DAT_INVALID_PARAMETER);
+	part = mem_segment(&c->m, 0, 64);
+	bind_fails(n, c, &part, (DAT_MEM_PRIV_FLAGS)0x1000, DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_bind/INVALID_PARAMETER/rmr_context NULL")
+COUPLED("dat_rmr_bind/INVALID_PARAMETER/rmr_context NULL")
 {
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, 0, 64);
-	FAILS(bind_rmr(&c, made(n), &part, REMOTE, NULL), DAT_INVALID_PARAMETER);
+	part = mem_segment(&c->m, 0, 64);
+	FAILS(bind_rmr(c, made(n), &part, REMOTE, NULL), DAT_INVALID_PARAMETER);
 }
 
 static DAT_RETURN bind_with(struct couple *c, DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *part,
@@ -323,14 +296,12 @@ static DAT_RETURN bind_with(struct couple *c, DAT_RMR_HANDLE rmr, const DAT_LMR_
 #endif
 }
 
-CLAUSE("dat_rmr_bind/INVALID_PARAMETER/completion_flags")
+COUPLED("dat_rmr_bind/INVALID_PARAMETER/completion_flags")
 {
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, 0, 64);
-	FAILS(bind_with(&c, made(n), &part, (DAT_COMPLETION_FLAGS)0x1000), DAT_INVALID_PARAMETER);
+	part = mem_segment(&c->m, 0, 64);
+	FAILS(bind_with(c, made(n), &part, (DAT_COMPLETION_FLAGS)0x1000), DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_rmr_bind/INVALID_PARAMETER/UNSIGNALLED without the attribute")
@@ -345,98 +316,86 @@ CLAUSE("dat_rmr_bind/INVALID_PARAMETER/UNSIGNALLED without the attribute")
 	      DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_bind/SUCCESS/completion_flags without effect")
+COUPLED("dat_rmr_bind/SUCCESS/completion_flags without effect")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, 0, 64);
-	OK(bind_with(&c, rmr, &part, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
-	expect_bound(c.a.req, rmr, DAT_RMR_BIND_SUCCESS);
+	part = mem_segment(&c->m, 0, 64);
+	OK(bind_with(c, rmr, &part, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	expect_bound(c->a.req, rmr, DAT_RMR_BIND_SUCCESS);
 #if DAT_VERSION_MAJOR >= 2
-	OK(bind_with(&c, rmr, &part, DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG));
-	expect_bound(c.a.req, rmr, DAT_RMR_BIND_SUCCESS);
+	OK(bind_with(c, rmr, &part, DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG));
+	expect_bound(c->a.req, rmr, DAT_RMR_BIND_SUCCESS);
 #endif
 }
 
-CLAUSE("dat_rmr_bind/SUCCESS/suppressed")
+COUPLED("dat_rmr_bind/SUCCESS/suppressed")
 {
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, 0, 64);
-	OK(bind_with(&c, made(n), &part, DAT_COMPLETION_SUPPRESS_FLAG));
-	post_recv(c.b.ep, &c.m, 1024, 64, 1);
-	post_send(c.a.ep, &c.m, 0, 64, 2);
-	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 64);	/* the first completion */
+	part = mem_segment(&c->m, 0, 64);
+	OK(bind_with(c, made(n), &part, DAT_COMPLETION_SUPPRESS_FLAG));
+	post_recv(c->b.ep, &c->m, 1024, 64, 1);
+	post_send(c->a.ep, &c->m, 0, 64, 2);
+	expect_dto(c->a.req, 2, DAT_DTO_SUCCESS, 64);	/* the first completion */
 }
 
-CLAUSE("dat_rmr_bind/PRIVILEGES_VIOLATION/remote write without local write")
-{
-	DAT_LMR_TRIPLET part;
-	DAT_RMR_CONTEXT none;
-	struct couple c;
-
-	couple_open(n, &c);
-	OK(lmr_create(n->ia, c.m.base, 64, n->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG, &c.m.lmr,
-		      &c.m.lmr_context, &none));
-	part = mem_segment(&c.m, 0, 64);
-	bind_fails(n, &c, &part, REMOTE_WRITE, DAT_PRIVILEGES_VIOLATION);
-}
-
-CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an LMR of another PZ")
+COUPLED("dat_rmr_bind/PRIVILEGES_VIOLATION/remote write without local write")
 {
 	DAT_LMR_TRIPLET part;
 	DAT_RMR_CONTEXT none;
-	struct couple c;
 
-	couple_open(n, &c);
-	OK(lmr_create(n->ia, c.m.base, 64, object(n, DAT_HANDLE_TYPE_PZ), DAT_MEM_PRIV_ALL_FLAG,
-		      &c.m.lmr, &c.m.lmr_context, &none));
-	part = mem_segment(&c.m, 0, 64);
-	bind_fails(n, &c, &part, REMOTE, DAT_PROTECTION_VIOLATION);
+	OK(lmr_create(n->ia, c->m.base, 64, n->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG, &c->m.lmr,
+		      &c->m.lmr_context, &none));
+	part = mem_segment(&c->m, 0, 64);
+	bind_fails(n, c, &part, REMOTE_WRITE, DAT_PRIVILEGES_VIOLATION);
 }
 
-CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of a PZ other than the EP's")
+COUPLED("dat_rmr_bind/PROTECTION_VIOLATION/an LMR of another PZ")
+{
+	DAT_LMR_TRIPLET part;
+	DAT_RMR_CONTEXT none;
+
+	OK(lmr_create(n->ia, c->m.base, 64, object(n, DAT_HANDLE_TYPE_PZ), DAT_MEM_PRIV_ALL_FLAG,
+		      &c->m.lmr, &c->m.lmr_context, &none));
+	part = mem_segment(&c->m, 0, 64);
+	bind_fails(n, c, &part, REMOTE, DAT_PROTECTION_VIOLATION);
+}
+
+COUPLED("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of a PZ other than the EP's")
 {
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_HANDLE rmr;
 	DAT_LMR_TRIPLET part;
 	DAT_PZ_HANDLE pz = object(n, DAT_HANDLE_TYPE_PZ);
-	struct couple c;
 
-	couple_open(n, &c);
 	OK(dat_rmr_create(pz, &rmr));
-	OK(lmr_create(n->ia, c.m.base, 64, pz, DAT_MEM_PRIV_ALL_FLAG, &c.m.lmr, &c.m.lmr_context,
+	OK(lmr_create(n->ia, c->m.base, 64, pz, DAT_MEM_PRIV_ALL_FLAG, &c->m.lmr, &c->m.lmr_context,
 		      &context));
-	part = mem_segment(&c.m, 0, 64);
-	FAILS(bind_rmr(&c, rmr, &part, REMOTE, &context), DAT_PROTECTION_VIOLATION);
-	SAME(drain(c.a.req), 0);
+	part = mem_segment(&c->m, 0, 64);
+	FAILS(bind_rmr(c, rmr, &part, REMOTE, &context), DAT_PROTECTION_VIOLATION);
+	SAME(drain(c->a.req), 0);
 }
 
 /* Sends without a receive fill the queue once the buffers between the peers are full. */
-CLAUSE("dat_rmr_bind/INSUFFICIENT_RESOURCES/the request queue is full")
+COUPLED("dat_rmr_bind/INSUFFICIENT_RESOURCES/the request queue is full")
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 	DAT_RETURN ret = DAT_SUCCESS;
 	DAT_LMR_TRIPLET part, iov;
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_HANDLE rmr;
-	struct couple c;
 	unsigned k;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, 0, 64);
-	iov = mem_segment(&c.m, 0, COUPLE_MEMORY);
+	part = mem_segment(&c->m, 0, 64);
+	iov = mem_segment(&c->m, 0, COUPLE_MEMORY);
 	rmr = made(n);
 	for (k = 0; k < 2000 && ret == DAT_SUCCESS; k++)
-		if (dat_ep_post_send(c.a.ep, 1, &iov, cookie, DAT_COMPLETION_SUPPRESS_FLAG))
-			ret = bind_rmr(&c, rmr, &part, REMOTE, &context);
+		if (dat_ep_post_send(c->a.ep, 1, &iov, cookie, DAT_COMPLETION_SUPPRESS_FLAG))
+			ret = bind_rmr(c, rmr, &part, REMOTE, &context);
 	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
-	SAME(ep_state(c.a.ep), DAT_EP_STATE_CONNECTED);
+	SAME(ep_state(c->a.ep), DAT_EP_STATE_CONNECTED);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -485,16 +444,14 @@ CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of another EP")
 	FAILS(rmr_bind(rmr, c.m.lmr, &part, REMOTE, c.b.ep, 8, &context), DAT_PROTECTION_VIOLATION);
 }
 
-CLAUSE("dat_rmr_bind/INVALID_PARAMETER/va_type")
+COUPLED("dat_rmr_bind/INVALID_PARAMETER/va_type")
 {
 	const DAT_RMR_COOKIE cookie = { .as_64 = 7 };
 	DAT_RMR_CONTEXT context;
 	DAT_LMR_TRIPLET part;
-	struct couple c;
 
-	couple_open(n, &c);
-	part = mem_segment(&c.m, 0, 64);
-	FAILS(dat_rmr_bind(made(n), c.m.lmr, &part, REMOTE, (DAT_VA_TYPE)7, c.a.ep, cookie,
+	part = mem_segment(&c->m, 0, 64);
+	FAILS(dat_rmr_bind(made(n), c->m.lmr, &part, REMOTE, (DAT_VA_TYPE)7, c->a.ep, cookie,
 			   DAT_COMPLETION_DEFAULT_FLAG, &context), DAT_INVALID_PARAMETER);
 }
 #endif

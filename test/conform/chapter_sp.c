@@ -259,13 +259,10 @@ CLAUSE("dat_rsp_create/INVALID_STATE/the EP is already reserved")
 	OK(dat_rsp_free(rsp));
 }
 
-CLAUSE("dat_rsp_create/INVALID_STATE/the EP is connected")
+COUPLED("dat_rsp_create/INVALID_STATE/the EP is connected")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	FAILS(dat_rsp_create(n->ia, free_qualifier(n), c.a.ep, n->cr, &out), DAT_INVALID_STATE);
-	SAME(ep_state(c.a.ep), DAT_EP_STATE_CONNECTED);
+	FAILS(dat_rsp_create(n->ia, free_qualifier(n), c->a.ep, n->cr, &out), DAT_INVALID_STATE);
+	SAME(ep_state(c->a.ep), DAT_EP_STATE_CONNECTED);
 }
 
 CLAUSE("dat_rsp_create/INVALID_PARAMETER/conn_qual 0")

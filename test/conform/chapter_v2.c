@@ -185,14 +185,12 @@ CLAUSE("dat_ep_common_connect/INVALID_PARAMETER")
 	      DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ep_common_connect/INVALID_STATE/CONNECTED")
+COUPLED("dat_ep_common_connect/INVALID_STATE/CONNECTED")
 {
 	struct sockaddr_storage address = n->address;
-	struct couple c;
 
-	couple_open(n, &c);
 	set_port(&address, FIRST_PORT);
-	FAILS(common_connect(c.a.ep, &address), DAT_INVALID_STATE);
+	FAILS(common_connect(c->a.ep, &address), DAT_INVALID_STATE);
 }
 
 /* RMRs */
@@ -230,7 +228,7 @@ static void may_lack(DAT_RETURN ret, const char *what)
 		skip("the provider lacks %s", what);
 }
 
-CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS")
+COUPLED("dat_ep_post_send_with_invalidate/SUCCESS")
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
 	DAT_RMR_CONTEXT context;
@@ -238,74 +236,65 @@ CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS")
 	DAT_RMR_HANDLE rmr;
 	DAT_LMR_TRIPLET iov;
 	DAT_EVENT event;
-	struct couple c;
 	DAT_RETURN ret;
 
-	couple_open(n, &c);
-	context = bound(n, &c.b, &c.m, &rmr, REMOTE);
-	post_recv(c.b.ep, &c.m, 0, 64, 1);
-	ret = send_invalidate(c.a.ep, DAT_TRUE, context);
+	context = bound(n, &c->b, &c->m, &rmr, REMOTE);
+	post_recv(c->b.ep, &c->m, 0, 64, 1);
+	ret = send_invalidate(c->a.ep, DAT_TRUE, context);
 	may_lack(ret, "invalidation");
 	conform_ret(__FILE__, __LINE__, "dat_ep_post_send_with_invalidate(", ret, DAT_SUCCESS);
-	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
+	expect_event(c->b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	d = &event.event_data.dto_completion_event_data;
 	SAME(d->status, DAT_DTO_SUCCESS);
 	SAME(d->operation, DAT_DTO_RECEIVE_WITH_INVALIDATE);
 	SAME(d->rmr_context, context);
-	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 0);
+	expect_dto(c->a.req, 2, DAT_DTO_SUCCESS, 0);
 	/* the grant has ended */
-	iov = mem_segment(&c.m, 0, 8);
-	remote = segment_of(&c.m, context, 8);
-	OK(dat_ep_post_rdma_write(c.a.ep, 1, &iov, cookie_of(3), &remote,
+	iov = mem_segment(&c->m, 0, 8);
+	remote = segment_of(&c->m, context, 8);
+	OK(dat_ep_post_rdma_write(c->a.ep, 1, &iov, cookie_of(3), &remote,
 				  DAT_COMPLETION_DEFAULT_FLAG));
-	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
+	expect_event(c->a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS,
 	      "the write succeeded");
 	OK(dat_rmr_free(rmr));
 }
 
-CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS/nothing to invalidate")
+COUPLED("dat_ep_post_send_with_invalidate/SUCCESS/nothing to invalidate")
 {
 	DAT_EVENT event;
-	struct couple c;
 
-	couple_open(n, &c);
-	post_recv(c.b.ep, &c.m, 0, 64, 1);
-	OK(send_invalidate(c.a.ep, DAT_FALSE, 0));
-	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
+	post_recv(c->b.ep, &c->m, 0, 64, 1);
+	OK(send_invalidate(c->a.ep, DAT_FALSE, 0));
+	expect_event(c->b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
 }
 
-CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS/an unknown context")
+COUPLED("dat_ep_post_send_with_invalidate/SUCCESS/an unknown context")
 {
 	DAT_EVENT event;
-	struct couple c;
 	DAT_RETURN ret;
 
-	couple_open(n, &c);
-	post_recv(c.b.ep, &c.m, 0, 64, 1);
-	ret = send_invalidate(c.a.ep, DAT_TRUE, 0x5a5a5a5a);
+	post_recv(c->b.ep, &c->m, 0, 64, 1);
+	ret = send_invalidate(c->a.ep, DAT_TRUE, 0x5a5a5a5a);
 	may_lack(ret, "invalidation");
 	conform_ret(__FILE__, __LINE__, "dat_ep_post_send_with_invalidate(", ret, DAT_SUCCESS);
-	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
+	expect_event(c->b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS,
 	      "the context was accepted");
-	expect_end(c.b.conn, c.b.ep);
-	expect_end(c.a.conn, c.a.ep);
+	expect_end(c->b.conn, c->b.ep);
+	expect_end(c->a.conn, c->a.ep);
 }
 
-CLAUSE("dat_ep_post_send_with_invalidate/INVALID_PARAMETER")
+COUPLED("dat_ep_post_send_with_invalidate/INVALID_PARAMETER")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	FAILS(dat_ep_post_send_with_invalidate(c.a.ep, -1, NULL, cookie_of(1),
+	FAILS(dat_ep_post_send_with_invalidate(c->a.ep, -1, NULL, cookie_of(1),
 					       DAT_COMPLETION_DEFAULT_FLAG, DAT_FALSE, 0),
 	      DAT_INVALID_PARAMETER);
-	FAILS(dat_ep_post_send_with_invalidate(c.a.ep, 1, NULL, cookie_of(1),
+	FAILS(dat_ep_post_send_with_invalidate(c->a.ep, 1, NULL, cookie_of(1),
 					       DAT_COMPLETION_DEFAULT_FLAG, DAT_FALSE, 0),
 	      DAT_INVALID_PARAMETER);
-	FAILS(dat_ep_post_send_with_invalidate(c.a.ep, 0, NULL, cookie_of(1),
+	FAILS(dat_ep_post_send_with_invalidate(c->a.ep, 0, NULL, cookie_of(1),
 					       (DAT_COMPLETION_FLAGS)0x1000, DAT_FALSE, 0),
 	      DAT_INVALID_PARAMETER);
 }
@@ -315,15 +304,13 @@ CLAUSE("dat_ep_post_send_with_invalidate/INVALID_STATE")
 	FAILS(send_invalidate(node_ep(n, NULL), DAT_FALSE, 0), DAT_INVALID_STATE);
 }
 
-CLAUSE("dat_ep_post_send_with_invalidate/PROTECTION_VIOLATION")
+COUPLED("dat_ep_post_send_with_invalidate/PROTECTION_VIOLATION")
 {
 	DAT_LMR_TRIPLET iov;
-	struct couple c;
 
-	couple_open(n, &c);
-	iov = mem_segment(&c.m, 0, 8);
+	iov = mem_segment(&c->m, 0, 8);
 	iov.lmr_context ^= 0x5a5a5a5a;
-	FAILS(dat_ep_post_send_with_invalidate(c.a.ep, 1, &iov, cookie_of(1),
+	FAILS(dat_ep_post_send_with_invalidate(c->a.ep, 1, &iov, cookie_of(1),
 					       DAT_COMPLETION_DEFAULT_FLAG, DAT_FALSE, 0),
 	      DAT_PROTECTION_VIOLATION);
 }

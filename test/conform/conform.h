@@ -51,8 +51,7 @@ void conform_add(struct clause *c);
 		};                                                                   \
 		conform_add(&c);                                                     \
 	}                                                                            \
-	static void CONFORM_ID(run_)(struct node *n __attribute__((unused)),         \
-				     unsigned i __attribute__((unused)))
+	static void CONFORM_ID(run_)(struct node *n, unsigned i)
 
 /* CLAUSE("dat_pz_create/SUCCESS") { ... n ... } */
 #define CLAUSE(clause_name) CONFORM_CLAUSE(.name = (clause_name))
@@ -60,6 +59,17 @@ void conform_add(struct clause *c);
 /* FAMILY(the number of clauses, the function that names each) { ... n, i ... } */
 #define FAMILY(clauses, namer, ...) \
 	CONFORM_CLAUSE(.count = (clauses), .name_of = (namer), ##__VA_ARGS__)
+
+/* COUPLED("dat_ep_disconnect/SUCCESS") { ... n, c ... }, with an open couple (below). */
+#define COUPLED(clause_name)                                                         \
+	static void CONFORM_ID(coupled_)(struct node *n, struct couple *c);          \
+	CLAUSE(clause_name)                                                          \
+	{                                                                            \
+		struct couple c;                                                     \
+		couple_open(n, &c);                                                  \
+		CONFORM_ID(coupled_)(n, &c);                                         \
+	}                                                                            \
+	static void CONFORM_ID(coupled_)(struct node *n, struct couple *c)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

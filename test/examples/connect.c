@@ -353,61 +353,51 @@ CLAUSE("dat_ep_create")
 	FAILS(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &queue), DAT_INVALID_HANDLE);
 }
 
-CLAUSE("dat_ep_get_status")
+COUPLED("dat_ep_get_status")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	SAME(is_idle(c.a.ep), DAT_TRUE);
-	post_recv(c.a.ep, &c.m, 0, 64, 1);
-	SAME(is_idle(c.a.ep), DAT_FALSE);
-	post_send(c.b.ep, &c.m, 64, 64, 2);
-	expect_dto(c.a.recv, 1, DAT_DTO_SUCCESS, 64);
-	SAME(is_idle(c.a.ep), DAT_TRUE);
+	SAME(is_idle(c->a.ep), DAT_TRUE);
+	post_recv(c->a.ep, &c->m, 0, 64, 1);
+	SAME(is_idle(c->a.ep), DAT_FALSE);
+	post_send(c->b.ep, &c->m, 64, 64, 2);
+	expect_dto(c->a.recv, 1, DAT_DTO_SUCCESS, 64);
+	SAME(is_idle(c->a.ep), DAT_TRUE);
 	SAME(is_idle(n->pz), DAT_FALSE);
 }
 
-CLAUSE("dat_ep_modify")
+COUPLED("dat_ep_modify")
 {
 	DAT_EP_PARAM param;
-	struct couple c;
 
-	couple_open(n, &c);
-	FAILS(set_depth(c.a.ep, 200), DAT_INVALID_STATE);
-	couple_disconnect(&c, &c.a);
-	OK(set_depth(c.a.ep, 200));
-	OK(dat_ep_query(c.a.ep, DAT_EP_FIELD_ALL, &param));
+	FAILS(set_depth(c->a.ep, 200), DAT_INVALID_STATE);
+	couple_disconnect(c, &c->a);
+	OK(set_depth(c->a.ep, 200));
+	OK(dat_ep_query(c->a.ep, DAT_EP_FIELD_ALL, &param));
 	CHECK(param.ep_attr.max_recv_dtos >= 200 && param.ep_attr.max_request_dtos >= 200,
 	      "%d and %d", param.ep_attr.max_recv_dtos, param.ep_attr.max_request_dtos);
 }
 
-CLAUSE("dat_ep_disconnect")
+COUPLED("dat_ep_disconnect")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	OK(disconnect_wait(c.a.ep, c.a.conn, pair_scaled(PAIR_LIMIT) * 1000));
-	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
-	expect_conn(c.b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c.b.ep);
+	OK(disconnect_wait(c->a.ep, c->a.conn, pair_scaled(PAIR_LIMIT) * 1000));
+	SAME(ep_state(c->a.ep), DAT_EP_STATE_DISCONNECTED);
+	expect_conn(c->b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c->b.ep);
 	FAILS(disconnect_wait(node_ep(n, NULL), n->conn, 1), DAT_INVALID_STATE);
 }
 
 #define MESSAGES 16	/* exceeds the network's buffers */
 
-CLAUSE("dat_ep_disconnect/unsent messages")
+COUPLED("dat_ep_disconnect/unsent messages")
 {
-	struct couple c;
 	struct mem m;
 	unsigned k;
 
-	couple_open(n, &c);
 	mem_get(n, &m, 1u << 20);
 	for (k = 0; k < MESSAGES; k++)
-		post_send(c.a.ep, &m, 0, m.size, k);
-	OK(disconnect_wait(c.a.ep, c.a.conn, 1000));
-	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
-	SAME(drain(c.a.conn), 0);
-	SAME(drain(c.a.req), MESSAGES);
+		post_send(c->a.ep, &m, 0, m.size, k);
+	OK(disconnect_wait(c->a.ep, c->a.conn, 1000));
+	SAME(ep_state(c->a.ep), DAT_EP_STATE_DISCONNECTED);
+	SAME(drain(c->a.conn), 0);
+	SAME(drain(c->a.req), MESSAGES);
 }
 
 CLAUSE("dat_ep_reset")

@@ -46,32 +46,27 @@ static uint64_t address_of(const struct mem *m, size_t offset)
 
 /* Messages */
 
-CLAUSE("dat_ep_post_send")
+COUPLED("dat_ep_post_send")
 {
-	struct couple c;
-
-	couple_open(n, &c);
-	fill(c.m.base, 64, 1);
-	post_recv(c.b.ep, &c.m, HALF, 128, 2);
-	OK(send_bytes(c.a.ep, c.m.lmr_context, c.m.base, 64));
-	expect_dto(c.a.req, address_of(&c.m, 0), DAT_DTO_SUCCESS, 64);
-	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 64);
-	verify(c.m.base + HALF, 64, 1);
-	FAILS(send_bytes(c.a.ep, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 1),
+	fill(c->m.base, 64, 1);
+	post_recv(c->b.ep, &c->m, HALF, 128, 2);
+	OK(send_bytes(c->a.ep, c->m.lmr_context, c->m.base, 64));
+	expect_dto(c->a.req, address_of(&c->m, 0), DAT_DTO_SUCCESS, 64);
+	expect_dto(c->b.recv, 2, DAT_DTO_SUCCESS, 64);
+	verify(c->m.base + HALF, 64, 1);
+	FAILS(send_bytes(c->a.ep, c->m.lmr_context, c->m.base + COUPLE_MEMORY, 1),
 	      DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_names")
+COUPLED("dat_names")
 {
 	DAT_EVENT event;
-	struct couple c;
 	const char *text;
 
-	couple_open(n, &c);
-	post_recv(c.b.ep, &c.m, HALF, 64, 2);
-	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_ABRUPT_FLAG));
-	expect_conn(c.b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c.b.ep);
-	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
+	post_recv(c->b.ep, &c->m, HALF, 64, 2);
+	OK(dat_ep_disconnect(c->a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_conn(c->b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c->b.ep);
+	expect_event(c->b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	capture(1);
 	print_completion(&event.event_data.dto_completion_event_data);
 	text = captured();
@@ -79,22 +74,21 @@ CLAUSE("dat_names")
 	      text);
 }
 
-CLAUSE("dat_ep_post_recv")
+COUPLED("dat_ep_post_recv")
 {
-	struct couple c;
 	unsigned k;
 
-	couple_open(n, &c);
-	OK(post_buffers(c.b.ep, c.m.lmr_context, (char *)c.m.base + HALF, 64, 3));
+	OK(post_buffers(c->b.ep, c->m.lmr_context, (char *)c->m.base + HALF, 64, 3));
 	for (k = 0; k < 3; k++) {
-		fill(c.m.base + 64 * k, 64, k);
-		post_send(c.a.ep, &c.m, 64 * k, 64, k);
-		expect_dto(c.b.recv, address_of(&c.m, HALF + 64 * k), DAT_DTO_SUCCESS, 64);
-		verify(c.m.base + HALF + 64 * k, 64, k);
+		fill(c->m.base + 64 * k, 64, k);
+		post_send(c->a.ep, &c->m, 64 * k, 64, k);
+		expect_dto(c->b.recv, address_of(&c->m, HALF + 64 * k), DAT_DTO_SUCCESS, 64);
+		verify(c->m.base + HALF + 64 * k, 64, k);
 	}
-	FAILS(post_buffers(c.b.ep, c.m.lmr_context, (char *)c.m.base + COUPLE_MEMORY - 64, 64, 2),
+	FAILS(post_buffers(c->b.ep, c->m.lmr_context, (char *)c->m.base + COUPLE_MEMORY - 64, 64,
+			   2),
 	      DAT_INVALID_PARAMETER);
-	SAME(ep_state(c.b.ep), DAT_EP_STATE_CONNECTED);
+	SAME(ep_state(c->b.ep), DAT_EP_STATE_CONNECTED);
 }
 
 CLAUSE("dat_ep_recv_query")
@@ -134,26 +128,24 @@ CLAUSE("dat_ep_set_watermark")
 
 /* Memory and RDMA */
 
-CLAUSE("dat_lmr_create")
+COUPLED("dat_lmr_create")
 {
 	static unsigned char memory[4096];
 	DAT_RMR_CONTEXT rmr_context;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_LMR_HANDLE lmr;
-	struct couple c;
 	struct mem m;
 
-	couple_open(n, &c);
 	OK(register_window(n->ia, n->pz, memory, sizeof(memory), &lmr, &lmr_context, &rmr_context));
 	m = (struct mem){ memory, sizeof(memory), lmr, lmr_context, rmr_context };
-	fill(c.m.base, 64, 1);
-	post_write(c.a.ep, &c.m, 0, 64, 1,
+	fill(c->m.base, 64, 1);
+	post_write(c->a.ep, &c->m, 0, 64, 1,
 		   &(struct grant){ (uintptr_t)memory, sizeof(memory), rmr_context }, 0);
-	expect_dto(c.a.req, 1, DAT_DTO_SUCCESS, 64);
-	post_recv(c.a.ep, &c.m, HALF, 64, 2);
-	post_send(c.b.ep, &m, 0, 64, 3);
-	expect_dto(c.a.recv, 2, DAT_DTO_SUCCESS, 64);
-	verify(c.m.base + HALF, 64, 1);
+	expect_dto(c->a.req, 1, DAT_DTO_SUCCESS, 64);
+	post_recv(c->a.ep, &c->m, HALF, 64, 2);
+	post_send(c->b.ep, &m, 0, 64, 3);
+	expect_dto(c->a.recv, 2, DAT_DTO_SUCCESS, 64);
+	verify(c->m.base + HALF, 64, 1);
 	FAILS(register_window(n->ia, n->recv, memory, sizeof(memory), &lmr, &lmr_context,
 			      &rmr_context),
 	      DAT_INVALID_HANDLE);
@@ -174,87 +166,77 @@ static void written_and_notified(struct couple *c, const DAT_RMR_TRIPLET *to)
 	verify(c->m.base + HALF, 64, 1);
 }
 
-CLAUSE("dat_ep_post_rdma_write")
+COUPLED("dat_ep_post_rdma_write")
 {
 	DAT_LMR_TRIPLET from;
 	DAT_RMR_TRIPLET to;
-	struct couple c;
 
-	couple_open(n, &c);
-	from = mem_segment(&c.m, 0, 64);
-	to = mem_remote(&c.m, HALF, 64);
-	written_and_notified(&c, &to);
-	expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 0);
-	expect_quiet(c.a.req);
+	from = mem_segment(&c->m, 0, 64);
+	to = mem_remote(&c->m, HALF, 64);
+	written_and_notified(c, &to);
+	expect_dto(c->a.req, 3, DAT_DTO_SUCCESS, 0);
+	expect_quiet(c->a.req);
 	FAILS(put_and_notify(node_ep(n, NULL), &from, &to, cookie_of(3)), DAT_INVALID_STATE);
 }
 
-CLAUSE("dat_ep_post_rdma_read")
+COUPLED("dat_ep_post_rdma_read")
 {
 	DAT_RMR_TRIPLET from;
-	struct couple c;
 
-	couple_open(n, &c);
-	fill(c.m.base + HALF, 64, 1);
-	from = mem_remote(&c.m, HALF, 64);
-	OK(get(c.a.ep, c.a.req, c.m.lmr_context, c.m.base, &from));
-	verify(c.m.base, 64, 1);
+	fill(c->m.base + HALF, 64, 1);
+	from = mem_remote(&c->m, HALF, 64);
+	OK(get(c->a.ep, c->a.req, c->m.lmr_context, c->m.base, &from));
+	verify(c->m.base, 64, 1);
 	from.rmr_context ^= 0x5a5a5a5a;
-	FAILS(get(c.a.ep, c.a.req, c.m.lmr_context, c.m.base, &from), DAT_ABORT);
-	FAILS(get(node_ep(n, NULL), n->req, c.m.lmr_context, c.m.base, &from), DAT_INVALID_STATE);
+	FAILS(get(c->a.ep, c->a.req, c->m.lmr_context, c->m.base, &from), DAT_ABORT);
+	FAILS(get(node_ep(n, NULL), n->req, c->m.lmr_context, c->m.base, &from), DAT_INVALID_STATE);
 }
 
-CLAUSE("dat_lmr_sync_rdma_read")
+COUPLED("dat_lmr_sync_rdma_read")
 {
 	DAT_LMR_TRIPLET written;
 	DAT_RMR_TRIPLET from;
-	struct couple c;
 
-	couple_open(n, &c);
-	fill(c.m.base, 64, 1);
-	written = mem_segment(&c.m, 0, 64);
-	post_recv(c.b.ep, &c.m, 0, 0, 2);
-	OK(publish(n->ia, &written, c.a.ep, cookie_of(3)));
-	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 0);
-	from = mem_remote(&c.m, 0, 64);
-	OK(get(c.b.ep, c.b.req, c.m.lmr_context, c.m.base + HALF, &from));
-	verify(c.m.base + HALF, 64, 1);
+	fill(c->m.base, 64, 1);
+	written = mem_segment(&c->m, 0, 64);
+	post_recv(c->b.ep, &c->m, 0, 0, 2);
+	OK(publish(n->ia, &written, c->a.ep, cookie_of(3)));
+	expect_dto(c->b.recv, 2, DAT_DTO_SUCCESS, 0);
+	from = mem_remote(&c->m, 0, 64);
+	OK(get(c->b.ep, c->b.req, c->m.lmr_context, c->m.base + HALF, &from));
+	verify(c->m.base + HALF, 64, 1);
 	written.segment_length = COUPLE_MEMORY + 1;
-	FAILS(publish(n->ia, &written, c.a.ep, cookie_of(3)), DAT_INVALID_PARAMETER);
+	FAILS(publish(n->ia, &written, c->a.ep, cookie_of(3)), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_lmr_sync_rdma_write")
+COUPLED("dat_lmr_sync_rdma_write")
 {
 	DAT_LMR_TRIPLET from, written;
 	DAT_RMR_TRIPLET to;
-	struct couple c;
 
-	couple_open(n, &c);
-	fill(c.m.base, 64, 1);
-	from = mem_segment(&c.m, 0, 64);
-	to = mem_remote(&c.m, HALF, 64);
-	written = mem_segment(&c.m, HALF, 64);
-	post_recv(c.b.ep, &c.m, 0, 0, 2);
-	OK(put_and_notify(c.a.ep, &from, &to, cookie_of(3)));
-	OK(wait_written(n->ia, &written, c.b.recv));
-	verify(c.m.base + HALF, 64, 1);
-	post_recv(c.b.ep, &c.m, 0, 0, 2);
-	OK(dat_ep_disconnect(c.b.ep, DAT_CLOSE_ABRUPT_FLAG));
-	FAILS(wait_written(n->ia, &written, c.b.recv), DAT_ABORT);
+	fill(c->m.base, 64, 1);
+	from = mem_segment(&c->m, 0, 64);
+	to = mem_remote(&c->m, HALF, 64);
+	written = mem_segment(&c->m, HALF, 64);
+	post_recv(c->b.ep, &c->m, 0, 0, 2);
+	OK(put_and_notify(c->a.ep, &from, &to, cookie_of(3)));
+	OK(wait_written(n->ia, &written, c->b.recv));
+	verify(c->m.base + HALF, 64, 1);
+	post_recv(c->b.ep, &c->m, 0, 0, 2);
+	OK(dat_ep_disconnect(c->b.ep, DAT_CLOSE_ABRUPT_FLAG));
+	FAILS(wait_written(n->ia, &written, c->b.recv), DAT_ABORT);
 }
 
-CLAUSE("dat_lmr_query")
+COUPLED("dat_lmr_query")
 {
 	DAT_LMR_TRIPLET segment;
-	struct couple c;
 
-	couple_open(n, &c);
-	OK(whole_lmr(c.m.lmr, &segment));
+	OK(whole_lmr(c->m.lmr, &segment));
 	SAME(segment.segment_length, COUPLE_MEMORY);
-	CHECK(segment.virtual_address == address_of(&c.m, 0), "wrong address");
-	OK(dat_ep_post_recv(c.b.ep, 1, &segment, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
-	post_send(c.a.ep, &c.m, 0, 64, 2);
-	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
+	CHECK(segment.virtual_address == address_of(&c->m, 0), "wrong address");
+	OK(dat_ep_post_recv(c->b.ep, 1, &segment, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
+	post_send(c->a.ep, &c->m, 0, 64, 2);
+	expect_dto(c->b.recv, 1, DAT_DTO_SUCCESS, 64);
 	FAILS(whole_lmr(n->pz, &segment), DAT_INVALID_HANDLE);
 }
 
@@ -270,44 +252,38 @@ static DAT_RMR_CONTEXT granted(struct couple *c, struct end *e, DAT_RMR_HANDLE r
 	return context;
 }
 
-CLAUSE("dat_rmr_bind")
+COUPLED("dat_rmr_bind")
 {
 	DAT_RMR_TRIPLET to;
 	DAT_RMR_HANDLE rmr;
-	struct couple c;
 
-	couple_open(n, &c);
 	OK(dat_rmr_create(n->pz, &rmr));
-	to = mem_remote(&c.m, HALF, 64);
-	to.rmr_context = granted(&c, &c.b, rmr);
-	written_and_notified(&c, &to);
-	FAILS(grant_to_peer(rmr, c.m.lmr, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 64, c.b.ep,
+	to = mem_remote(&c->m, HALF, 64);
+	to.rmr_context = granted(c, &c->b, rmr);
+	written_and_notified(c, &to);
+	FAILS(grant_to_peer(rmr, c->m.lmr, c->m.lmr_context, c->m.base + COUPLE_MEMORY, 64, c->b.ep,
 			    &to.rmr_context),
 	      DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_create")
+COUPLED("dat_rmr_create")
 {
 	DAT_RMR_HANDLE rmrs[3];
-	struct couple c;
 	unsigned k;
 
-	couple_open(n, &c);
 	OK(make_rmrs(n->pz, rmrs, COUNT(rmrs)));
 	for (k = 0; k < COUNT(rmrs); k++)
-		granted(&c, &c.a, rmrs[k]);
+		granted(c, &c->a, rmrs[k]);
 	FAILS(make_rmrs(n->recv, rmrs, COUNT(rmrs)), DAT_INVALID_HANDLE);
 }
 
-CLAUSE("dat_rmr_query")
+COUPLED("dat_rmr_query")
 {
 	DAT_RMR_HANDLE rmr;
-	struct couple c;
 
-	couple_open(n, &c);
 	OK(dat_rmr_create(n->pz, &rmr));
 	SAME(is_bound(rmr), DAT_FALSE);
-	granted(&c, &c.a, rmr);
+	granted(c, &c->a, rmr);
 	SAME(is_bound(rmr), DAT_TRUE);
 	SAME(is_bound(n->pz), DAT_FALSE);
 }
@@ -325,75 +301,67 @@ CLAUSE("dat_rmr_create/INSUFFICIENT_RESOURCES")
 
 #if DAT_VERSION_MAJOR >= 2
 
-CLAUSE("dat_rmr_create_for_ep")
+COUPLED("dat_rmr_create_for_ep")
 {
 	DAT_RMR_PARAM param;
 	DAT_RMR_HANDLE rmr;
-	struct couple c;
 
-	couple_open(n, &c);
 	OK(make_rmr(n->pz, &rmr));
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_RMR_SCOPE, &param));
 	SAME(param.rmr_scope == DAT_RMR_SCOPE_EP, n->prov.rmr_scope_supported != DAT_RMR_SCOPE_PZ);
-	granted(&c, &c.a, rmr);
+	granted(c, &c->a, rmr);
 	FAILS(make_rmr(n->recv, &rmr), DAT_INVALID_HANDLE);
 }
 
-CLAUSE("dat_ep_post_send_with_invalidate")
+COUPLED("dat_ep_post_send_with_invalidate")
 {
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_HANDLE rmr;
 	DAT_EVENT event;
-	struct couple c;
 
-	couple_open(n, &c);
 	OK(dat_rmr_create(n->pz, &rmr));
-	context = granted(&c, &c.b, rmr);
-	fill(c.m.base, 64, 1);
-	post_recv(c.b.ep, &c.m, HALF, 64, 2);
-	OK(answer(c.a.ep, c.m.lmr_context, c.m.base, 64, context));
-	expect_dto(c.a.req, context, DAT_DTO_SUCCESS, 64);
-	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
+	context = granted(c, &c->b, rmr);
+	fill(c->m.base, 64, 1);
+	post_recv(c->b.ep, &c->m, HALF, 64, 2);
+	OK(answer(c->a.ep, c->m.lmr_context, c->m.base, 64, context));
+	expect_dto(c->a.req, context, DAT_DTO_SUCCESS, 64);
+	expect_event(c->b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE_WITH_INVALIDATE);
 	SAME(event.event_data.dto_completion_event_data.rmr_context, context);
-	verify(c.m.base + HALF, 64, 1);
+	verify(c->m.base + HALF, 64, 1);
 }
 
-CLAUSE("dat_ep_post_rdma_read_to_rmr")
+COUPLED("dat_ep_post_rdma_read_to_rmr")
 {
 	DAT_RMR_CONTEXT window;
 	DAT_RMR_TRIPLET from;
 	DAT_RMR_HANDLE rmr;
-	struct couple c;
 
-	couple_open(n, &c);
 	OK(dat_rmr_create(n->pz, &rmr));
-	window = granted(&c, &c.a, rmr);
-	fill(c.m.base, 64, 1);
-	from = mem_remote(&c.m, 0, 64);
-	OK(fetch(c.a.ep, window, c.m.base + HALF, &from));
-	expect_dto(c.a.req, address_of(&c.m, HALF), DAT_DTO_SUCCESS, 64);
-	verify(c.m.base + HALF, 64, 1);
-	FAILS(fetch(c.a.ep, window, c.m.base, &from), DAT_PROTECTION_VIOLATION);
+	window = granted(c, &c->a, rmr);
+	fill(c->m.base, 64, 1);
+	from = mem_remote(&c->m, 0, 64);
+	OK(fetch(c->a.ep, window, c->m.base + HALF, &from));
+	expect_dto(c->a.req, address_of(&c->m, HALF), DAT_DTO_SUCCESS, 64);
+	verify(c->m.base + HALF, 64, 1);
+	FAILS(fetch(c->a.ep, window, c->m.base, &from), DAT_PROTECTION_VIOLATION);
 }
 
-CLAUSE("dat_extension_op")
+COUPLED("dat_extension_op")
 {
 	unsigned privileges = DAT_MEM_PRIV_ALL_FLAG | (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
 	uint64_t *counter, *ticket;
 	DAT_RMR_TRIPLET remote;
 	DAT_EVENT event;
-	struct couple c;
 	struct mem m;
 
-	couple_open(n, &c);
 	mem_get_with(n, n->pz, &m, 4096, (DAT_MEM_PRIV_FLAGS)privileges);
 	counter = (uint64_t *)m.base;
 	ticket = counter + 8;
 	*counter = 40;
 	remote = mem_remote(&m, 0, sizeof(*counter));
-	OK(take_ticket(c.a.ep, &remote, ticket, m.lmr_context));
-	expect_event(c.a.req, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	OK(take_ticket(c->a.ep, &remote, ticket, m.lmr_context));
+	expect_event(c->a.req, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 	CHECK(event.event_data.dto_completion_event_data.user_cookie.as_ptr == ticket,
 	      "wrong cookie");

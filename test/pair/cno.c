@@ -31,16 +31,15 @@ static void cno_pair_server(struct pair *p)
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	cno = cno_new(&n);
 	OK(dat_evd_modify_cno(n.cr, cno));
 	OK(dat_evd_modify_cno(n.conn, cno));
 	OK(dat_evd_modify_cno(n.recv, cno));
 	ep = node_ep(&n, NULL);
-	post_recv(ep, &m, 0, 64, 1);
+	post_recv(ep, &n.m, 0, 64, 1);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
 	cno_expect(cno, n.cr);
@@ -59,8 +58,7 @@ static void cno_pair_server(struct pair *p)
 	OK(dat_evd_modify_cno(n.conn, DAT_HANDLE_NULL));
 	OK(dat_evd_modify_cno(n.recv, DAT_HANDLE_NULL));
 	OK(dat_cno_free(cno));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void cno_pair_client(struct pair *p)
@@ -106,12 +104,11 @@ static void cno_fd(struct pair *p)
 	DAT_CONTEXT context = { .as_64 = 77 };
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	DAT_FD fd;
 	int epoll;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	OK(dat_cno_fd_create(n.ia, &fd, &cno));
 	FAILS(dat_cno_fd_create(n.ia, NULL, &cno), DAT_INVALID_PARAMETER);
 	FAILS(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL), DAT_INVALID_PARAMETER);
@@ -125,13 +122,13 @@ static void cno_fd(struct pair *p)
 	ready.data.ptr = cno;
 	SAME(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ready), 0);
 	ep = node_ep(&n, NULL);
-	post_recv(ep, &m, 0, 64, 1);
+	post_recv(ep, &n.m, 0, 64, 1);
 	pair_link(p, &n, ep);
 	OK(dat_evd_modify_cno(n.recv, cno));
 	OK(dat_evd_modify_cno(n.conn, cno));
 	SAME(epoll_wait(epoll, &ready, 1, 0), 0);
 	pair_sync(p);
-	post_send(ep, &m, 0, 64, 2);
+	post_send(ep, &n.m, 0, 64, 2);
 	fd_expect(epoll, cno, n.recv);
 	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);
 	expect_dto(n.req, 2, DAT_DTO_SUCCESS, 64);
@@ -148,8 +145,7 @@ static void cno_fd(struct pair *p)
 	CHECK(fcntl(fd, F_GETFD) == -1, "the descriptor is still open");
 	FAILS(dat_cno_trigger(cno, &n.recv), DAT_INVALID_HANDLE);
 	close(epoll);
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 #endif
 

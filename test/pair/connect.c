@@ -92,7 +92,6 @@ static void data_client(struct pair *p)
 static void reject_server(struct pair *p)
 {
 	unsigned char data[MAX_DATA];
-	DAT_EP_HANDLE ep;
 	struct node n;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -108,48 +107,43 @@ static void reject_server(struct pair *p)
 		OK(cr_reject(cr, data_size(&n, i), data));
 		FAILS(cr_reject(cr, 0, NULL), DAT_INVALID_HANDLE);
 	}
-	ep = node_ep(&n, NULL);
-	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
+	n.ep = node_ep(&n, NULL);
+	OK(dat_cr_accept(node_request(&n), n.ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
 	OK(dat_psp_free(psp));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void reject_client(struct pair *p)
 {
 	const DAT_CONNECTION_EVENT_DATA *c;
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
-	struct mem m;
 	struct node n;
 	size_t i;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	pair_recv_listener(p, &listener);
-	ep = node_ep(&n, NULL);
+	n.ep = node_ep(&n, NULL);
 	for (i = 0; i < N_SIZES; i++) {
-		post_recv(ep, &m, 0, 64, i);
-		ep_connect(ep, &listener);
+		post_recv(n.ep, &n.m, 0, 64, i);
+		ep_connect(n.ep, &listener);
 		expect_event(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
 		c = &event.event_data.connect_event_data;
-		CHECK(c->ep_handle == ep, "wrong EP");
+		CHECK(c->ep_handle == n.ep, "wrong EP");
 		check_data(c->private_data_size, c->private_data,
 			   REJECT_DATA ? data_size(&n, i) : 0, i);
-		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+		SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
 		expect_dto(n.recv, i, DAT_DTO_ERR_FLUSHED, 0);
-		OK(dat_ep_reset(ep));
+		OK(dat_ep_reset(n.ep));
 	}
-	ep_connect(ep, &listener);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
+	ep_connect(n.ep, &listener);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void refused_server(struct pair *p)
@@ -175,26 +169,24 @@ static void refused_server(struct pair *p)
 static void refused_client(struct pair *p)
 {
 	struct listener listener, mapped;
-	DAT_EP_HANDLE ep, other;
+	DAT_EP_HANDLE other;
 	struct node n;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	other = node_ep(&n, NULL);
 	pair_recv_listener(p, &listener);
-	ep_connect(ep, &listener);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	ep_connect(n.ep, &listener);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
 	pair_sync(p);
 	connect_fails(&n, other, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(other));
 	mapped = listener;
 	mapped.qual = UINT64_C(0x5eed000000000000) + getpid();
 	connect_fails(&n, other, &mapped, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	SAME(ep_state(ep), DAT_EP_STATE_CONNECTED);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
+	SAME(ep_state(n.ep), DAT_EP_STATE_CONNECTED);
+	pair_unlink(p, &n, n.ep);
 	OK(dat_ep_free(other));
-	node_close(&n);
+	node_end(&n);
 }
 
 #define TIMEOUT_MS 300
@@ -203,7 +195,6 @@ static void refused_client(struct pair *p)
 
 static void timeout_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	DAT_CONN_QUAL qual;
 	DAT_CR_HANDLE cr;
 	DAT_PSP_HANDLE psp;
@@ -214,16 +205,15 @@ static void timeout_server(struct pair *p)
 	pair_send_listener(p, &n, qual);
 	cr = node_request(&n);
 	pair_sync(p);	/* the client has given up */
-	ep = node_ep(&n, NULL);
-	accept_gone(&n, cr, ep);
-	OK(dat_ep_reset(ep));
+	n.ep = node_ep(&n, NULL);
+	accept_gone(&n, cr, n.ep);
+	OK(dat_ep_reset(n.ep));
 	pair_sync(p);
-	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
+	OK(dat_cr_accept(node_request(&n), n.ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
 	OK(dat_psp_free(psp));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void timeout_client(struct pair *p)

@@ -234,11 +234,10 @@ static void states_client(struct pair *p)
 	struct listener listener;
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
-	struct mem m;
 	struct node n;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	ep = node_ep(&n, NULL);
 	FAILS(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_STATE);
 	FAILS(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
@@ -246,7 +245,7 @@ static void states_client(struct pair *p)
 	OK(dat_ep_reset(ep));
 	pair_recv_listener(p, &listener);
 	/* ACTIVE_CONNECTION_PENDING */
-	post_recv(ep, &m, 0, 64, 1);
+	post_recv(ep, &n.m, 0, 64, 1);
 	ep_connect(ep, &listener);
 	pair_sync(p);
 	SAME(ep_state(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
@@ -285,8 +284,7 @@ static void states_client(struct pair *p)
 	expect_quiet(n.conn);
 	OK(dat_ep_free(ep));
 	FAILS(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_HANDLE);
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* An abrupt disconnect replaces a graceful one that is pending. */
@@ -320,13 +318,12 @@ static void end_server(struct pair *p)
 {
 	enum goodbye how = *(const enum goodbye *)pair_arg();
 	DAT_EP_HANDLE ep;
-	struct mem m;
 	struct node n;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	ep = node_ep(&n, NULL);
-	post_recv(ep, &m, 0, 64, 1);
+	post_recv(ep, &n.m, 0, 64, 1);
 	pair_link(p, &n, ep);
 	pair_sync(p);
 	if (how == EXIT)
@@ -340,8 +337,7 @@ static void end_server(struct pair *p)
 	OK(dat_ep_free(ep));
 	expect_quiet(n.conn);
 	FAILS(dat_ep_free(ep), DAT_INVALID_HANDLE);
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void end_client(struct pair *p)
@@ -469,16 +465,15 @@ static void freed_requester_client(struct pair *p)
 static void busy_server(struct pair *p)
 {
 	struct node n;
-	struct mem m;
 	unsigned i, k;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	for (i = 0; i < N_BUSY; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		for (k = 0; k < BUSY_DEPTH; k++)
-			post_recv(ep, &m, 0, 64, k);
+			post_recv(ep, &n.m, 0, 64, k);
 		pair_link(p, &n, ep);
 		/* the peer continues to send */
 		for (k = 0; k < i % BUSY_DEPTH; k++)
@@ -490,34 +485,31 @@ static void busy_server(struct pair *p)
 			;
 		OK(dat_ep_free(ep));
 	}
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Sends until the connection has ended. */
 static void busy_client(struct pair *p)
 {
 	struct node n;
-	struct mem m;
 	unsigned i;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	for (i = 0; i < N_BUSY; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		DAT_EVENT event;
 
 		pair_link(p, &n, ep);
 		while (ep_state(ep) == DAT_EP_STATE_CONNECTED) {
-			post_send(ep, &m, 0, 64, 1);
+			post_send(ep, &n.m, 0, 64, 1);
 			expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 		}
 		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_DISCONNECTED);
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static const struct pair_case cases[] = {

@@ -318,18 +318,17 @@ static void full_requests_client(struct pair *p)
 	DAT_EP_ATTR attr;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	DAT_COUNT i;
 
 	node_open(&n);
 	node_ep_attr(&n, &attr);
 	attr.max_request_dtos = 64;
 	ep = node_ep(&n, &attr);
-	mem_get(&n, &m, BIG);
+	mem_get(&n, &n.m, BIG);
 	pair_link(p, &n, ep);
-	iov = mem_segment(&m, 0, BIG);
+	iov = mem_segment(&n.m, 0, BIG);
 	for (i = 0; i < 64; i++)
-		post_send(ep, &m, 0, BIG, i);
+		post_send(ep, &n.m, 0, BIG, i);
 	/* the fabric's buffers hold some sends, so at most a few of 64 more can be posted */
 	for (i = 0; i < 64; i++) {
 		DAT_RETURN ret =
@@ -342,8 +341,7 @@ static void full_requests_client(struct pair *p)
 	CHECK(i < 64, "the queue of 64 accepted 128 MiB");
 	OK(dat_ep_free(ep));
 	pair_sync(p);
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void full_requests_server(struct pair *p)
@@ -568,42 +566,40 @@ static void remote_client(struct pair *p)
 	bool read = *(const bool *)pair_arg();
 	DAT_DTO_COMPLETION_STATUS status;
 	struct node n;
-	struct mem m;
 	int fault;
 
 	node_open(&n);
-	mem_get(&n, &m, 256);
+	mem_get(&n, &n.m, 256);
 	for (fault = 0; fault < N_FAULTS; fault++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		DAT_RMR_TRIPLET remote;
 		struct grant g, good;
 		DAT_EVENT event;
 
-		memset(m.base, 0xaa, m.size);
+		memset(n.m.base, 0xaa, n.m.size);
 		pair_link(p, &n, ep);
 		pair_granted(p, &g);
 		pair_granted(p, &good);
 		pair_sync(p);
 		remote = bad_segment(&g, (enum fault)fault);
 		/* the requests before the bad one succeed, later ones need not */
-		post_write(ep, &m, 0, 64, 0, &good, 0);
+		post_write(ep, &n.m, 0, 64, 0, &good, 0);
 		expect_dto(n.req, 0, DAT_DTO_SUCCESS, 64);
-		post_bad(ep, read, &m, &remote);
-		post_write(ep, &m, 128, 64, 2, &good, 0);
+		post_bad(ep, read, &n.m, &remote);
+		post_write(ep, &n.m, 128, 64, 2, &good, 0);
 		if (!pair_fabric_is("sockets"))
-			post_send(ep, &m, 192, 64, 3);	/* the peer must not receive it */
+			post_send(ep, &n.m, 192, 64, 3);	/* the peer must not receive it */
 		status = expect_failure(&n, (enum fault)fault);
 		expect_flushed_after_failure(&n);
 		if (!pair_fabric_is("sockets"))	/* the send completes, with any status */
 			expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 		expect_quiet(n.req);
 		row(read ? "read" : "write", fault_names[fault], status, expect_error_end(&n, ep));
-		CHECK(m.base[64] == 0xaa, "the refused read wrote to memory");
+		CHECK(n.m.base[64] == 0xaa, "the refused read wrote to memory");
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static const bool reading = true, writing = false;
@@ -617,45 +613,42 @@ static const char *const long_names[] = { "128 in 64 bytes", "60 KiB in 64 bytes
 static void long_server(struct pair *p)
 {
 	struct node n;
-	struct mem m;
 	size_t i;
 
 	node_open(&n);
-	mem_get(&n, &m, 4 * KIB);
+	mem_get(&n, &n.m, 4 * KIB);
 	for (i = 0; i < N_LONG; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		memset(m.base, 0xaa, m.size);
-		post_recv(ep, &m, 0, 64, 1);
-		post_recv(ep, &m, KIB, 64, 2);
+		memset(n.m.base, 0xaa, n.m.size);
+		post_recv(ep, &n.m, 0, 64, 1);
+		post_recv(ep, &n.m, KIB, 64, 2);
 		pair_link(p, &n, ep);
 		expect_dto(n.recv, 1, DAT_DTO_ERR_LOCAL_LENGTH, 0);
 		expect_dto(n.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
 		row("receive", long_names[i], DAT_DTO_ERR_LOCAL_LENGTH,
 		    DAT_CONNECTION_EVENT_BROKEN);
-		CHECK(m.base[64] == 0xaa && m.base[KIB] == 0xaa, "written past the receive");
+		CHECK(n.m.base[64] == 0xaa && n.m.base[KIB] == 0xaa, "written past the receive");
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void long_client(struct pair *p)
 {
 	struct node n;
-	struct mem m;
 	size_t i;
 
 	node_open(&n);
-	mem_get(&n, &m, 512 * KIB);
+	mem_get(&n, &n.m, 512 * KIB);
 	for (i = 0; i < N_LONG; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		DAT_EVENT event;
 
 		pair_link(p, &n, ep);
-		post_send(ep, &m, 0, long_sizes[i], 1);
+		post_send(ep, &n.m, 0, long_sizes[i], 1);
 		/* it may have left before the peer refuses it; it completes exactly once */
 		expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 		expect_quiet(n.req);
@@ -664,29 +657,25 @@ static void long_client(struct pair *p)
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* An LMR may be freed under a posted receive, which completes once. */
 static void freed_lmr(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
 	struct mem m;
 
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	mem_get(&n, &m, 64);
-	post_recv(ep, &m, 0, 64, 3);
-	pair_link(p, &n, ep);
+	post_recv(n.ep, &m, 0, 64, 3);
+	pair_link(p, &n, n.ep);
 	OK(dat_lmr_free(m.lmr));
 	FAILS(dat_lmr_free(m.lmr), DAT_INVALID_HANDLE);
-	pair_unlink(p, &n, ep);
+	pair_unlink(p, &n, n.ep);
 	expect_dto(n.recv, 3, DAT_DTO_ERR_FLUSHED, 0);
 	expect_quiet(n.recv);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static const struct pair_case cases[] = {

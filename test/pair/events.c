@@ -80,36 +80,32 @@ static void poller_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct node n;
-	struct mem m;
 	unsigned i;
 
 	node_open(&n);
-	mem_get(&n, &m, 4 * KIB);
-	fill(m.base, m.size, 1);
-	ep = node_ep(&n, NULL);
+	mem_get(&n, &n.m, 4 * KIB);
+	fill(n.m.base, n.m.size, 1);
+	n.ep = node_ep(&n, NULL);
 	psp = node_listen(&n, &qual);
-	post_recv(ep, &m, 0, 64, 1);
+	post_recv(n.ep, &n.m, 0, 64, 1);
 	pair_send_listener(p, &n, qual);
 	event = poll_for(n.cr, DAT_CONNECTION_REQUEST_EVENT);
-	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, n.ep, 0, NULL));
 	poll_for(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
-	pair_grant(p, &m);
+	pair_grant(p, &n.m);
 	/* own requests complete while the program polls another EVD; the peer's RDMA is served */
 	for (i = 0; i < 4; i++)
-		post_send(ep, &m, 0, 64, i);
+		post_send(n.ep, &n.m, 0, 64, i);
 	poll_for(n.recv, DAT_DTO_COMPLETION_EVENT);
 	for (i = 0; i < 4; i++)
 		OK(dat_evd_dequeue(n.req, &event));
 	pair_sync(p);
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_ABRUPT_FLAG));
 	poll_for(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 	OK(dat_psp_free(psp));
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void poller_client(struct pair *p)
@@ -244,16 +240,15 @@ static void overflow_server(struct pair *p)
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct node n;
-	struct mem m;
 	DAT_COUNT i, full;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	small = node_evd(&n, SMALL, DAT_EVD_DTO_FLAG);
 	full = qlen_of(small);
 	OK(dat_ep_create(n.ia, n.pz, small, n.req, n.conn, NULL, &ep));
 	for (i = 0; i < full + N_LOST; i++)
-		post_recv(ep, &m, 0, 64, i);
+		post_recv(ep, &n.m, 0, 64, i);
 	pair_link(p, &n, ep);
 	pair_send(p, &full, sizeof(full));
 	pair_sync(p);	/* the peer has sent them, and completed a write after them */
@@ -267,8 +262,7 @@ static void overflow_server(struct pair *p)
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
 	OK(dat_evd_free(small));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void overflow_client(struct pair *p)
@@ -299,15 +293,14 @@ static void merged(struct pair *p)
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct node n;
-	struct mem m;
 	bool sent = false, received = false;
 	int i;
 
 	node_open(&n);
-	mem_get(&n, &m, 128);
+	mem_get(&n, &n.m, 128);
 	all = node_evd(&n, 32, (DAT_EVD_FLAGS)(DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG));
 	OK(dat_ep_create(n.ia, n.pz, all, all, all, NULL, &ep));
-	post_recv(ep, &m, 0, 64, 1);
+	post_recv(ep, &n.m, 0, 64, 1);
 	if (p->server) {
 		OK(dat_psp_create_any(n.ia, &qual, all, DAT_PSP_CONSUMER_FLAG, &psp));
 		pair_send_listener(p, &n, qual);
@@ -321,7 +314,7 @@ static void merged(struct pair *p)
 	}
 	/* before any receive, even if the peer sends immediately */
 	expect_conn(all, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	post_send(ep, &m, 64, 64, 2);
+	post_send(ep, &n.m, 64, 64, 2);
 	for (i = 0; i < 2; i++) {
 		expect_event(all, DAT_DTO_COMPLETION_EVENT, &event);
 		SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
@@ -331,7 +324,7 @@ static void merged(struct pair *p)
 	CHECK(sent && received, "an event was delivered twice");
 	OK(post_se(all, 5));
 	expect_software(all, 5);
-	post_recv(ep, &m, 0, 64, 3);
+	post_recv(ep, &n.m, 0, 64, 3);
 	pair_sync(p);
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
 	/* the flushes are queued before the connection's end is reported */
@@ -342,8 +335,7 @@ static void merged(struct pair *p)
 		OK(dat_psp_free(psp));
 	OK(dat_ep_free(ep));
 	OK(dat_evd_free(all));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 #define N_EPS 6
@@ -426,36 +418,32 @@ static void unsignalled(struct pair *p)
 {
 	DAT_EP_ATTR attr;
 	DAT_LMR_TRIPLET iov;
-	DAT_EP_HANDLE ep;
 	struct waiter w;
 	struct node n;
-	struct mem m;
 
 	node_open(&n);
-	mem_get(&n, &m, 128);
+	mem_get(&n, &n.m, 128);
 	node_ep_attr(&n, &attr);
 	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	ep = node_ep(&n, &attr);
-	post_recv(ep, &m, 0, 64, 1);
-	post_recv(ep, &m, 0, 64, 2);
-	pair_link(p, &n, ep);
-	iov = mem_segment(&m, 64, 64);
+	n.ep = node_ep(&n, &attr);
+	post_recv(n.ep, &n.m, 0, 64, 1);
+	post_recv(n.ep, &n.m, 0, 64, 2);
+	pair_link(p, &n, n.ep);
+	iov = mem_segment(&n.m, 64, 64);
 	waiter_start(&w, n.req, DAT_TIMEOUT_INFINITE, 1);
-	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 },
+	OK(dat_ep_post_send(n.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 },
 			    DAT_COMPLETION_UNSIGNALLED_FLAG));
 	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);	/* the peer's message has arrived, too */
 	pair_sync(p);
-	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 2 },
+	OK(dat_ep_post_send(n.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 2 },
 			    DAT_COMPLETION_DEFAULT_FLAG));
 	OK(waiter_end(&w));
 	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(w.more, 1);
 	expect_dto(n.req, 2, DAT_DTO_SUCCESS, 64);
 	expect_dto(n.recv, 2, DAT_DTO_SUCCESS, 64);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* The sender chooses which messages wake a receiver that asked for solicited wakeups. */
@@ -470,23 +458,21 @@ static void need_solicited(const struct node *n)
 static void solicited_server(struct pair *p)
 {
 	DAT_EP_ATTR attr;
-	DAT_EP_HANDLE ep;
 	DAT_COUNT more;
 	DAT_EVENT event;
 	struct waiter w;
 	struct node n;
-	struct mem m;
 	unsigned i;
 
 	node_open(&n);
 	need_solicited(&n);
-	mem_get(&n, &m, 64);
+	mem_get(&n, &n.m, 64);
 	node_ep_attr(&n, &attr);
 	attr.recv_completion_flags = SOLICITED;
-	ep = node_ep(&n, &attr);
+	n.ep = node_ep(&n, &attr);
 	for (i = 0; i < 5; i++)
-		post_recv(ep, &m, 0, 64, i);
-	pair_link(p, &n, ep);
+		post_recv(n.ep, &n.m, 0, 64, i);
+	pair_link(p, &n, n.ep);
 	FAILS(dat_evd_wait(n.recv, 0, 2, &event, &more),
 	      node_is_strict(&n) ? DAT_INVALID_STATE : DAT_TIMEOUT_EXPIRED);
 	waiter_start(&w, n.recv, DAT_TIMEOUT_INFINITE, 1);
@@ -505,45 +491,39 @@ static void solicited_server(struct pair *p)
 	OK(waiter_end(&w));
 	SAME(w.event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
 	expect_dto(n.recv, 4, DAT_DTO_ERR_FLUSHED, 0);
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
+	node_end(&n);
 }
 
 static void solicited_client(struct pair *p)
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 	DAT_LMR_TRIPLET iov;
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	int i;
 
 	node_open(&n);
 	need_solicited(&n);
-	mem_get(&n, &m, 64);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
+	mem_get(&n, &n.m, 64);
+	n.ep = node_ep(&n, NULL);
+	pair_link(p, &n, n.ep);
 	pair_sync(p);
 	for (i = 0; i < 2; i++) {
-		post_send(ep, &m, 0, 64, 1);
+		post_send(n.ep, &n.m, 0, 64, 1);
 		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 	}
 	pair_sync(p);
 	pair_sync(p);
-	OK(dat_ep_post_send(ep, 0, NULL, cookie, SOLICITED));
+	OK(dat_ep_post_send(n.ep, 0, NULL, cookie, SOLICITED));
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 0);
-	iov = mem_segment(&m, 0, 64);
+	iov = mem_segment(&n.m, 0, 64);
 	pair_sync(p);
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
-	OK(dat_ep_post_send(ep, 1, &iov, cookie,
+	OK(dat_ep_disconnect(n.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, n.ep);
+	OK(dat_ep_post_send(n.ep, 1, &iov, cookie,
 			    (DAT_COMPLETION_FLAGS)(SOLICITED | DAT_COMPLETION_SUPPRESS_FLAG)));
 	expect_dto(n.req, 1, DAT_DTO_ERR_FLUSHED, 0);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* A wait with a threshold sleeps through the completions before the last. */

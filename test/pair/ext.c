@@ -485,12 +485,11 @@ static void wrong_server(struct pair *p)
 static void wrong_client(struct pair *p)
 {
 	struct node n;
-	struct mem m;
 	int i;
 
 	node_open(&n);
-	mem_get(&n, &m, 64);
-	write_word(&m, 0, 77);
+	mem_get(&n, &n.m, 64);
+	write_word(&n.m, 0, 77);
 	for (i = first_wrong(); i < N_WRONG; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		struct grant g;
@@ -500,14 +499,13 @@ static void wrong_client(struct pair *p)
 		pair_sync(p);
 		if (i == BAD_KEY)
 			g.rmr_context ^= 0x01010101;
-		OK(fetch_add_at(ep, &m, 0, &g, i == PAST_END ? 4 * KIB : 0, 1, i));
+		OK(fetch_add_at(ep, &n.m, 0, &g, i == PAST_END ? 4 * KIB : 0, 1, i));
 		expect_ext(n.req, i, DAT_IB_FETCH_AND_ADD, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
-		SAME(read_word(&m, 0), 77);
+		SAME(read_word(&n.m, 0), 77);
 		OK(dat_ep_free(ep));
 	}
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Arguments */
@@ -518,17 +516,15 @@ static void args_client(struct pair *p)
 	DAT_RMR_TRIPLET r, odd, shorter;
 	const DAT_DTO_COOKIE c = cookie_of(1);
 	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
-	DAT_EP_HANDLE ep;
 	struct grant g;
 	struct node n;
-	struct mem m;
 
 	node_open(&n);
-	mem_get_with(&n, n.pz, &m, 64, PRIVILEGES);
-	ep = node_ep(&n, NULL);
-	g = (struct grant){ (uintptr_t)m.base, m.size, m.rmr_context };
+	mem_get_with(&n, n.pz, &n.m, 64, PRIVILEGES);
+	n.ep = node_ep(&n, NULL);
+	g = (struct grant){ (uintptr_t)n.m.base, n.m.size, n.m.rmr_context };
 	memset(many, 0, sizeof(many));
-	s = mem_segment(&m, 0, 8);
+	s = mem_segment(&n.m, 0, 8);
 	r = remote_segment(&g, 0, 8);
 	odd = remote_segment(&g, 4, 8);
 	shorter = remote_segment(&g, 0, 4);
@@ -540,40 +536,38 @@ static void args_client(struct pair *p)
 #define HANDLE(call) SAME(call, DAT_CLASS_ERROR | DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EP)
 	FAILS(dat_ib_post_rdma_write_immed(NULL, 1, &s, c, &r, 1, none), DAT_INVALID_HANDLE);
 	HANDLE(dat_ib_post_rdma_write_immed(n.req, 1, &s, c, &r, 1, none));
-	ARG(dat_ib_post_rdma_write_immed(ep, 64, many, c, &r, 1, none), 3);
-	ARG(dat_ib_post_rdma_write_immed(ep, -1, many, c, &r, 1, none), 3);
-	ARG(dat_ib_post_rdma_write_immed(ep, 1, NULL, c, &r, 1, none), 4);
-	ARG(dat_ib_post_rdma_write_immed(ep, 1, &s, c, NULL, 1, none), 6);
-	ARG(dat_ib_post_rdma_write_immed(ep, 1, &s, c, &r, 1, 0x8000), 8);
+	ARG(dat_ib_post_rdma_write_immed(n.ep, 64, many, c, &r, 1, none), 3);
+	ARG(dat_ib_post_rdma_write_immed(n.ep, -1, many, c, &r, 1, none), 3);
+	ARG(dat_ib_post_rdma_write_immed(n.ep, 1, NULL, c, &r, 1, none), 4);
+	ARG(dat_ib_post_rdma_write_immed(n.ep, 1, &s, c, NULL, 1, none), 6);
+	ARG(dat_ib_post_rdma_write_immed(n.ep, 1, &s, c, &r, 1, 0x8000), 8);
 	HANDLE(dat_ib_post_send_immed(n.req, 1, &s, c, 1, none));
-	ARG(dat_ib_post_send_immed(ep, 64, many, c, 1, none), 3);
-	ARG(dat_ib_post_send_immed(ep, 1, NULL, c, 1, none), 4);
-	ARG(dat_ib_post_send_immed(ep, 1, &s, c, 1, 0x8000), 7);
+	ARG(dat_ib_post_send_immed(n.ep, 64, many, c, 1, none), 3);
+	ARG(dat_ib_post_send_immed(n.ep, 1, NULL, c, 1, none), 4);
+	ARG(dat_ib_post_send_immed(n.ep, 1, &s, c, 1, 0x8000), 7);
 	HANDLE(dat_ib_post_fetch_and_add(n.req, 1, &s, c, &r, none));
-	ARG(dat_ib_post_fetch_and_add(ep, 1, NULL, c, &r, none), 4);
-	ARG(dat_ib_post_fetch_and_add(ep, 1, &s, c, NULL, none), 6);
-	ARG(dat_ib_post_fetch_and_add(ep, 1, &s, c, &odd, none), 6);
-	ARG(dat_ib_post_fetch_and_add(ep, 1, &s, c, &r, 0x8000), 7);
-	FAILS(dat_ib_post_fetch_and_add(ep, 1, &s, c, &shorter, none), DAT_LENGTH_ERROR);
+	ARG(dat_ib_post_fetch_and_add(n.ep, 1, NULL, c, &r, none), 4);
+	ARG(dat_ib_post_fetch_and_add(n.ep, 1, &s, c, NULL, none), 6);
+	ARG(dat_ib_post_fetch_and_add(n.ep, 1, &s, c, &odd, none), 6);
+	ARG(dat_ib_post_fetch_and_add(n.ep, 1, &s, c, &r, 0x8000), 7);
+	FAILS(dat_ib_post_fetch_and_add(n.ep, 1, &s, c, &shorter, none), DAT_LENGTH_ERROR);
 	HANDLE(dat_ib_post_cmp_and_swap(n.req, 1, 2, &s, c, &r, none));
-	ARG(dat_ib_post_cmp_and_swap(ep, 1, 2, NULL, c, &r, none), 5);
-	ARG(dat_ib_post_cmp_and_swap(ep, 1, 2, &s, c, NULL, none), 7);
-	ARG(dat_ib_post_cmp_and_swap(ep, 1, 2, &s, c, &r, 0x8000), 8);
+	ARG(dat_ib_post_cmp_and_swap(n.ep, 1, 2, NULL, c, &r, none), 5);
+	ARG(dat_ib_post_cmp_and_swap(n.ep, 1, 2, &s, c, NULL, none), 7);
+	ARG(dat_ib_post_cmp_and_swap(n.ep, 1, 2, &s, c, &r, 0x8000), 8);
 	s.segment_length = 16;
-	FAILS(dat_ib_post_cmp_and_swap(ep, 1, 2, &s, c, &r, none), DAT_LENGTH_ERROR);
+	FAILS(dat_ib_post_cmp_and_swap(n.ep, 1, 2, &s, c, &r, none), DAT_LENGTH_ERROR);
 	s.segment_length = 8;
 	/* the arguments are valid, the state is not */
-	FAILS(dat_ib_post_rdma_write_immed(ep, 1, &s, c, &r, 1, none), DAT_INVALID_STATE);
-	FAILS(dat_ib_post_fetch_and_add(ep, 1, &s, c, &r, none), DAT_INVALID_STATE);
+	FAILS(dat_ib_post_rdma_write_immed(n.ep, 1, &s, c, &r, 1, none), DAT_INVALID_STATE);
+	FAILS(dat_ib_post_fetch_and_add(n.ep, 1, &s, c, &r, none), DAT_INVALID_STATE);
 	/* operations that connected endpoints do not have */
-	FAILS(dat_ib_post_send_ud(ep, 1, &s, NULL, c, none),
+	FAILS(dat_ib_post_send_ud(n.ep, 1, &s, NULL, c, none),
 	      strcmp(named_attr(&n, DAT_IB_ATTR_UD), "TRUE") ? DAT_MODEL_NOT_SUPPORTED :
 							      DAT_INVALID_HANDLE);
-	FAILS(dat_extension_op(ep, DAT_IB_COLLECTIVE_BARRIER_OP), DAT_MODEL_NOT_SUPPORTED);
-	FAILS(dat_extension_op(ep, (DAT_EXTENDED_OP)0x77), DAT_NOT_IMPLEMENTED);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	FAILS(dat_extension_op(n.ep, DAT_IB_COLLECTIVE_BARRIER_OP), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_extension_op(n.ep, (DAT_EXTENDED_OP)0x77), DAT_NOT_IMPLEMENTED);
+	node_end(&n);
 }
 
 static void connected_args(struct pair *p)

@@ -195,24 +195,22 @@ static void dat_listener(struct pair *p)
 	int log = log_begin();
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
 	peers->need();
 	node_open(&n);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
-	ep = node_ep(&n, NULL);
+	n.ep = node_ep(&n, NULL);
 	pair_sync(p);	/* all peers have connected */
 	expect_quiet(n.cr);
 	log_has(log, "a connection request that is not ours", peers->lines);
 	pair_sync(p);
-	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
+	OK(dat_cr_accept(node_request(&n), n.ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
 	OK(dat_psp_free(psp));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void bare_connect(const struct listener *listener, const struct payload *s)
@@ -332,7 +330,6 @@ static void dat_connector(struct pair *p)
 {
 	int log = log_begin();
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 	size_t i;
 
@@ -340,23 +337,22 @@ static void dat_connector(struct pair *p)
 	node_open(&n);
 	pair_send_listener(p, &n, 0);
 	pair_recv_listener(p, &listener);
-	ep = node_ep(&n, NULL);
+	n.ep = node_ep(&n, NULL);
 	for (i = 0; i < 2 * N_PAYLOADS; i++) {
 		/*
 		 * only the header of a rejection is valid: it is reported as the peer's rejection
 		 */
 		const bool rejected = !(i % 2) && payloads[i / 2].bytes[1] == 0x23;
 
-		connect_with(ep, &listener, pair_scaled(PAIR_LIMIT), 0, NULL);
+		connect_with(n.ep, &listener, pair_scaled(PAIR_LIMIT), 0, NULL);
 		expect_conn(n.conn, rejected ? DAT_CONNECTION_EVENT_PEER_REJECTED :
-					       DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
+					       DAT_CONNECTION_EVENT_NON_PEER_REJECTED, n.ep);
 		expect_quiet(n.conn);
 		pair_sync(p);
-		OK(dat_ep_reset(ep));
+		OK(dat_ep_reset(n.ep));
 	}
 	log_has(log, "the acceptor is not this provider", N_PAYLOADS);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static const struct foreign_peers libfabric = { libfabric_connects, needs_fabric, N_PAYLOADS };

@@ -247,11 +247,10 @@ static void wrong_client(struct pair *p)
 	DAT_RMR_CONTEXT bad;
 	struct node n;
 	struct grant g;
-	struct mem m;
 	int fault;
 
 	node_open(&n);
-	mem_get(&n, &m, PART);
+	mem_get(&n, &n.m, PART);
 	good = link_in(p, &n, n.pz);
 	far = link_in(p, &n, n.pz);
 	need_invalidate(&n, good);
@@ -259,13 +258,13 @@ static void wrong_client(struct pair *p)
 		ep = link_in(p, &n, n.pz);
 		pair_granted(p, &g);
 		pair_recv(p, &bad, sizeof(bad));
-		post_read(ep, &m, 0, 64, 1, &g, 0);
+		post_read(ep, &n.m, 0, 64, 1, &g, 0);
 		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 		if (fault == TWICE) {
-			OK(send_invalidate(ep, &m, 8, 2, DAT_TRUE, bad));
+			OK(send_invalidate(ep, &n.m, 8, 2, DAT_TRUE, bad));
 			expect_dto(n.req, 2, DAT_DTO_SUCCESS, 8);
 		}
-		OK(send_invalidate(ep, &m, 8, 3, DAT_TRUE, bad));
+		OK(send_invalidate(ep, &n.m, 8, 3, DAT_TRUE, bad));
 		expect_sent(n.req, 3);
 		CHECK(expect_end(n.conn, ep), "%s", fault_names[fault]);
 		OK(dat_ep_free(ep));
@@ -274,8 +273,7 @@ static void wrong_client(struct pair *p)
 	pair_unlink(p, &n, far);
 	OK(dat_ep_free(good));
 	OK(dat_ep_free(far));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Reads into RMRs: of both scopes, with both origins of addresses, directly after the bind */
@@ -367,23 +365,19 @@ static void into_reader(struct pair *p)
 
 static void into_owner(struct pair *p)
 {
-	struct mem m;
 	struct node n;
-	DAT_EP_HANDLE ep;
 	struct grant theirs;
 
 	node_open(&n);
-	mem_get(&n, &m, PART);
-	fill(m.base, PART, 7);
-	ep = node_ep(&n, NULL);
-	pair_link(p, &n, ep);
-	pair_grant(p, &m);
+	mem_get(&n, &n.m, PART);
+	fill(n.m.base, PART, 7);
+	n.ep = node_ep(&n, NULL);
+	pair_link(p, &n, n.ep);
+	pair_grant(p, &n.m);
 	pair_granted(p, &theirs);
-	expect_end(n.conn, ep);
-	verify(m.base, PART, 7);
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	expect_end(n.conn, n.ep);
+	verify(n.m.base, PART, 7);
+	node_end(&n);
 }
 
 static const struct pair_case cases[] = {

@@ -105,29 +105,27 @@ static void depth(struct pair *p)
 	DAT_EVD_HANDLE dto;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	DAT_COUNT i, most;
 
 	node_open(&n);
-	mem_get(&n, &m, MESSAGE);
-	segment = mem_segment(&m, 0, MESSAGE);
+	mem_get(&n, &n.m, MESSAGE);
+	segment = mem_segment(&n.m, 0, MESSAGE);
 	most = n.attr.max_dto_per_ep;
 	ep = deep_ep(&n, &dto);
 	for (i = 0; p->server && i < most; i++)
-		post_recv(ep, &m, 0, MESSAGE, i);
+		post_recv(ep, &n.m, 0, MESSAGE, i);
 	if (p->server)
 		FAILS(dat_ep_post_recv(ep, 1, &segment, (DAT_DTO_COOKIE){ .as_64 = i },
 				       DAT_COMPLETION_DEFAULT_FLAG), DAT_INSUFFICIENT_RESOURCES);
 	pair_link(p, &n, ep);
 	for (i = 0; !p->server && i < most; i++)
-		post_send(ep, &m, 0, MESSAGE, i);
+		post_send(ep, &n.m, 0, MESSAGE, i);
 	for (i = 0; i < most; i++)
 		expect_dto(dto, i, DAT_DTO_SUCCESS, MESSAGE);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
 	OK(dat_evd_free(dto));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 #define QUEUE_DEPTH 8			/* of each queue */

@@ -477,18 +477,16 @@ static void network_client(struct pair *p)
 	struct sockaddr_in loopback = { .sin_family = AF_INET };
 	struct listener listener;
 	struct node n;
-	DAT_EP_HANDLE ep;
 
 	network_make();
 	node_open(&n);
 	pair_recv_listener(p, &listener);
 	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	memcpy(&listener.address, &loopback, sizeof(loopback));
-	ep = node_ep(&n, NULL);
-	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	n.ep = node_ep(&n, NULL);
+	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void cable_server(struct pair *p)

@@ -137,15 +137,13 @@ static void derived_server(struct pair *p)
 
 static void visitor(struct pair *p)
 {
-	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
-	ep = link_in(p, &n, n.pz);
-	visit(p, &n, ep, 5);
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	n.ep = link_in(p, &n, n.pz);
+	visit(p, &n, n.ep, 5);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 /* Shared memory: each of two processes registers its own mapping */
@@ -382,7 +380,6 @@ static void zero_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	unsigned i;
 
 	node_open(&n);
@@ -393,7 +390,7 @@ static void zero_client(struct pair *p)
 		visit(p, &n, ep, 5);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
-	mem_get(&n, &m, PART);
+	mem_get(&n, &n.m, PART);
 	for (i = 0; i < 3; i++) {
 		unsigned char *at;
 		struct grant g;
@@ -404,13 +401,12 @@ static void zero_client(struct pair *p)
 		pair_recv(p, &at, sizeof(at));
 		/* at the virtual address, before the first byte, and past the last */
 		g.address = i == 0 ? (uintptr_t)at : i == 1 ? UINT64_MAX - 7 : SIZE - PART + 8;
-		post_write(ep, &m, 0, PART, 1, &g, 0);
+		post_write(ep, &n.m, 0, PART, 1, &g, 0);
 		expect_refused(&n, ep, 1, "written outside the grant");
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 #endif
 
@@ -458,28 +454,24 @@ static void unmapped_server(struct pair *p)
 static void unmapped_read(struct pair *p, bool writes)
 {
 	struct grant bad, good;
-	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
 	unmapped_begin();
 	node_open(&n);
-	mem_get(&n, &m, SIZE);
-	memset(m.base, 0xaa, SIZE);
-	ep = link_in(p, &n, n.pz);
+	mem_get(&n, &n.m, SIZE);
+	memset(n.m.base, 0xaa, SIZE);
+	n.ep = link_in(p, &n, n.pz);
 	pair_granted(p, &bad);
 	pair_granted(p, &good);
-	post_read(ep, &m, 0, SIZE, 1, &bad, 0);
+	post_read(n.ep, &n.m, 0, SIZE, 1, &bad, 0);
 	if (writes)
-		post_write(ep, &m, 0, PART, 2, &good, 0);
+		post_write(n.ep, &n.m, 0, PART, 2, &good, 0);
 	expect_dto(n.req, 1, DAT_DTO_ERR_REMOTE_RESPONDER, 0);
 	if (writes)
 		expect_dto(n.req, 2, DAT_DTO_ERR_FLUSHED, 0);
-	SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
-	CHECK(m.base[0] == 0xaa && m.base[SIZE - 1] == 0xaa, "bytes were read");
-	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	SAME(expect_end(n.conn, n.ep), DAT_CONNECTION_EVENT_BROKEN);
+	CHECK(n.m.base[0] == 0xaa && n.m.base[SIZE - 1] == 0xaa, "bytes were read");
+	node_end(&n);
 }
 
 static void unmapped_client(struct pair *p)

@@ -96,25 +96,23 @@ static void polling(struct pair *p)
 	DAT_EVD_HANDLE evd;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	uint64_t i;
 
 	node_open(&n);
-	mem_get(&n, &m, SIZE);
+	mem_get(&n, &n.m, SIZE);
 	evd = node_evd(&n, 2 * DEPTH, DAT_EVD_DTO_FLAG);
 	ep = link_mixed(p, &n, evd);
 	for (i = 0; i < ROUNDS; i++) {
-		post_recv(ep, &m, 64, 64, 2 * i);
+		post_recv(ep, &n.m, 64, 64, 2 * i);
 		pair_sync(p);
-		send_flags(ep, &m, 2 * i + 1,
+		send_flags(ep, &n.m, 2 * i + 1,
 			   i % 2 ? DAT_COMPLETION_UNSIGNALLED_FLAG : DAT_COMPLETION_DEFAULT_FLAG);
 		poll_both(evd, 2 * i + 1, 2 * i);
 	}
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
 	OK(dat_evd_free(evd));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 struct waiter {
@@ -156,16 +154,15 @@ static void waiting_client(struct pair *p)
 	DAT_EVD_HANDLE evd;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
 	node_open(&n);
-	mem_get(&n, &m, SIZE);
+	mem_get(&n, &n.m, SIZE);
 	evd = node_evd(&n, 2 * DEPTH, DAT_EVD_DTO_FLAG);
 	ep = link_mixed(p, &n, evd);
-	post_recv(ep, &m, 64, 64, 1);
+	post_recv(ep, &n.m, 64, 64, 1);
 	pair_sync(p);
 	waiter_start(&w, evd);
-	send_flags(ep, &m, 2, DAT_COMPLETION_UNSIGNALLED_FLAG);
+	send_flags(ep, &n.m, 2, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	pair_sync(p);		/* the peer has received it */
 	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by an unsignalled request");
 	pair_sync(p);		/* the peer sends */
@@ -177,8 +174,7 @@ static void waiting_client(struct pair *p)
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
 	OK(dat_evd_free(evd));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void waiting_server(struct pair *p)
@@ -205,16 +201,15 @@ static void cno_client(struct pair *p)
 	DAT_EVD_HANDLE evd, ready;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
 	node_open(&n);
-	mem_get(&n, &m, SIZE);
+	mem_get(&n, &n.m, SIZE);
 	OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	OK(dat_evd_create(n.ia, 2 * DEPTH, cno, DAT_EVD_DTO_FLAG, &evd));
 	ep = link_mixed(p, &n, evd);
-	post_recv(ep, &m, 64, 64, 1);
+	post_recv(ep, &n.m, 64, 64, 1);
 	pair_sync(p);
-	send_flags(ep, &m, 2, DAT_COMPLETION_UNSIGNALLED_FLAG);
+	send_flags(ep, &n.m, 2, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	pair_sync(p);		/* the peer has received it */
 	FAILS(dat_cno_wait(cno, 0, &ready), DAT_QUEUE_EMPTY);
 	pair_sync(p);		/* the peer sends */
@@ -226,8 +221,7 @@ static void cno_client(struct pair *p)
 	OK(dat_ep_free(ep));
 	OK(dat_evd_free(evd));
 	OK(dat_cno_free(cno));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* An EVD of a strict IA must not mix UNSIGNALLED completions with others. */

@@ -281,16 +281,15 @@ static void left_pz_server(struct pair *p)
 	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 	size_t i;
 
 	node_open(&n);
-	mem_get(&n, &m, KIB);
-	memset(m.base, 0xaa, m.size);
+	mem_get(&n, &n.m, KIB);
+	memset(n.m.base, 0xaa, n.m.size);
 	OK(dat_pz_create(n.ia, &pz));
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < 3; i++)
-		post_recv(ep, &m, i * MESSAGE, MESSAGE, i);
+		post_recv(ep, &n.m, i * MESSAGE, MESSAGE, i);
 	move_to(ep, pz);
 	pair_link(p, &n, ep);
 	expect_quiet(n.recv);
@@ -299,13 +298,12 @@ static void left_pz_server(struct pair *p)
 	expect_dto(n.recv, 1, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
 	expect_dto(n.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 	SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
-	for (i = 0; i < m.size; i++)
-		CHECK(m.base[i] == 0xaa, "byte %zu was written", i);
+	for (i = 0; i < n.m.size; i++)
+		CHECK(n.m.base[i] == 0xaa, "byte %zu was written", i);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
 	OK(dat_pz_free(pz));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static void left_pz_client(struct pair *p)

@@ -96,7 +96,8 @@ void node_begin(struct node *n, size_t size)
 
 void node_end(struct node *n)
 {
-	OK(dat_ep_free(n->ep));
+	if (n->ep)
+		OK(dat_ep_free(n->ep));
 	if (n->m.base)
 		mem_put(&n->m);
 	node_close(n);

@@ -167,7 +167,7 @@ struct node {
 	DAT_IA_ATTR attr;
 	DAT_PROVIDER_ATTR prov;
 	struct sockaddr_storage address;
-	/* of node_begin() */
+	/* made by node_begin(), or by the role; node_end() frees them */
 	DAT_EP_HANDLE ep;
 	struct mem m;
 };
@@ -177,8 +177,9 @@ struct node {
 void node_open(struct node *n);
 /* Checks that the asynchronous EVD is empty, frees all objects and closes the IA gracefully. */
 void node_close(struct node *n);
-/* node_open() and node_close() with an EP, and with memory of @size unless that is 0. */
+/* node_open() with an EP, and with memory of @size unless that is 0. */
 void node_begin(struct node *n, size_t size);
+/* node_close() after the EP and the memory of the node, if it has them, are freed. */
 void node_end(struct node *n);
 DAT_EVD_HANDLE node_evd(struct node *n, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
 /* An EP on the node's PZ and EVDs; @attr may be NULL. */

@@ -447,7 +447,7 @@ static void handoff_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second, last;
 	DAT_CR_HANDLE cr, old;
-	DAT_EP_HANDLE ep, request_ep;
+	DAT_EP_HANDLE request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_EVD_HANDLE evd;
 	DAT_EVENT event;
@@ -455,10 +455,10 @@ static void handoff_server(struct pair *p)
 
 	node_open(&n);
 	evd = node_evd(&n, 4, DAT_EVD_CR_FLAG);
-	ep = node_ep(&n, NULL);
+	n.ep = node_ep(&n, NULL);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_CONSUMER_FLAG, &second));
-	OK(dat_rsp_create(n.ia, qual_of(2), ep, n.cr, &rsp));
+	OK(dat_rsp_create(n.ia, qual_of(2), n.ep, n.cr, &rsp));
 	OK(dat_psp_create(n.ia, qual_of(3), evd, DAT_PSP_CONSUMER_FLAG, &last));
 	pair_send_listener(p, &n, qual_of(0));
 	old = request_at(&n, first, qual_of(0), &request_ep);
@@ -473,26 +473,25 @@ static void handoff_server(struct pair *p)
 
 	OK(dat_cr_handoff(cr, qual_of(2)));
 	cr = request_at(&n, rsp, qual_of(2), &request_ep);
-	CHECK(request_ep == ep, "wrong EP");
-	check_pending(ep, qual_of(2));
+	CHECK(request_ep == n.ep, "wrong EP");
+	check_pending(n.ep, qual_of(2));
 	FAILS(dat_cr_handoff(cr, qual_of(2)), DAT_INVALID_PARAMETER);
 
 	OK(dat_cr_handoff(cr, qual_of(3)));
-	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_UNCONNECTED);
 	expect_event(evd, DAT_CONNECTION_REQUEST_EVENT, &event);
 	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == last,
 	      "wrong service point");
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
-	OK(accept_with_data(cr, ep));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	OK(accept_with_data(cr, n.ep));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
 	expect_quiet(n.cr);
 	OK(dat_psp_free(second));
 	OK(dat_psp_free(last));
 	OK(dat_rsp_free(rsp));
 	OK(dat_evd_free(evd));
-	pair_unlink(p, &n, ep);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	pair_unlink(p, &n, n.ep);
+	node_end(&n);
 }
 
 static void handoff_rejected_server(struct pair *p)

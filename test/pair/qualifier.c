@@ -443,7 +443,6 @@ static void foreign_listener_server(struct pair *p)
 static void foreign_listener_client(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	struct node n;
 	int i;
 
@@ -451,23 +450,22 @@ static void foreign_listener_client(struct pair *p)
 	node_needs_tcp(&n);
 	pair_send_listener(p, &n, 0);
 	pair_recv_listener(p, &listener);
-	ep = node_ep(&n, NULL);
+	n.ep = node_ep(&n, NULL);
 	for (i = 0; i < N_FOREIGN; i++) {
 		DAT_EVENT event;
 
-		connect_with(ep, &listener, pair_scaled(FOREIGN_MS), 0, NULL);
+		connect_with(n.ep, &listener, pair_scaled(FOREIGN_MS), 0, NULL);
 		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event,
 				&(DAT_COUNT){ 0 }));
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 		      event.event_number == DAT_CONNECTION_EVENT_TIMED_OUT,
 		      "%s from foreign server %d", event_name(event.event_number), i);
-		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+		SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
 		pair_sync(p);
 		expect_quiet(n.conn);
-		OK(dat_ep_reset(ep));
+		OK(dat_ep_reset(n.ep));
 	}
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 #define N_FOREIGN_CLIENTS 6

@@ -184,22 +184,19 @@ static void meets_no_host(struct pair *p)
 	static const char *const addresses[] = { "240.0.0.1", "255.255.255.255", "224.0.0.1" };
 	struct listener listener = { .qual = 45248 };
 	struct sockaddr_in *in = (struct sockaddr_in *)&listener.address;
-	DAT_EP_HANDLE ep;
 	struct node n;
 	size_t i;
 
 	log_begin();
-	node_open(&n);
-	ep = node_ep(&n, NULL);
+	node_begin(&n, 0);
 	for (i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
 		in->sin_family = AF_INET;
 		CHECK(inet_pton(AF_INET, addresses[i], &in->sin_addr) == 1, "address");
-		connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
+		connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
 		log_has(no_route);
-		OK(dat_ep_reset(ep));
+		OK(dat_ep_reset(n.ep));
 	}
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /*

@@ -245,34 +245,32 @@ static void refused_client(struct pair *p)
 {
 	bool read = *(const bool *)pair_arg();
 	struct node n;
-	struct mem m;
 	int fault;
 
 	node_open(&n);
-	mem_get(&n, &m, 256);
+	mem_get(&n, &n.m, 256);
 	for (fault = 0; fault < N_FAULTS; fault++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		struct grant g, usable;
 
-		memset(m.base, 0xbb, m.size);
+		memset(n.m.base, 0xbb, n.m.size);
 		pair_link(p, &n, ep);
 		pair_granted(p, &usable);
 		pair_granted(p, &g);
 		/* a good operation first shows that the failure is due to the fault alone */
-		post_read(ep, &m, 0, 64, 1, &usable, 0);
+		post_read(ep, &n.m, 0, 64, 1, &usable, 0);
 		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 		if (read)
-			post_read(ep, &m, 64, 64, 2, &g, 0);
+			post_read(ep, &n.m, 64, 64, 2, &g, 0);
 		else
-			post_write(ep, &m, 64, 64, 2, &g, 0);
+			post_write(ep, &n.m, 64, 64, 2, &g, 0);
 		expect_refused(&n, ep, 2, fault_names[fault]);
-		CHECK(m.base[64] == 0xbb, "%s: the refused read wrote to memory",
+		CHECK(n.m.base[64] == 0xbb, "%s: the refused read wrote to memory",
 		      fault_names[fault]);
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static const bool reading = true, writing = false;
@@ -329,31 +327,29 @@ static void pzs_client(struct pair *p)
 	DAT_EP_HANDLE ep[2];
 	struct grant g[2];
 	struct node n;
-	struct mem m;
 	int i;
 
 	node_open(&n);
-	mem_get(&n, &m, 256);
-	memset(m.base, 0xbb, m.size);
+	mem_get(&n, &n.m, 256);
+	memset(n.m.base, 0xbb, n.m.size);
 	for (i = 0; i < 2; i++)
 		ep[i] = link_in(p, &n, n.pz);
 	for (i = 0; i < 2; i++)
 		pair_granted(p, &g[i]);
 	for (i = 0; i < 2; i++) {
-		post_read(ep[i], &m, 128, 64, 1, &g[i], 0);
+		post_read(ep[i], &n.m, 128, 64, 1, &g[i], 0);
 		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 	}
-	post_write(ep[0], &m, 0, 64, 2, &g[1], 0);
+	post_write(ep[0], &n.m, 0, 64, 2, &g[1], 0);
 	expect_refused(&n, ep[0], 2, "written into another PZ");
 	pair_sync(p);
-	post_read(ep[1], &m, 0, 64, 2, &g[0], 0);
+	post_read(ep[1], &n.m, 0, 64, 2, &g[0], 0);
 	expect_refused(&n, ep[1], 2, "read from another PZ");
-	CHECK(m.base[0] == 0xbb, "the refused read wrote to memory");
+	CHECK(n.m.base[0] == 0xbb, "the refused read wrote to memory");
 	pair_sync(p);
 	for (i = 0; i < 2; i++)
 		OK(dat_ep_free(ep[i]));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -413,40 +409,38 @@ static void scope_client(struct pair *p)
 	DAT_EP_HANDLE ep[3];
 	struct grant g;
 	struct node n;
-	struct mem m;
 	int i;
 
 	node_open(&n);
 	if (n.prov.rmr_scope_supported == DAT_RMR_SCOPE_PZ)
 		pair_skip("this fabric has no RMRs of EP scope");
-	mem_get(&n, &m, LENGTH);
+	mem_get(&n, &n.m, LENGTH);
 	for (i = 0; i < 3; i++)
 		ep[i] = link_in(p, &n, n.pz);
 	pair_granted(p, &g);
-	post_write(ep[2], &m, 0, LENGTH, 9, &g, 0);
+	post_write(ep[2], &n.m, 0, LENGTH, 9, &g, 0);
 	expect_refused(&n, ep[2], 9, "the context of another connection");
 	pair_sync(p);
-	fill(m.base, LENGTH, 2);
+	fill(n.m.base, LENGTH, 2);
 	pair_sync(p);
-	post_write(ep[0], &m, 0, LENGTH, 1, &g, 0);
+	post_write(ep[0], &n.m, 0, LENGTH, 1, &g, 0);
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, LENGTH);
 	pair_unlink(p, &n, ep[0]);
 	pair_sync(p);
-	memset(m.base, 0, LENGTH);
-	post_write(ep[1], &m, 0, LENGTH, 2, &g, 0);
+	memset(n.m.base, 0, LENGTH);
+	post_write(ep[1], &n.m, 0, LENGTH, 2, &g, 0);
 	expect_refused(&n, ep[1], 2, "the former connection's context");
 	pair_sync(p);
 	OK(dat_ep_free(ep[1]));
 	ep[1] = link_in(p, &n, n.pz);
 	pair_granted(p, &g);
-	post_read(ep[1], &m, 0, LENGTH, 3, &g, 0);
+	post_read(ep[1], &n.m, 0, LENGTH, 3, &g, 0);
 	expect_dto(n.req, 3, DAT_DTO_SUCCESS, LENGTH);
-	verify(m.base, LENGTH, 2);
+	verify(n.m.base, LENGTH, 2);
 	pair_unlink(p, &n, ep[1]);
 	for (i = 0; i < 3; i++)
 		OK(dat_ep_free(ep[i]));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 #endif
 

@@ -281,7 +281,6 @@ static void no_fds_server(struct pair *p)
 	struct rlimit limit;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep;
 	unsigned percent;
 	struct node n;
 
@@ -289,7 +288,7 @@ static void no_fds_server(struct pair *p)
 	node_open(&n);
 	node_needs_tcp(&n);
 	psp = node_listen(&n, &qual);
-	ep = node_ep(&n, NULL);
+	n.ep = node_ep(&n, NULL);
 	pair_send_listener(p, &n, qual);
 	pair_sync(p);
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -300,12 +299,11 @@ static void no_fds_server(struct pair *p)
 	pair_note("busy for %u %% of the time", percent);
 	CHECK(percent < 50, "the progress thread spins without free descriptors");
 	fds_limit(limit.rlim_cur);
-	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_unlink(p, &n, ep);
+	OK(dat_cr_accept(node_request(&n), n.ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, n.ep);
+	pair_unlink(p, &n, n.ep);
 	OK(dat_psp_free(psp));
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void no_fds_client(struct pair *p)

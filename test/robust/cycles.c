@@ -60,10 +60,9 @@ static void cycles(struct pair *p)
 	struct listener listener = { .qual = 0 };
 	DAT_EP_HANDLE ep;
 	struct node n;
-	struct mem m;
 
 	node_open(&n);
-	mem_get(&n, &m, 3 * SIZE);
+	mem_get(&n, &n.m, 3 * SIZE);
 	ep = node_ep(&n, NULL);
 	if (p->server) {
 		psp = node_listen(&n, &listener.qual);
@@ -78,7 +77,7 @@ static void cycles(struct pair *p)
 			before = resources_settled();
 			pair_sync(p);
 		}
-		cycle(p, &n, &m, &listener, &ep, i);
+		cycle(p, &n, &n.m, &listener, &ep, i);
 	}
 	/* nothing of the last connection is left in either process */
 	pair_sync(p);
@@ -87,8 +86,7 @@ static void cycles(struct pair *p)
 	if (psp)
 		OK(dat_psp_free(psp));
 	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Expects @number for both EPs, in either order. */

@@ -117,30 +117,29 @@ static void forking(struct pair *p)
 	DAT_EP_HANDLE ep;
 	struct grant g;
 	struct node n;
-	struct mem m;
 	unsigned i;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	mem_get(&n, &m, 3 * SIZE);
-	post_recv(ep, &m, SIZE, SIZE, 0);
+	mem_get(&n, &n.m, 3 * SIZE);
+	post_recv(ep, &n.m, SIZE, SIZE, 0);
 	pair_link(p, &n, ep);
-	pair_grant(p, &m);
+	pair_grant(p, &n.m);
 	pair_granted(p, &g);
 	for (i = 0; i < CHILDREN; i++) {
-		struct inherited in = { .n = &n, .ep = ep, .m = &m };
+		struct inherited in = { .n = &n, .ep = ep, .m = &n.m };
 
-		exchange(&n, ep, &m, &g, i, p->server);
+		exchange(&n, ep, &n.m, &g, i, p->server);
 		if (p->server)
 			child_run(i, &in);
 		pair_sync(p);
 	}
-	exchange(&n, ep, &m, &g, i, p->server);
+	exchange(&n, ep, &n.m, &g, i, p->server);
 	expect_quiet(n.conn);
 	pair_unlink(p, &n, ep);
 	/* connecting works, too, and children that are forked meanwhile wait for no thread */
 	for (i = 0; i < CHILDREN; i++) {
-		struct inherited in = { .n = &n, .ep = ep, .m = &m };
+		struct inherited in = { .n = &n, .ep = ep, .m = &n.m };
 
 		OK(dat_ep_reset(ep));
 		pair_link(p, &n, ep);
@@ -152,8 +151,7 @@ static void forking(struct pair *p)
 	while (dat_evd_dequeue(n.recv, &(DAT_EVENT){ 0 }) == DAT_SUCCESS)
 		;
 	OK(dat_ep_free(ep));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 static const struct pair_case cases[] = {

@@ -411,7 +411,6 @@ static void accepts_late(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep;
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -425,24 +424,22 @@ static void accepts_late(struct pair *p)
 	cr = node_request(&n);
 	cable_pull();
 	pair_sync(p);
-	ep = node_ep(&n, NULL);
-	OK(dat_cr_accept(cr, ep, 0, NULL));
+	n.ep = node_ep(&n, NULL);
+	OK(dat_cr_accept(cr, n.ep, 0, NULL));
 	OK(dat_evd_wait(n.conn, pair_scaled(END_LIMIT) * 1000, 1, &event, &more));
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 		expect_event_in(n.conn, DAT_CONNECTION_EVENT_BROKEN, END_LIMIT, &event);
 	else
 		SAME(event.event_number, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
 	OK(dat_psp_free(psp));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void connects_without_time_out(struct pair *p)
 {
 	struct listener listener;
-	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct node n;
 
@@ -450,17 +447,16 @@ static void connects_without_time_out(struct pair *p)
 	cable_lay(p);
 	node_open(&n);
 	pair_recv_listener(p, &listener);
-	ep = node_ep(&n, NULL);
-	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener.address, listener.qual,
+	n.ep = node_ep(&n, NULL);
+	OK(dat_ep_connect(n.ep, (DAT_IA_ADDRESS_PTR)&listener.address, listener.qual,
 			  DAT_TIMEOUT_INFINITE, 0, NULL, DAT_QOS_BEST_EFFORT,
 			  DAT_CONNECT_DEFAULT_FLAG));
 	pair_sync(p);
 	expect_event_in(n.conn, DAT_CONNECTION_EVENT_UNREACHABLE, END_LIMIT, &event);
 	expect_quiet(n.conn);
-	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	SAME(ep_state(n.ep), DAT_EP_STATE_DISCONNECTED);
 	pair_sync(p);
-	OK(dat_ep_free(ep));
-	node_close(&n);
+	node_end(&n);
 }
 
 /*
@@ -481,7 +477,6 @@ static void out_of_reach(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep;
 	struct node n;
 
 	needs_connectionless_fabric();
@@ -491,13 +486,12 @@ static void out_of_reach(struct pair *p)
 	psp = node_listen(&n, &qual);
 	command("ip addr add 198.18.0.1/24 dev cable");
 	pair_send_listener(p, &n, qual);
-	ep = node_ep(&n, NULL);
-	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
-	expect_conn(n.conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, ep);
+	n.ep = node_ep(&n, NULL);
+	OK(dat_cr_accept(node_request(&n), n.ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, n.ep);
 	expect_quiet(n.conn);
-	OK(dat_ep_free(ep));
 	OK(dat_psp_free(psp));
-	node_close(&n);
+	node_end(&n);
 }
 
 static void connects_out_of_reach(struct pair *p)

@@ -371,31 +371,28 @@ static void sleeper_and_poller(struct pair *p)
 static void pinger(struct pair *p)
 {
 	const unsigned pings = of_turns(200);
-	DAT_EP_HANDLE idle, ep;
+	DAT_EP_HANDLE idle;
 	struct node n;
-	struct mem m;
 	unsigned i;
 
 	node_open(&n);
 	idle = node_ep(&n, NULL);
-	ep = node_ep(&n, NULL);
-	mem_get(&n, &m, 2 * SIZE);
-	post_recv(ep, &m, 0, SIZE, 0);
+	n.ep = node_ep(&n, NULL);
+	mem_get(&n, &n.m, 2 * SIZE);
+	post_recv(n.ep, &n.m, 0, SIZE, 0);
 	pair_link(p, &n, idle);
-	pair_link(p, &n, ep);
+	pair_link(p, &n, n.ep);
 	pair_sync(p);
 	for (i = 0; i < pings; i++) {
-		post_send(ep, &m, SIZE, SIZE, i);
+		post_send(n.ep, &n.m, SIZE, SIZE, i);
 		expect_dto(n.req, i, DAT_DTO_SUCCESS, SIZE);
 		expect_dto(n.recv, i, DAT_DTO_SUCCESS, SIZE);
-		post_recv(ep, &m, 0, SIZE, i + 1);
+		post_recv(n.ep, &n.m, 0, SIZE, i + 1);
 	}
-	pair_unlink(p, &n, ep);
+	pair_unlink(p, &n, n.ep);
 	pair_unlink(p, &n, idle);
-	OK(dat_ep_free(ep));
 	OK(dat_ep_free(idle));
-	mem_put(&m);
-	node_close(&n);
+	node_end(&n);
 }
 
 /* Traffic on one EP while other EPs of its PZ come and go */
