@@ -118,43 +118,40 @@ static void ends_open(struct node *n, struct ends *s)
 			0, NULL);
 }
 
-CLAUSE("dat_ep_connect/SUCCESS/the address of a datagram EP")
-{
-	struct ends s;
+/* Clauses with two ends, which know the other's address or do not. */
+#define ACQUAINTED(clause_name) CLAUSE_WITH(ends, s, ends_open, clause_name)
+#define APART(clause_name) CLAUSE_WITH(ends, s, ends_make, clause_name)
 
-	ends_open(n, &s);
-	CHECK(s.of_a.remote_ah.ah && s.of_b.remote_ah.ah, "no address handle");
-	CHECK(s.of_a.remote_ah.qpn && s.of_b.remote_ah.qpn, "no number");
-	CHECK(s.of_a.remote_ah.qpn != s.of_b.remote_ah.qpn, "two EPs have one number");
-	CHECK(s.of_a.context.as_ptr && s.of_b.context.as_ptr, "no exchange");
-	SAME(((struct sockaddr *)&s.of_b.remote_ah.ia_addr)->sa_family, n->address.ss_family);
-	SAME(ep_state(s.a.ep), DAT_EP_STATE_CONNECTED);
-	SAME(ep_state(s.b.ep), DAT_EP_STATE_CONNECTED);
+ACQUAINTED("dat_ep_connect/SUCCESS/the address of a datagram EP")
+{
+	CHECK(s->of_a.remote_ah.ah && s->of_b.remote_ah.ah, "no address handle");
+	CHECK(s->of_a.remote_ah.qpn && s->of_b.remote_ah.qpn, "no number");
+	CHECK(s->of_a.remote_ah.qpn != s->of_b.remote_ah.qpn, "two EPs have one number");
+	CHECK(s->of_a.context.as_ptr && s->of_b.context.as_ptr, "no exchange");
+	SAME(((struct sockaddr *)&s->of_b.remote_ah.ia_addr)->sa_family, n->address.ss_family);
+	SAME(ep_state(s->a.ep), DAT_EP_STATE_CONNECTED);
+	SAME(ep_state(s->b.ep), DAT_EP_STATE_CONNECTED);
 }
 
-CLAUSE("dat_ep_connect/SUCCESS/private data with addresses")
+APART("dat_ep_connect/SUCCESS/private data with addresses")
 {
 	static const char ask[] = "request", answer[] = "the answer";
-	struct ends s;
 
-	ends_make(n, &s);
-	OK(dat_cr_accept(requested(n, &s.a, sizeof(ask), ask), s.b.ep, sizeof(answer),
+	OK(dat_cr_accept(requested(n, &s->a, sizeof(ask), ask), s->b.ep, sizeof(answer),
 			 (DAT_PVOID)answer));
-	ended(&s.a, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH, sizeof(answer),
+	ended(&s->a, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH, sizeof(answer),
 	      answer);
-	ended(&s.b, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_PASSIVE_REMOTE_AH,
+	ended(&s->b, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_PASSIVE_REMOTE_AH,
 	      sizeof(ask), ask);
 }
 
-CLAUSE("dat_ep_connect/SUCCESS/several addresses for a datagram EP")
+ACQUAINTED("dat_ep_connect/SUCCESS/several addresses for a datagram EP")
 {
 	DAT_IB_EXTENSION_EVENT_DATA second;
-	struct ends s;
 
-	ends_open(n, &s);
-	OK(dat_cr_accept(requested(n, &s.a, 0, NULL), s.b.ep, 0, NULL));
-	second = ended(&s.a, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH, 0, NULL);
-	SAME(second.remote_ah.qpn, s.of_b.remote_ah.qpn);
+	OK(dat_cr_accept(requested(n, &s->a, 0, NULL), s->b.ep, 0, NULL));
+	second = ended(&s->a, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH, 0, NULL);
+	SAME(second.remote_ah.qpn, s->of_b.remote_ah.qpn);
 }
 
 CLAUSE("dat_ep_connect/SUCCESS/no service point for datagrams")
@@ -183,73 +180,62 @@ CLAUSE("dat_ep_connect/SUCCESS/the time-out of an exchange")
 	SAME(ep_state(a.ep), DAT_EP_STATE_CONNECTED);
 }
 
-CLAUSE("dat_cr_reject/SUCCESS/a request for an address")
+APART("dat_cr_reject/SUCCESS/a request for an address")
 {
-	struct ends s;
-
-	ends_make(n, &s);
-	OK(cr_reject(requested(n, &s.a, 0, NULL), 3, "no"));
-	ended(&s.a, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, 3, "no");
-	SAME(ep_state(s.a.ep), DAT_EP_STATE_CONNECTED);
+	OK(cr_reject(requested(n, &s->a, 0, NULL), 3, "no"));
+	ended(&s->a, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, 3, "no");
+	SAME(ep_state(s->a.ep), DAT_EP_STATE_CONNECTED);
 }
 
 /* A request says which kind of EP accepts it. */
-CLAUSE("dat_cr_accept/INVALID_HANDLE/a connected EP for a request for an address")
+APART("dat_cr_accept/INVALID_HANDLE/a connected EP for a request for an address")
 {
 	DAT_CR_HANDLE cr;
-	struct ends s;
 	struct end c;
 
-	ends_make(n, &s);
 	end_open(n, &c, NULL);
-	cr = requested(n, &s.a, 0, NULL);
+	cr = requested(n, &s->a, 0, NULL);
 	FAILS(dat_cr_accept(cr, c.ep, 0, NULL), DAT_INVALID_HANDLE);
-	OK(dat_cr_accept(cr, s.b.ep, 0, NULL));
-	ended(&s.a, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH, 0, NULL);
+	OK(dat_cr_accept(cr, s->b.ep, 0, NULL));
+	ended(&s->a, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH, 0, NULL);
 }
 
-CLAUSE("dat_cr_accept/INVALID_HANDLE/a datagram EP for a connection")
+APART("dat_cr_accept/INVALID_HANDLE/a datagram EP for a connection")
 {
 	DAT_PSP_HANDLE psp;
 	DAT_CR_HANDLE cr;
-	struct ends s;
 	struct end c;
 
-	ends_make(n, &s);
 	end_open(n, &c, NULL);
 	cr = end_request(n, &c, &psp);
-	FAILS(dat_cr_accept(cr, s.b.ep, 0, NULL), DAT_INVALID_HANDLE);
+	FAILS(dat_cr_accept(cr, s->b.ep, 0, NULL), DAT_INVALID_HANDLE);
 	OK(cr_reject(cr, 0, NULL));
 }
 
 /* The EP */
 
-CLAUSE("dat_ep_create/SUCCESS/a datagram EP")
+APART("dat_ep_create/SUCCESS/a datagram EP")
 {
 	DAT_EP_PARAM param;
-	struct ends s;
 
-	ends_make(n, &s);
-	SAME(ep_state(s.a.ep), DAT_EP_STATE_CONNECTED);
-	OK(dat_ep_query(s.a.ep, DAT_EP_FIELD_ALL, &param));
+	SAME(ep_state(s->a.ep), DAT_EP_STATE_CONNECTED);
+	OK(dat_ep_query(s->a.ep, DAT_EP_FIELD_ALL, &param));
 	SAME((int)param.ep_attr.service_type, (int)DAT_IB_SERVICE_TYPE_UD);
-	CHECK(param.ep_attr.max_message_size <= s.most, "more than a datagram");
+	CHECK(param.ep_attr.max_message_size <= s->most, "more than a datagram");
 }
 
 /* Programs for InfiniBand name its largest message. */
-CLAUSE("dat_ep_create/SUCCESS/a datagram EP for long messages")
+APART("dat_ep_create/SUCCESS/a datagram EP for long messages")
 {
 	DAT_EP_PARAM param;
 	DAT_EP_ATTR attr;
-	struct ends s;
 	struct end e;
 
-	ends_make(n, &s);
 	attr_of(n, &attr);
 	attr.max_message_size = 1u << 20;
 	end_open(n, &e, &attr);
 	OK(dat_ep_query(e.ep, DAT_EP_FIELD_ALL, &param));
-	SAME(param.ep_attr.max_message_size, s.most);
+	SAME(param.ep_attr.max_message_size, s->most);
 }
 
 CLAUSE("dat_ep_create/INVALID_HANDLE/a datagram EP without a PZ")
@@ -264,39 +250,31 @@ CLAUSE("dat_ep_create/INVALID_HANDLE/a datagram EP without a PZ")
 }
 
 /* Its state does not change: no event follows. */
-CLAUSE("dat_ep_disconnect/SUCCESS/a datagram EP")
+ACQUAINTED("dat_ep_disconnect/SUCCESS/a datagram EP")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	OK(dat_ep_disconnect(s.a.ep, DAT_CLOSE_ABRUPT_FLAG));
-	OK(dat_ep_disconnect(s.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
-	SAME(ep_state(s.a.ep), DAT_EP_STATE_CONNECTED);
-	expect_quiet(s.a.conn);
+	OK(dat_ep_disconnect(s->a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	OK(dat_ep_disconnect(s->a.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	SAME(ep_state(s->a.ep), DAT_EP_STATE_CONNECTED);
+	expect_quiet(s->a.conn);
 }
 
-CLAUSE("dat_ep_reset/INVALID_STATE/a datagram EP")
+APART("dat_ep_reset/INVALID_STATE/a datagram EP")
 {
-	struct ends s;
-
-	ends_make(n, &s);
-	FAILS(dat_ep_reset(s.a.ep), DAT_INVALID_STATE);
+	FAILS(dat_ep_reset(s->a.ep), DAT_INVALID_STATE);
 }
 
 /* Operations of connections */
-CLAUSE("dat_ep_post_send/INVALID_HANDLE/a datagram EP")
+APART("dat_ep_post_send/INVALID_HANDLE/a datagram EP")
 {
 	DAT_LMR_TRIPLET iov;
 	DAT_RMR_TRIPLET remote;
-	struct ends s;
 
-	ends_make(n, &s);
-	iov = mem_segment(&s.m, 0, 8);
-	remote = mem_remote(&s.m, HALF, 8);
-	FAILS(dat_ep_post_send(s.a.ep, 1, &iov, cookie_of(1), NONE), DAT_INVALID_HANDLE);
-	FAILS(dat_ep_post_rdma_write(s.a.ep, 1, &iov, cookie_of(1), &remote, NONE),
+	iov = mem_segment(&s->m, 0, 8);
+	remote = mem_remote(&s->m, HALF, 8);
+	FAILS(dat_ep_post_send(s->a.ep, 1, &iov, cookie_of(1), NONE), DAT_INVALID_HANDLE);
+	FAILS(dat_ep_post_rdma_write(s->a.ep, 1, &iov, cookie_of(1), &remote, NONE),
 	      DAT_INVALID_HANDLE);
-	FAILS(dat_ep_post_rdma_read(s.a.ep, 1, &iov, cookie_of(1), &remote, NONE),
+	FAILS(dat_ep_post_rdma_read(s->a.ep, 1, &iov, cookie_of(1), &remote, NONE),
 	      DAT_INVALID_HANDLE);
 }
 
@@ -356,246 +334,200 @@ FAMILY(3, name_send)
 	expect_quiet(s.b.recv);
 }
 
-CLAUSE("dat_ib_post_send_ud/SUCCESS/to the sender of a request")
+ACQUAINTED("dat_ib_post_send_ud/SUCCESS/to the sender of a request")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	post_recv(s.a.ep, &s.m, HALF, GRH + 8, 1);
-	OK(send_to(&s.b, &s.m, 8, &s.of_a, NONE));
-	completed(s.b.req, 2, DAT_IB_DTO_SEND_UD, DAT_DTO_SUCCESS);
-	completed(s.a.recv, 1, DAT_IB_DTO_RECV_UD, DAT_DTO_SUCCESS);
+	post_recv(s->a.ep, &s->m, HALF, GRH + 8, 1);
+	OK(send_to(&s->b, &s->m, 8, &s->of_a, NONE));
+	completed(s->b.req, 2, DAT_IB_DTO_SEND_UD, DAT_DTO_SUCCESS);
+	completed(s->a.recv, 1, DAT_IB_DTO_RECV_UD, DAT_DTO_SUCCESS);
 }
 
-CLAUSE("dat_ib_post_send_ud/SUCCESS/no event")
+ACQUAINTED("dat_ib_post_send_ud/SUCCESS/no event")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	post_recv(s.b.ep, &s.m, HALF, GRH + 8, 1);
-	OK(send_to(&s.a, &s.m, 8, &s.of_b, DAT_COMPLETION_SUPPRESS_FLAG));
-	receives(&s, 1, 8);
-	expect_quiet(s.a.req);
+	post_recv(s->b.ep, &s->m, HALF, GRH + 8, 1);
+	OK(send_to(&s->a, &s->m, 8, &s->of_b, DAT_COMPLETION_SUPPRESS_FLAG));
+	receives(s, 1, 8);
+	expect_quiet(s->a.req);
 }
 
-CLAUSE("dat_ib_post_send_ud/SUCCESS/a receive that is too short")
+ACQUAINTED("dat_ib_post_send_ud/SUCCESS/a receive that is too short")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	post_recv(s.b.ep, &s.m, HALF, GRH + 7, 1);
-	post_recv(s.b.ep, &s.m, HALF, GRH + 8, 3);
-	OK(send_to(&s.a, &s.m, 8, &s.of_b, NONE));
-	completed(s.b.recv, 1, DAT_IB_DTO_RECV_UD, DAT_DTO_ERR_LOCAL_LENGTH);
-	SAME(ep_state(s.b.ep), DAT_EP_STATE_CONNECTED);
-	OK(send_to(&s.a, &s.m, 8, &s.of_b, NONE));
-	receives(&s, 3, 8);
+	post_recv(s->b.ep, &s->m, HALF, GRH + 7, 1);
+	post_recv(s->b.ep, &s->m, HALF, GRH + 8, 3);
+	OK(send_to(&s->a, &s->m, 8, &s->of_b, NONE));
+	completed(s->b.recv, 1, DAT_IB_DTO_RECV_UD, DAT_DTO_ERR_LOCAL_LENGTH);
+	SAME(ep_state(s->b.ep), DAT_EP_STATE_CONNECTED);
+	OK(send_to(&s->a, &s->m, 8, &s->of_b, NONE));
+	receives(s, 3, 8);
 }
 
 /* The number may be any EP's of the PZ. */
-CLAUSE("dat_ib_post_send_ud/SUCCESS/another EP of the peer")
+ACQUAINTED("dat_ib_post_send_ud/SUCCESS/another EP of the peer")
 {
 	DAT_IB_EXTENSION_EVENT_DATA to;
-	struct ends s;
 
-	ends_open(n, &s);
-	to = s.of_b;
-	to.remote_ah.qpn = s.of_a.remote_ah.qpn;
-	post_recv(s.a.ep, &s.m, HALF, GRH + 8, 1);
-	OK(send_to(&s.a, &s.m, 8, &to, NONE));
-	completed(s.a.recv, 1, DAT_IB_DTO_RECV_UD, DAT_DTO_SUCCESS);
-	expect_quiet(s.b.recv);
+	to = s->of_b;
+	to.remote_ah.qpn = s->of_a.remote_ah.qpn;
+	post_recv(s->a.ep, &s->m, HALF, GRH + 8, 1);
+	OK(send_to(&s->a, &s->m, 8, &to, NONE));
+	completed(s->a.recv, 1, DAT_IB_DTO_RECV_UD, DAT_DTO_SUCCESS);
+	expect_quiet(s->b.recv);
 }
 
-CLAUSE("dat_ib_post_send_ud/SUCCESS/no such EP")
+ACQUAINTED("dat_ib_post_send_ud/SUCCESS/no such EP")
 {
 	DAT_IB_EXTENSION_EVENT_DATA to;
-	struct ends s;
 
-	ends_open(n, &s);
-	to = s.of_b;
+	to = s->of_b;
 	to.remote_ah.qpn ^= 0x555000;
-	post_recv(s.b.ep, &s.m, HALF, GRH + 8, 1);
-	OK(send_to(&s.a, &s.m, 8, &to, NONE));
-	completed(s.a.req, 2, DAT_IB_DTO_SEND_UD, DAT_DTO_SUCCESS);
-	expect_quiet(s.b.recv);
+	post_recv(s->b.ep, &s->m, HALF, GRH + 8, 1);
+	OK(send_to(&s->a, &s->m, 8, &to, NONE));
+	completed(s->a.req, 2, DAT_IB_DTO_SEND_UD, DAT_DTO_SUCCESS);
+	expect_quiet(s->b.recv);
 }
 
-CLAUSE("dat_ib_post_send_ud_immed/SUCCESS")
+ACQUAINTED("dat_ib_post_send_ud_immed/SUCCESS")
 {
 	DAT_LMR_TRIPLET iov;
 	DAT_EVENT event;
-	struct ends s;
 
-	ends_open(n, &s);
-	iov = mem_segment(&s.m, 0, 8);
-	post_recv(s.b.ep, &s.m, HALF, GRH + 8, 1);
-	OK(dat_ib_post_send_ud_immed(s.a.ep, 1, &iov, &s.of_b.remote_ah, cookie_of(2), 0x89abcdef,
+	iov = mem_segment(&s->m, 0, 8);
+	post_recv(s->b.ep, &s->m, HALF, GRH + 8, 1);
+	OK(dat_ib_post_send_ud_immed(s->a.ep, 1, &iov, &s->of_b.remote_ah, cookie_of(2), 0x89abcdef,
 				     NONE));
-	event = completed(s.b.recv, 1, DAT_IB_DTO_RECV_UD_IMMED, DAT_DTO_SUCCESS);
+	event = completed(s->b.recv, 1, DAT_IB_DTO_RECV_UD_IMMED, DAT_DTO_SUCCESS);
 	SAME(ext(&event)->val.immed.data, 0x89abcdef);
 	SAME(event.event_data.dto_completion_event_data.transfered_length, GRH + 8);
 }
 
-CLAUSE("dat_ib_post_send_ud/LENGTH_ERROR")
+ACQUAINTED("dat_ib_post_send_ud/LENGTH_ERROR")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	FAILS(send_to(&s.a, &s.m, s.most + 1, &s.of_b, NONE), DAT_LENGTH_ERROR);
+	FAILS(send_to(&s->a, &s->m, s->most + 1, &s->of_b, NONE), DAT_LENGTH_ERROR);
 }
 
-CLAUSE("dat_ib_post_send_ud/INVALID_HANDLE")
+ACQUAINTED("dat_ib_post_send_ud/INVALID_HANDLE")
 {
-	struct ends s;
 	struct end c;
 
-	ends_open(n, &s);
 	end_open(n, &c, NULL);
-	FAILS(send_to(&c, &s.m, 8, &s.of_b, NONE), DAT_INVALID_HANDLE);
+	FAILS(send_to(&c, &s->m, 8, &s->of_b, NONE), DAT_INVALID_HANDLE);
 	c.ep = n->recv;
-	FAILS(send_to(&c, &s.m, 8, &s.of_b, NONE), DAT_INVALID_HANDLE);
+	FAILS(send_to(&c, &s->m, 8, &s->of_b, NONE), DAT_INVALID_HANDLE);
 }
 
-CLAUSE("dat_ib_post_send_ud/INVALID_PARAMETER/no address handle")
+ACQUAINTED("dat_ib_post_send_ud/INVALID_PARAMETER/no address handle")
 {
 	DAT_IB_EXTENSION_EVENT_DATA to;
 	DAT_LMR_TRIPLET iov;
-	struct ends s;
 
-	ends_open(n, &s);
-	iov = mem_segment(&s.m, 0, 8);
-	FAILS(dat_ib_post_send_ud(s.a.ep, 1, &iov, NULL, cookie_of(1), NONE),
+	iov = mem_segment(&s->m, 0, 8);
+	FAILS(dat_ib_post_send_ud(s->a.ep, 1, &iov, NULL, cookie_of(1), NONE),
 	      DAT_INVALID_PARAMETER);
-	to = s.of_b;
+	to = s->of_b;
 	to.remote_ah.ah = NULL;
-	FAILS(send_to(&s.a, &s.m, 8, &to, NONE), DAT_INVALID_PARAMETER);
-	to.remote_ah.ah = (void *)&s;
-	FAILS(send_to(&s.a, &s.m, 8, &to, NONE), DAT_INVALID_PARAMETER);
+	FAILS(send_to(&s->a, &s->m, 8, &to, NONE), DAT_INVALID_PARAMETER);
+	to.remote_ah.ah = (void *)s;
+	FAILS(send_to(&s->a, &s->m, 8, &to, NONE), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ib_post_send_ud/INVALID_PARAMETER/segments")
+ACQUAINTED("dat_ib_post_send_ud/INVALID_PARAMETER/segments")
 {
 	DAT_LMR_TRIPLET iov;
-	struct ends s;
 
-	ends_open(n, &s);
-	iov = mem_segment(&s.m, 0, 8);
-	FAILS(dat_ib_post_send_ud(s.a.ep, -1, &iov, &s.of_b.remote_ah, cookie_of(1), NONE),
+	iov = mem_segment(&s->m, 0, 8);
+	FAILS(dat_ib_post_send_ud(s->a.ep, -1, &iov, &s->of_b.remote_ah, cookie_of(1), NONE),
 	      DAT_INVALID_PARAMETER);
-	FAILS(dat_ib_post_send_ud(s.a.ep, 1, NULL, &s.of_b.remote_ah, cookie_of(1), NONE),
+	FAILS(dat_ib_post_send_ud(s->a.ep, 1, NULL, &s->of_b.remote_ah, cookie_of(1), NONE),
 	      DAT_INVALID_PARAMETER);
-	FAILS(dat_ib_post_send_ud(s.a.ep, 10000, &iov, &s.of_b.remote_ah, cookie_of(1), NONE),
+	FAILS(dat_ib_post_send_ud(s->a.ep, 10000, &iov, &s->of_b.remote_ah, cookie_of(1), NONE),
 	      DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ib_post_send_ud/INVALID_PARAMETER/flags")
+ACQUAINTED("dat_ib_post_send_ud/INVALID_PARAMETER/flags")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	FAILS(send_to(&s.a, &s.m, 8, &s.of_b, 0x8000), DAT_INVALID_PARAMETER);
+	FAILS(send_to(&s->a, &s->m, 8, &s->of_b, 0x8000), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ib_post_send_ud/PROTECTION_VIOLATION")
+ACQUAINTED("dat_ib_post_send_ud/PROTECTION_VIOLATION")
 {
 	struct mem other;
-	struct ends s;
 
-	ends_open(n, &s);
-	other = s.m;
+	other = s->m;
 	other.lmr_context ^= 0x5a5a5a5a;
-	FAILS(send_to(&s.a, &other, 8, &s.of_b, NONE), DAT_PROTECTION_VIOLATION);
+	FAILS(send_to(&s->a, &other, 8, &s->of_b, NONE), DAT_PROTECTION_VIOLATION);
 }
 
 /* Address handles and exchanges */
 
-CLAUSE("dat_ib_ud_ah_free/SUCCESS")
+ACQUAINTED("dat_ib_ud_ah_free/SUCCESS")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	OK(dat_ib_ud_ah_free(s.a.ep, &s.of_b.remote_ah));
-	OK(dat_ib_ud_ah_free(s.b.ep, &s.of_a.remote_ah));
-	FAILS(send_to(&s.a, &s.m, 8, &s.of_b, NONE), DAT_INVALID_PARAMETER);
+	OK(dat_ib_ud_ah_free(s->a.ep, &s->of_b.remote_ah));
+	OK(dat_ib_ud_ah_free(s->b.ep, &s->of_a.remote_ah));
+	FAILS(send_to(&s->a, &s->m, 8, &s->of_b, NONE), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ib_ud_ah_free/INVALID_PARAMETER")
+ACQUAINTED("dat_ib_ud_ah_free/INVALID_PARAMETER")
 {
 	DAT_IB_ADDR_HANDLE ah;
-	struct ends s;
 
-	ends_open(n, &s);
-	ah = s.of_b.remote_ah;
-	OK(dat_ib_ud_ah_free(s.a.ep, &ah));
-	OK(dat_ib_ud_ah_free(s.a.ep, &s.of_a.remote_ah));
-	FAILS(dat_ib_ud_ah_free(s.a.ep, &ah), DAT_INVALID_PARAMETER);
-	FAILS(dat_ib_ud_ah_free(s.a.ep, NULL), DAT_INVALID_PARAMETER);
+	ah = s->of_b.remote_ah;
+	OK(dat_ib_ud_ah_free(s->a.ep, &ah));
+	OK(dat_ib_ud_ah_free(s->a.ep, &s->of_a.remote_ah));
+	FAILS(dat_ib_ud_ah_free(s->a.ep, &ah), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_ud_ah_free(s->a.ep, NULL), DAT_INVALID_PARAMETER);
 	ah.ah = NULL;
-	FAILS(dat_ib_ud_ah_free(s.a.ep, &ah), DAT_INVALID_PARAMETER);
-	ah.ah = (void *)&s;
-	FAILS(dat_ib_ud_ah_free(s.a.ep, &ah), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_ud_ah_free(s->a.ep, &ah), DAT_INVALID_PARAMETER);
+	ah.ah = (void *)s;
+	FAILS(dat_ib_ud_ah_free(s->a.ep, &ah), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ib_ud_ah_free/INVALID_HANDLE")
+ACQUAINTED("dat_ib_ud_ah_free/INVALID_HANDLE")
 {
-	struct ends s;
 	struct end c;
 
-	ends_open(n, &s);
 	end_open(n, &c, NULL);
-	FAILS(dat_ib_ud_ah_free(c.ep, &s.of_b.remote_ah), DAT_INVALID_HANDLE);
-	FAILS(dat_ib_ud_ah_free(n->recv, &s.of_b.remote_ah), DAT_INVALID_HANDLE);
+	FAILS(dat_ib_ud_ah_free(c.ep, &s->of_b.remote_ah), DAT_INVALID_HANDLE);
+	FAILS(dat_ib_ud_ah_free(n->recv, &s->of_b.remote_ah), DAT_INVALID_HANDLE);
 }
 
 /* The address handle stays. */
-CLAUSE("dat_ib_ud_cm_free/SUCCESS")
+ACQUAINTED("dat_ib_ud_cm_free/SUCCESS")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	OK(dat_ib_ud_cm_free(s.a.ep, s.of_b.context.as_ptr));
-	OK(dat_ib_ud_cm_free(s.b.ep, s.of_a.context.as_ptr));
-	post_recv(s.b.ep, &s.m, HALF, GRH + 8, 1);
-	OK(send_to(&s.a, &s.m, 8, &s.of_b, NONE));
-	receives(&s, 1, 8);
+	OK(dat_ib_ud_cm_free(s->a.ep, s->of_b.context.as_ptr));
+	OK(dat_ib_ud_cm_free(s->b.ep, s->of_a.context.as_ptr));
+	post_recv(s->b.ep, &s->m, HALF, GRH + 8, 1);
+	OK(send_to(&s->a, &s->m, 8, &s->of_b, NONE));
+	receives(s, 1, 8);
 }
 
-CLAUSE("dat_ib_ud_cm_free/INVALID_PARAMETER")
+ACQUAINTED("dat_ib_ud_cm_free/INVALID_PARAMETER")
 {
-	struct ends s;
-
-	ends_open(n, &s);
-	FAILS(dat_ib_ud_cm_free(s.a.ep, NULL), DAT_INVALID_PARAMETER);
-	FAILS(dat_ib_ud_cm_free(s.a.ep, &s), DAT_INVALID_PARAMETER);
-	FAILS(dat_ib_ud_cm_free(s.a.ep, s.of_a.context.as_ptr), DAT_INVALID_PARAMETER);
-	OK(dat_ib_ud_cm_free(s.a.ep, s.of_b.context.as_ptr));
-	FAILS(dat_ib_ud_cm_free(s.a.ep, s.of_b.context.as_ptr), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_ud_cm_free(s->a.ep, NULL), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_ud_cm_free(s->a.ep, s), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_ud_cm_free(s->a.ep, s->of_a.context.as_ptr), DAT_INVALID_PARAMETER);
+	OK(dat_ib_ud_cm_free(s->a.ep, s->of_b.context.as_ptr));
+	FAILS(dat_ib_ud_cm_free(s->a.ep, s->of_b.context.as_ptr), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ib_ud_cm_free/INVALID_HANDLE")
+ACQUAINTED("dat_ib_ud_cm_free/INVALID_HANDLE")
 {
-	struct ends s;
 	struct end c;
 
-	ends_open(n, &s);
 	end_open(n, &c, NULL);
-	FAILS(dat_ib_ud_cm_free(c.ep, s.of_b.context.as_ptr), DAT_INVALID_HANDLE);
-	FAILS(dat_ib_ud_cm_free(n->recv, s.of_b.context.as_ptr), DAT_INVALID_HANDLE);
+	FAILS(dat_ib_ud_cm_free(c.ep, s->of_b.context.as_ptr), DAT_INVALID_HANDLE);
+	FAILS(dat_ib_ud_cm_free(n->recv, s->of_b.context.as_ptr), DAT_INVALID_HANDLE);
 }
 
-CLAUSE("dat_ep_free/SUCCESS/a datagram EP with receives")
+ACQUAINTED("dat_ep_free/SUCCESS/a datagram EP with receives")
 {
 	DAT_EVENT event;
-	struct ends s;
 
-	ends_open(n, &s);
-	post_recv(s.b.ep, &s.m, HALF, GRH + 8, 1);
-	OK(dat_ep_free(s.b.ep));
-	while (dat_evd_dequeue(s.b.recv, &event) == DAT_SUCCESS)
+	post_recv(s->b.ep, &s->m, HALF, GRH + 8, 1);
+	OK(dat_ep_free(s->b.ep));
+	while (dat_evd_dequeue(s->b.recv, &event) == DAT_SUCCESS)
 		SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
-	OK(send_to(&s.a, &s.m, 8, &s.of_b, NONE));
-	completed(s.a.req, 2, DAT_IB_DTO_SEND_UD, DAT_DTO_SUCCESS);
+	OK(send_to(&s->a, &s->m, 8, &s->of_b, NONE));
+	completed(s->a.req, 2, DAT_IB_DTO_SEND_UD, DAT_DTO_SUCCESS);
 }
 
 #endif

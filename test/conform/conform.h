@@ -60,16 +60,20 @@ void conform_add(struct clause *c);
 #define FAMILY(clauses, namer, ...) \
 	CONFORM_CLAUSE(.count = (clauses), .name_of = (namer), ##__VA_ARGS__)
 
-/* COUPLED("dat_ep_disconnect/SUCCESS") { ... n, c ... }, with an open couple (below). */
-#define COUPLED(clause_name)                                                         \
-	static void CONFORM_ID(coupled_)(struct node *n, struct couple *c);          \
+/*
+ * A clause with an object of its own: CLAUSE_WITH(couple, c, couple_open, "dat_ep_free/SUCCESS")
+ * { ... n, c ... }. COUPLED() is one with a couple (below).
+ */
+#define CLAUSE_WITH(type, object, open, clause_name)                                 \
+	static void CONFORM_ID(with_)(struct node *n, struct type *object);          \
 	CLAUSE(clause_name)                                                          \
 	{                                                                            \
-		struct couple c;                                                     \
-		couple_open(n, &c);                                                  \
-		CONFORM_ID(coupled_)(n, &c);                                         \
+		struct type object;                                                  \
+		open(n, &object);                                                    \
+		CONFORM_ID(with_)(n, &object);                                       \
 	}                                                                            \
-	static void CONFORM_ID(coupled_)(struct node *n, struct couple *c)
+	static void CONFORM_ID(with_)(struct node *n, struct type *object)
+#define COUPLED(clause_name) CLAUSE_WITH(couple, c, couple_open, clause_name)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
