@@ -167,10 +167,10 @@ test_unit_src_dispatch1_test_LDADD = libdat.la $(CRITERION_LIBS)
 test_unit_src_dispatch2_test_SOURCES = $(registry_dispatch_files)
 test_unit_src_dispatch2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
 test_unit_src_dispatch2_test_LDADD = libdat2.la $(CRITERION_LIBS)
-test_unit_src_strerror1_test_SOURCES = test/unit/src/strerror_test.c
+test_unit_src_strerror1_test_SOURCES = test/unit/src/strerror_test.c test/unit/recorded.h
 test_unit_src_strerror1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
 test_unit_src_strerror1_test_LDADD = libdat.la $(CRITERION_LIBS)
-test_unit_src_strerror2_test_SOURCES = test/unit/src/strerror_test.c
+test_unit_src_strerror2_test_SOURCES = test/unit/src/strerror_test.c test/unit/recorded.h
 test_unit_src_strerror2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
 test_unit_src_strerror2_test_LDADD = libdat2.la $(CRITERION_LIBS)
 

@@ -210,7 +210,8 @@ util_caps_files = \
 	util/info_caps.c
 
 util_explain_files = \
-	test/unit/util/info_explain_test.c util/info_explain.c util/info_values.c
+	test/unit/util/info_explain_test.c util/info_explain.c util/info_values.c \
+	test/unit/recorded.h
 util_text_files = test/unit/util/dat_text_test.c util/dat_text.c
 
 test_unit_util_dat_text1_test_SOURCES = $(util_text_files)

@@ -538,9 +538,7 @@ static void suppressed_error(struct pair *p)
 	OK(dat_ep_post_send(l.ep, 1, &iov, cookie, DAT_COMPLETION_SUPPRESS_FLAG));
 	expect_dto(l.n.req, 7, DAT_DTO_ERR_FLUSHED, 0);
 	expect_quiet(l.n.req);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 static const struct pair_case cases[] = {

@@ -282,9 +282,7 @@ static void refused_server(struct pair *p)
 	pair_sync(p);
 	expect_end(l.n.conn, l.ep);
 	expect_dto(l.n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 static void refused_client(struct pair *p)
@@ -306,9 +304,7 @@ static void refused_client(struct pair *p)
 	expect_ext(l.n.req, 3, DAT_IB_FETCH_AND_ADD, DAT_DTO_ERR_FLUSHED, 0);
 	OK(send_immed(&l, 8, 1, 4));
 	expect_dto(l.n.req, 4, DAT_DTO_ERR_FLUSHED, 0);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 /* Atomics */

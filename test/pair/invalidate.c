@@ -155,9 +155,7 @@ static void many_client(struct pair *p)
 	post_write(l.ep, &l.m, 0, PART, 202, &g[N / 2], 0);
 	expect_refused(&l.n, l.ep, 202, "written through an invalidated context");
 	pair_sync(p);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 /* An RMR that the sender may not invalidate stays bound, and the connection breaks */
@@ -358,9 +356,7 @@ static void into_reader(struct pair *p)
 	unbind_before_read(&l, rmr, g);
 	expect_quiet(l.n.req);
 	OK(dat_rmr_free(rmr));
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 static void into_owner(struct pair *p)

@@ -126,9 +126,7 @@ static void late_server(struct pair *p)
 	expect_end(l.n.conn, l.ep);
 	expect_dto(l.n.recv, i, DAT_DTO_ERR_FLUSHED, 0);
 	pair_sync(p);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 static void idle_server(struct pair *p)
@@ -140,9 +138,7 @@ static void idle_server(struct pair *p)
 	pair_recv(p, &done, sizeof(done));
 	expect_end(l.n.conn, l.ep);
 	pair_sync(p);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 /* long enough to distinguish a peer that is late on a busy machine from one that has stopped */
@@ -223,9 +219,7 @@ static void half_server(struct pair *p)
 	pair_sync(p);
 	expect_end(l.n.conn, l.ep);
 	pair_sync(p);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 static void half_client(struct pair *p)
@@ -250,9 +244,7 @@ static void half_client(struct pair *p)
 	if (ending == &graceful)
 		expect_conn(l.n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, l.ep);
 	pair_sync(p);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 #define NOT_SOCKETS .not_sockets = "it occasionally loses one of many messages in flight"

@@ -381,9 +381,7 @@ static void soft(struct pair *p)
 	expect_dto(l.n.recv, 1, DAT_DTO_SUCCESS, MESSAGE);
 	pair_unlink(p, &l.n, l.ep);
 	expect_dto(l.n.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 static const struct pair_case cases[] = {

@@ -722,15 +722,20 @@ void link_open(struct pair *p, struct link *l, size_t size)
 	link_open_with(p, l, size, NULL);
 }
 
+void link_free(struct link *l)
+{
+	OK(dat_ep_free(l->ep));
+	mem_put(&l->m);
+	node_close(&l->n);
+}
+
 void link_close(struct pair *p, struct link *l)
 {
 	pair_unlink(p, &l->n, l->ep);
 	expect_quiet(l->n.req);
 	expect_quiet(l->n.recv);
 	expect_quiet(l->n.conn);
-	OK(dat_ep_free(l->ep));
-	mem_put(&l->m);
-	node_close(&l->n);
+	link_free(l);
 }
 
 void link_open_depth(struct pair *p, struct link *l, size_t size, DAT_COUNT depth)

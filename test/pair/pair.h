@@ -358,7 +358,9 @@ void link_open(struct pair *p, struct link *l, size_t size);
 void link_open_with(struct pair *p, struct link *l, size_t size, const DAT_EP_ATTR *attr);
 /* Like link_open(), with this depth of the EP's queues. */
 void link_open_depth(struct pair *p, struct link *l, size_t size, DAT_COUNT depth);
-/* Disconnects, and checks that the EVDs are empty. */
+/* Frees all of a link that is disconnected. */
+void link_free(struct link *l);
+/* Disconnects, checks that the EVDs are empty, and frees. */
 void link_close(struct pair *p, struct link *l);
 
 #endif

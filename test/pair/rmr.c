@@ -487,9 +487,7 @@ static void traffic_server(struct pair *p)
 	CHECK(*last == 0xcc, "written after the disconnect");
 	if (!freeing)
 		OK(dat_rmr_free(rmr));
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 static void traffic_client(struct pair *p)
@@ -519,9 +517,7 @@ static void traffic_client(struct pair *p)
 	expect_end(l.n.conn, l.ep);
 	expect_quiet(l.n.req);
 	pair_sync(p);
-	OK(dat_ep_free(l.ep));
-	mem_put(&l.m);
-	node_close(&l.n);
+	link_free(&l);
 }
 
 /* Order and flags */

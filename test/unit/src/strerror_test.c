@@ -6,13 +6,7 @@
  * lacks.
  */
 
-#include "dat_select.h"
-
-#include <criterion/criterion.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../recorded.h"
 
 #define UNKNOWN (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG1)
 
@@ -22,35 +16,6 @@ static DAT_RETURN text(DAT_RETURN code)
 {
 	major = minor = NULL;
 	return dat_strerror(code, &major, &minor);
-}
-
-/* Calls @check for each enumerator of an enum in the recorded ABI. Returns their number. */
-static int each_recorded(const char *tag, void (*check)(const char *name, DAT_RETURN value))
-{
-	const char *top = getenv("top_srcdir");
-	char path[4096], line[512], head[128], name[128];
-	bool in = false;
-	long long value;
-	int n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/test/abi/dat-%s.abi.json", top ? top : ".",
-		 DAT_VERSION_MAJOR >= 2 ? "2.0" : "1.2");
-	f = fopen(path, "r");
-	cr_assert(f, "%s", path);
-	snprintf(head, sizeof(head), "\"tag\": \"%s\"", tag);
-	while (fgets(line, sizeof(line), f)) {
-		if (strstr(line, "\"tag\":"))
-			in = strstr(line, head);
-		/* a pair: the name in one line, and its value in the next */
-		if (!in || sscanf(line, " \"%127[A-Z0-9_]\",", name) != 1 ||
-		    !fgets(line, sizeof(line), f) || sscanf(line, "%lld", &value) != 1)
-			continue;
-		check(name, (DAT_RETURN)value);
-		n++;
-	}
-	fclose(f);
-	return n;
 }
 
 static void check_type(const char *name, DAT_RETURN value)
