@@ -585,17 +585,16 @@ CLAUSE("dat_evd_modify_cno/SUCCESS/another CNO, then none")
 CLAUSE("dat_evd_resize/SUCCESS/longer, no event is lost")
 {
 	DAT_EVD_HANDLE evd = software(n);
-	DAT_COUNT count, k;
+	DAT_COUNT count = fill_up(evd), k;
 
-	/* begins in the middle of the ring */
-	put_se(evd, 0);
-	expect_software(evd, 0);
-	count = fill_up(evd);
+	/* the events begin in the middle of the ring */
+	expect_software(evd, 1);
+	put_se(evd, count + 1);
 	OK(dat_evd_resize(evd, 4 * count));
 	CHECK(qlen(evd) >= 4 * count, "%d", (int)qlen(evd));
-	for (k = count + 1; k <= 4 * count; k++)
+	for (k = count + 2; k <= 4 * count; k++)
 		put_se(evd, k);
-	for (k = 1; k <= 4 * count; k++)
+	for (k = 2; k <= 4 * count; k++)
 		expect_software(evd, k);
 }
 
