@@ -440,7 +440,7 @@ Test(ep_post, solicited_and_several_or_empty_segments_take_the_queue)
 Test(ep_post, the_peers_srq_needs_frames)
 {
 	dofi_mutex_lock(&inside()->lock);
-	inside()->framed = true;
+	inside()->preambles = true;
 	dofi_ep_open_queues(inside());
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(post_send(1));
