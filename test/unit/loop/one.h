@@ -27,6 +27,9 @@ static sem_t traced;
 static inline void trace_add(char c)
 {
 	pthread_mutex_lock(&trace_lock);
+	/* a full trace begins again: a CQ may take any number of completions to be left alone */
+	if (strlen(trace) == sizeof(trace) - 1)
+		memset(trace, 0, sizeof(trace));
 	trace[strlen(trace)] = c;
 	pthread_mutex_unlock(&trace_lock);
 	sem_post(&traced);
