@@ -116,11 +116,15 @@ static int rings_find(struct rdm_conn *conn)
 {
 	struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
 	struct rdm_peer *peer = conn->peer;
-	int ret = dofi_outbox_get(conn->rpz->rings, &peer->offer, &conn->out);
+	struct dofi_outbox *out;
+	int ret = dofi_outbox_get(conn->rpz->rings, &peer->offer, &out);
 
 	if (ret)
 		return ret;
-	dofi_inbox_expect(peer->inbox, conn->out, (pid_t)peer->msg.host.pid);
+	dofi_mutex_lock(&conn->ep->lock);
+	conn->out = out;
+	dofi_mutex_unlock(&conn->ep->lock);
+	dofi_inbox_expect(peer->inbox, out, (pid_t)peer->msg.host.pid);
 	conn->same_host = conn->reached = true;
 	/* a process id has a meaning in its namespace alone */
 	if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host))
@@ -293,15 +297,13 @@ void rdm_conn_close(struct dofi_ep *ep)
  */
 #define LAST_FRAMES_NS (5 * SECOND_NS)
 
-#define ACCEPTOR_LEFT "the acceptor ended the connection at once"
-
 static void lost_fire(struct dofi_timer *timer)
 {
 	struct rdm_conn *conn = DOFI_CONTAINER_OF(timer, struct rdm_conn, lost);
 	struct dofi_ep *ep = conn->ep;
 	const DAT_EVENT_NUMBER event = conn->left ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
 						    DAT_CONNECTION_EVENT_UNREACHABLE;
-	const char *why = conn->left ? ACCEPTOR_LEFT :
+	const char *why = conn->left ? RDM_ACCEPTOR_LEFT :
 			  "the fabric does not carry frames to the peer and back";
 
 	if (dofi_port_attempt_lost(ep, event, why) || conn->left)
@@ -400,7 +402,7 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 	more = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && last && *last != conn->seen;
 	dofi_mutex_unlock(&ep->lock);
 	if (!more && dofi_port_attempt_lost(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-					    ACCEPTOR_LEFT))
+					    RDM_ACCEPTOR_LEFT))
 		return;
 	dofi_mutex_lock(&conn->ep->lock);
 	conn->left = true;

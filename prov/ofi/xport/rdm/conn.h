@@ -6,9 +6,14 @@
 #include "obj/sp/cr.h"
 #include "xport/rdm/rdm.h"
 
+#define RDM_ACCEPTOR_LEFT "the acceptor ended the connection at once"
+
 /* Makes a connection of @ep, which owns @peer if that succeeds. */
 int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer);
-/* Makes the peer, which has reported its address, reachable, and accepts its frames. */
+/*
+ * Makes the peer, which has reported its address, reachable, and accepts its frames. Returns 0;
+ * -ECONNRESET if the peer has ended the connection; or another negative errno.
+ */
 int rdm_conn_reach(struct rdm_conn *conn);
 /* HELLO is sent. Without a HELLO_BACK the attempt ends, whatever the program's time-out is. */
 void rdm_conn_expect_hello_back(struct rdm_conn *conn);

@@ -137,8 +137,6 @@ struct rdm_conn {
 	_Atomic uint64_t id;
 	struct dofi_ep *ep;
 	struct rdm_pz *rpz;
-	/* with rings, once the peer is reached: to the peer; each frame fits in. Else NULL. */
-	struct dofi_outbox *out;
 	struct rdm_peer *peer;
 	struct dofi_work work;
 	/* awaits HELLO_BACK, or the end behind a loss; progress thread */
@@ -147,6 +145,8 @@ struct rdm_conn {
 	bool reached;			/* the peer is in the address vector */
 
 	/* protected by the EP lock */
+	/* with rings, once the peer is reached: to the peer; each frame fits in. Else NULL. */
+	struct dofi_outbox *out;
 	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
 	uint64_t peer_id;
 

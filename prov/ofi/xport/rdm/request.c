@@ -127,6 +127,9 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 		conn->hello_due = true;
 		rdm_go_on(conn);
 		dofi_mutex_unlock(&conn->ep->lock);
+	} else if (ret == -ECONNRESET) {
+		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+				      RDM_ACCEPTOR_LEFT);
 	} else if (conn->rpz->rings) {
 		connect_otherwise(ep, -ret);
 	} else {

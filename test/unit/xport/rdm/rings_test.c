@@ -471,7 +471,6 @@ static void listen_instead(void)
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	close(cm_fd);
-	succeed(dofi_psp_free(psp));
 	cm_name(&name);
 	cr_assert_eq(bind(listener, (struct sockaddr *)&name,
 			  dofi_cm_address_len((struct sockaddr *)&name)),
@@ -483,8 +482,8 @@ static void listen_instead(void)
 	close(listener);
 }
 
-/* The connecting process may have no descriptor left for the one in the answer. */
-Test(rdm_link, without_the_peers_doorbell_there_is_no_connection)
+/* Answers the EP's request with an acceptance of @n_fds descriptors, which makes no connection. */
+static void accept_in_vain(unsigned n_fds)
 {
 	struct dofi_cm_msg asked, answer;
 	DAT_EVENT event;
@@ -496,10 +495,39 @@ Test(rdm_link, without_the_peers_doorbell_there_is_no_connection)
 		close(asked.fd[i]);
 	answer = request();
 	answer.kind = DOFI_CM_ACCEPT;
-	answer.n_fds = 0;
+	answer.n_fds = n_fds;
 	peer_sends(&answer);
 	event_wait_any(&event);
-	/* the network is tried then, and nothing listens there */
 	cr_expect_eq(event.event_number, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, "%#x",
 		     event.event_number);
+}
+
+/*
+ * The connecting process may have no descriptor left for the one in the answer. Nothing listens at
+ * the network.
+ */
+Test(rdm_link, without_the_peers_doorbell_there_is_no_connection)
+{
+	succeed(dofi_psp_free(psp));
+	accept_in_vain(0);
+}
+
+/* The program of the acceptor would get the request twice. */
+Test(rdm_link, an_acceptor_that_has_withdrawn_its_inbox_is_not_asked_again)
+{
+	struct sockaddr_in in = {
+		.sin_family = AF_INET, .sin_port = htons((uint16_t)qual),
+		.sin_addr.s_addr = htonl(INADDR_ANY),
+	};
+	int network = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
+
+	succeed(dofi_psp_free(psp));
+	setsockopt(network, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	cr_assert_eq(bind(network, (struct sockaddr *)&in, sizeof(in)), 0);
+	cr_assert_eq(listen(network, 1), 0);
+	atomic_store(&theirs->link->use, DOFI_LINK_SHUT);
+	accept_in_vain(2);
+	settle();
+	cr_expect_eq(accept(network, NULL, NULL), -1);
+	close(network);
 }
