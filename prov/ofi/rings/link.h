@@ -57,7 +57,7 @@ enum {
  */
 struct dofi_doorbell {
 	_Alignas(DOFI_RING_LINE) _Atomic uint32_t wants;
-	_Atomic bool ended;		/* a sender has set an inbox to ENDED */
+	_Atomic uint32_t ended;		/* not 0: a sender has set an inbox to ENDED */
 	char bell[DOFI_BELL_NAME];	/* the owner's: dofi_bell_ring() wakes it */
 	uint64_t key;			/* random: identifies the owner's set of rings */
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t marks; /* a bit for each */

@@ -90,7 +90,7 @@ void dofi_outbox_put(struct dofi_outbox *outbox, const struct dofi_bell *bell)
 		return;
 	LIST_REMOVE(outbox, all);
 	atomic_store(&outbox->link->use, DOFI_LINK_ENDED);
-	atomic_store(&outbox->doorbell->ended, true);
+	atomic_store(&outbox->doorbell->ended, 1);
 	dofi_bell_ring(bell, outbox->bell);
 	dofi_outbox_unmap(outbox);
 }

@@ -320,7 +320,7 @@ void dofi_rings_remove(struct dofi_rings *rings, struct dofi_inbox *inbox)
 bool dofi_rings_took_end(struct dofi_rings *rings)
 {
 	return atomic_load(&rings->doorbell->ended) &&
-	       atomic_exchange(&rings->doorbell->ended, false);
+	       atomic_exchange(&rings->doorbell->ended, 0);
 }
 
 /* The caller reads after it has requested wakeups: it misses no frame, as in dofi_rings_add(). */
