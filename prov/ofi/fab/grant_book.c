@@ -243,6 +243,7 @@ int64_t dofi_writer_patience_ns = 5 * INT64_C(1000000000);
 static void await(struct dofi_writer *writer, int i, uint64_t busy)
 {
 	const int64_t until = dofi_now() + dofi_writer_patience_ns;
+	const pid_t pid = (pid_t)atomic_load(writer->pid);
 	struct pollfd p = { .fd = -1, .events = POLLIN };
 	int spins = 0;
 
@@ -250,14 +251,14 @@ static void await(struct dofi_writer *writer, int i, uint64_t busy)
 		if (spins++ < SPINS)
 			continue;
 		if (p.fd < 0)
-			p.fd = (int)syscall(SYS_pidfd_open, writer->pid, 0);
+			p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 		if ((p.fd < 0 && errno == ESRCH) || poll(&p, 1, 1) > 0)
 			break;
 		if (dofi_now() < until)
 			continue;
 		writer->given_up[i] = busy;
 		dofi_log(DOFI_WARN, DOFI_MEM, "process %d is stopped while it writes to memory",
-			 (int)writer->pid);
+			 (int)pid);
 	}
 	if (p.fd >= 0)
 		close(p.fd);

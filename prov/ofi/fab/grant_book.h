@@ -89,7 +89,7 @@ struct dofi_writing {
 /* The owner's end. */
 struct dofi_writer {
 	struct dofi_writing *writing;	/* DOFI_WRITINGS of them */
-	pid_t pid;			/* the writer's process */
+	const _Atomic uint32_t *pid;	/* the writer's process, in memory shared with it */
 	/* values of busy for which a wait ended without success */
 	uint64_t given_up[DOFI_WRITINGS];
 	LIST_ENTRY(dofi_writer) link;	/* in the list of dofi_grants */

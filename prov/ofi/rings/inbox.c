@@ -27,18 +27,33 @@ static void inbox_free(struct dofi_inbox *inbox)
 	free(inbox);
 }
 
+/* Reads of the CQ for the last frames: one is enough unless other peers send without end. */
+#define DRAINS 16
+
 /* Delivers the last frames of a peer that sends no more, and frees its inbox. */
 static void inbox_end(struct dofi_inbox *inbox)
 {
 	struct dofi_cq *cq = inbox->rings->cq;
-	bool any;
+	bool any = true;
+	int i;
 
-	dofi_mutex_lock(&cq->lock);
-	any = dofi_ring_has(&inbox->in);
-	dofi_mutex_unlock(&cq->lock);
-	if (any)
-		dofi_cq_drain(cq);
+	for (i = 0; i < DRAINS && any; i++) {
+		dofi_mutex_lock(&cq->lock);
+		any = dofi_ring_has(&inbox->in);
+		dofi_mutex_unlock(&cq->lock);
+		if (any)
+			dofi_cq_drain(cq);
+	}
 	inbox_free(inbox);
+}
+
+/* Whether the process that has claimed @inbox has ended. Its memory may have any bytes. */
+static bool is_dead(const struct dofi_inbox *inbox)
+{
+	char bell[DOFI_BELL_NAME] = "";
+
+	memcpy(bell, inbox->link->bell, sizeof(bell) - 1);
+	return !dofi_bell_exists(bell);
 }
 
 int dofi_inbox_open(struct dofi_rings *rings, struct dofi_inbox **out)
@@ -63,6 +78,7 @@ int dofi_inbox_open(struct dofi_rings *rings, struct dofi_inbox **out)
 	inbox->in.ring = &inbox->link->ring;
 	dofi_ring_seek(&inbox->in, 0);
 	inbox->writer.writing = inbox->link->writing;
+	inbox->writer.pid = &inbox->link->pid;
 	dofi_mutex_lock(&cq->lock);
 	ret = dofi_rings_add(rings, inbox);
 	dofi_mutex_unlock(&cq->lock);
@@ -73,7 +89,7 @@ int dofi_inbox_open(struct dofi_rings *rings, struct dofi_inbox **out)
 	for (i = 0; i < PROBES && (old = TAILQ_FIRST(&rings->inboxes)); i++) {
 		TAILQ_REMOVE(&rings->inboxes, old, all);
 		TAILQ_INSERT_TAIL(&rings->inboxes, old, all);
-		if (old->fd < 0 && old->bell[0] && !dofi_bell_exists(old->bell))
+		if (old->fd < 0 && is_dead(old))
 			inbox_end(old);
 	}
 	TAILQ_INSERT_TAIL(&rings->inboxes, inbox, all);
@@ -88,20 +104,10 @@ free_inbox:
 	return ret;
 }
 
-void dofi_inbox_expect(struct dofi_inbox *inbox, const struct dofi_outbox *peer, pid_t pid)
-{
-	struct dofi_cq *cq = inbox->rings->cq;
-
-	dofi_mutex_lock(&cq->lock);
-	inbox->peer = peer->peer;
-	dofi_mutex_unlock(&cq->lock);
-	inbox->writer.pid = pid;
-	memcpy(inbox->bell, peer->bell, sizeof(inbox->bell));
-}
-
 void dofi_inbox_offer_end(struct dofi_inbox *inbox)
 {
 	uint32_t offered = DOFI_LINK_OFFERED;
+	struct dofi_cq *cq;
 
 	if (!inbox)
 		return;
@@ -109,6 +115,10 @@ void dofi_inbox_offer_end(struct dofi_inbox *inbox)
 		inbox_free(inbox);
 		return;
 	}
+	cq = inbox->rings->cq;
+	dofi_mutex_lock(&cq->lock);
+	inbox->peer = atomic_load(&inbox->link->key);
+	dofi_mutex_unlock(&cq->lock);
 	close(inbox->fd);
 	inbox->fd = -1;
 	if (offered == DOFI_LINK_ENDED)
@@ -122,7 +132,7 @@ void dofi_inboxes_await_writes(struct dofi_rings *rings, uint64_t peer)
 
 	dofi_mutex_lock(&grants->lock);
 	TAILQ_FOREACH(inbox, &rings->inboxes, all)
-		if (inbox->peer == peer)
+		if (dofi_inbox_peer(inbox) == peer)
 			dofi_writer_await(&inbox->writer, 0);
 	dofi_mutex_unlock(&grants->lock);
 }

@@ -20,18 +20,15 @@ struct dofi_inbox {
 	bool reported;			/* a completion has reported that the peer broke @in */
 	uint32_t slot;			/* in the set */
 	struct dofi_link *link;
-	int fd;				/* of @link, while the inbox is offered; or -1 */
-	uint64_t peer;			/* the peer's key, or 0: not known; CQ lock */
-	char bell[DOFI_BELL_NAME];	/* of the peer; empty: not known */
+	int fd;				/* of @link, until the exchange ends; then -1 */
+	uint64_t peer;			/* its key, from the end of the exchange on; CQ lock */
 	struct dofi_writer writer;	/* the peer, as a writer to memory of this process */
 	TAILQ_ENTRY(dofi_inbox) all;	/* in the set */
 };
 
 /* Makes an inbox for an exchange. 0 or a negative errno. */
 int dofi_inbox_open(struct dofi_rings *rings, struct dofi_inbox **inbox);
-/* Names the peer of @inbox, which is the process @pid; before the peer writes to memory here. */
-void dofi_inbox_expect(struct dofi_inbox *inbox, const struct dofi_outbox *peer, pid_t pid);
-/* Ends the exchange of @inbox, or NULL: the inbox is freed unless the peer has claimed it. */
+/* Ends the exchange of @inbox, or NULL. Frees it if the peer did not claim it, or has ended it. */
 void dofi_inbox_offer_end(struct dofi_inbox *inbox);
 /* Waits until the peer with the key @peer is not writing to memory of this process. */
 void dofi_inboxes_await_writes(struct dofi_rings *rings, uint64_t peer);
@@ -40,11 +37,19 @@ void dofi_inboxes_reap(struct dofi_rings *rings);
 /* Frees all inboxes, which are in no exchange. */
 void dofi_inboxes_close(struct dofi_rings *rings);
 
+/* The key of the peer that has claimed @inbox, or 0. CQ lock held, or progress thread. */
+static inline uint64_t dofi_inbox_peer(const struct dofi_inbox *inbox)
+{
+	return inbox->peer ? inbox->peer : atomic_load(&inbox->link->key);
+}
+
 /* Takes no more frames: a faulty peer's may have no end. Lock of the CQ held. */
 static inline void dofi_inbox_shut(struct dofi_inbox *inbox)
 {
+	uint32_t claimed = DOFI_LINK_CLAIMED;
+
 	inbox->in.broken = inbox->reported = true;
-	atomic_store(&inbox->link->use, DOFI_LINK_SHUT);
+	atomic_compare_exchange_strong(&inbox->link->use, &claimed, DOFI_LINK_SHUT);
 }
 
 #endif

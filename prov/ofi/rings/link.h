@@ -21,6 +21,7 @@
 #define DOFI_LINK_FRAME DOFI_RING_RECORD_MAX
 
 #define DOFI_LINK_MAGIC 0x646174206f666972ull
+/* Another layout also needs new names in xport/rdm/peer.c (layout) and ud/ud.h (UD_LAYOUT). */
 #define DOFI_LINK_VERSION 4
 
 /* Values of dofi_link.use. The maker withdraws an offer, or the sender claims it. */
@@ -36,6 +37,10 @@ struct dofi_link {
 	uint32_t version;
 	_Atomic uint32_t slot;		/* of the inbox in the maker's set */
 	_Atomic uint32_t use;		/* DOFI_LINK_OFFERED, ... */
+	/* of the sender, which stores them before its claim: process, key and bell */
+	_Atomic uint32_t pid;
+	_Atomic uint64_t key;
+	char bell[DOFI_BELL_NAME];
 	struct dofi_writing writing[DOFI_WRITINGS]; /* of the sender, to the maker's memory */
 	struct dofi_ring ring;
 };

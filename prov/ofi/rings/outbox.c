@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int dofi_outbox_map(int link, int doorbell, int grants, struct dofi_outbox **offer)
 {
@@ -68,11 +69,16 @@ int dofi_outbox_get(struct dofi_rings *rings, struct dofi_outbox **offer,
 	struct dofi_outbox *outbox;
 	uint32_t offered = DOFI_LINK_OFFERED;
 
+	/* not one that the peer has shut: it broke its ring */
 	LIST_FOREACH(outbox, &rings->outboxes, all)
-		if (outbox->peer == (*offer)->peer)
+		if (outbox->peer == (*offer)->peer &&
+		    atomic_load(&outbox->link->use) != DOFI_LINK_SHUT)
 			break;
 	if (!outbox) {
 		outbox = *offer;
+		atomic_store(&outbox->link->pid, (uint32_t)getpid());
+		atomic_store(&outbox->link->key, rings->doorbell->key);
+		memcpy(outbox->link->bell, rings->doorbell->bell, sizeof(outbox->link->bell));
 		if (!atomic_compare_exchange_strong(&outbox->link->use, &offered,
 						    DOFI_LINK_CLAIMED))
 			return -ECONNRESET;

@@ -46,7 +46,10 @@ int dofi_outbox_get(struct dofi_rings *rings, struct dofi_outbox **offer,
 		    struct dofi_outbox **outbox);
 /* Removes a use. The last one ends the outbox, and wakes the peer by @bell. NULL is ignored. */
 void dofi_outbox_put(struct dofi_outbox *outbox, const struct dofi_bell *bell);
-/* Returns whether the peer reads no more: it has shut its inbox, or has ended. Any thread. */
+/*
+ * Returns whether the peer reads no more: it has shut its inbox, or has ended. Wakes the peer to
+ * find out. Any thread.
+ */
 bool dofi_outbox_has_ended(const struct dofi_outbox *outbox, const struct dofi_bell *bell);
 
 /*

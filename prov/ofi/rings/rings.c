@@ -315,6 +315,11 @@ void dofi_rings_remove(struct dofi_rings *rings, struct dofi_inbox *inbox)
 		rings->n_slots--;
 	if (rings->turn > rings->n_slots)
 		rings->turn = 0;
+	if (rings->marks && rings->n_slots <= FEW) {
+		rings->marks = false;
+		rings->due = 0;
+		atomic_fetch_and(&rings->doorbell->wants, ~(uint32_t)DOFI_DOORBELL_MARK);
+	}
 }
 
 bool dofi_rings_took_end(struct dofi_rings *rings)

@@ -46,8 +46,8 @@ struct dofi_rings_user {
 	void (*arrived)(void *owner, struct dofi_inbox *inbox, const unsigned char *frame,
 			size_t len, struct dofi_sink *sink);
 	/*
-	 * Takes the next frame of @inbox, which has one, if that is the event of @sink. Returns
-	 * true then; false if a read of the CQ has to follow.
+	 * May take the next frame of @inbox, which has one. Returns true if it was the event of
+	 * @sink; false if a read of the CQ has to follow.
 	 */
 	bool (*poll)(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink);
 };

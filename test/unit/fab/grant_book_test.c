@@ -290,6 +290,7 @@ Test(grant_book, without_memory_or_descriptors_there_is_none)
 /* The end of a grant waits for a peer that writes: while it writes, and while it lives. */
 
 static struct dofi_writing *mark;		/* shared with children */
+static _Atomic uint32_t writer_pid;
 static struct dofi_writer writer;
 static uint64_t count;
 
@@ -297,7 +298,8 @@ static void writer_init(void)
 {
 	mark = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert(mark != MAP_FAILED);
-	writer = (struct dofi_writer){ .writing = mark, .pid = getpid() };
+	writer = (struct dofi_writer){ .writing = mark, .pid = &writer_pid };
+	writer_pid = (uint32_t)getpid();
 	count = 0;
 	dofi_writer_patience_ns = INT64_C(60000000000);
 }
@@ -377,7 +379,7 @@ Test(writer, until_its_process_is_dead)
 {
 	struct child c = child_start_ready(write_on);
 
-	writer.pid = c.pid;
+	writer_pid = (uint32_t)c.pid;
 	kill(c.pid, SIGKILL);
 	dofi_writer_await(&writer, 7);	/* perhaps a zombie */
 	child_end(&c);
@@ -391,7 +393,7 @@ Test(writer, or_until_patience_ends)
 {
 	struct child c = child_start_ready(write_on);
 
-	writer.pid = c.pid;
+	writer_pid = (uint32_t)c.pid;
 	kill(c.pid, SIGSTOP);
 	dofi_writer_patience_ns = 20000000;
 	dofi_writer_await(&writer, 7);

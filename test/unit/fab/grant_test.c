@@ -520,7 +520,8 @@ Test(grants, after_its_end_no_write_is_admitted)
 /* Peers that write by themselves */
 
 static struct dofi_writing mark[DOFI_WRITINGS];
-static struct dofi_writer writer = { .writing = mark };
+static _Atomic uint32_t writer_pid;
+static struct dofi_writer writer = { .writing = mark, .pid = &writer_pid };
 /* The grant has page 1 of its book, and the writer is at work there. */
 Test(grants, a_peer_that_writes_is_waited_for)
 {
@@ -532,7 +533,7 @@ Test(grants, a_peer_that_writes_is_waited_for)
 	cr_assert_eq(open_one(), 0);
 	cr_assert_eq(dofi_grants_publish(&grants), 0);
 	cr_assert_eq(dofi_grant_open(&grants, &request, &other, &other_key), 0);
-	writer.pid = getpid();
+	writer_pid = (uint32_t)getpid();
 	dofi_grants_add_writer(&grants, &writer);
 	dofi_writing_begin(&mark[1], &count, 1);
 	dofi_grant_close(other);

@@ -104,12 +104,11 @@ Test(inbox, of_a_dead_process_ends_with_a_later_exchange)
 	struct dofi_inbox *next;
 
 	claim();
-	dofi_inbox_expect(inbox, outbox, getpid());
 	dofi_inbox_offer_end(inbox);
 	cr_assert_eq(dofi_inbox_open(here.rings, &next), 0);
 	cr_expect_eq(inboxes(), 2, "the process lives");
 	dofi_inbox_offer_end(next);
-	strcpy(inbox->bell, "nobody");
+	strcpy(inbox->link->bell, "nobody");
 	cr_assert_eq(dofi_inbox_open(here.rings, &next), 0);
 	cr_expect_eq(inboxes(), 1);
 }
@@ -121,6 +120,17 @@ Test(inbox, that_is_shut_is_not_read)
 	dofi_inbox_shut(inbox);
 	cr_expect(!dofi_ring_has(&inbox->in));
 	cr_expect(dofi_outbox_has_ended(outbox, &there.bell));
+}
+
+/* The peer has claimed it, and the exchange ended before this end knew. */
+Test(inbox, that_was_claimed_knows_its_peer)
+{
+	claim();
+	cr_expect_eq(dofi_inbox_peer(inbox), there.rings->doorbell->key);
+	dofi_inbox_offer_end(inbox);
+	inbox->link->key = 0;		/* by a faulty peer */
+	cr_expect_eq(dofi_inbox_peer(inbox), there.rings->doorbell->key);
+	cr_expect_eq(*inbox->writer.pid, (uint32_t)getpid());
 }
 
 static _Atomic pid_t caller;
@@ -141,8 +151,8 @@ Test(inbox, the_writes_of_its_peer_are_awaited)
 	pthread_t thread;
 
 	claim();
-	inbox->peer = peer;
-	inbox->writer.pid = getpid();
+	cr_expect_eq(dofi_inbox_peer(inbox), peer);
+	cr_expect_eq(*inbox->writer.pid, (uint32_t)getpid());
 	dofi_inboxes_await_writes(here.rings, peer);
 	dofi_writing_begin(writing, &count, 3);
 	dofi_inboxes_await_writes(here.rings, other);

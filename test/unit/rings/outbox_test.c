@@ -109,6 +109,20 @@ Test(outbox, the_last_use_ends_it_and_wakes_the_receiver)
 	cr_expect(bell_rang(&there.bell));
 }
 
+Test(outbox, that_the_peer_has_shut_is_replaced)
+{
+	struct dofi_outbox *first;
+	struct dofi_inbox *second;
+
+	couple();
+	first = outbox;
+	dofi_inbox_shut(inbox);
+	cr_assert_eq(dofi_inbox_open(there.rings, &second), 0);
+	cr_assert_eq(use(second, &outbox), 0);
+	cr_expect(outbox != first);
+	dofi_outbox_put(first, &here.bell);
+}
+
 Test(outbox, a_withdrawn_offer_is_not_used)
 {
 	struct dofi_outbox *offer = set_offer(inbox);

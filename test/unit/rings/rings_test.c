@@ -373,6 +373,20 @@ Test(rings, a_sleeper_is_woken_until_it_rises)
 	cr_expect(!send_by(1, 4));
 }
 
+Test(rings, marks_end_with_the_number_of_inboxes)
+{
+	int i;
+
+	add(20);
+	send_by(3, 7);
+	for (i = 8; i < 20; i++)
+		remove_one(i);
+	cr_expect_eq(atomic_load(&doorbell->wants), 0);
+	expect_one(3, 7);
+	add_one(8);
+	cr_expect_eq(atomic_load(&doorbell->wants), DOFI_DOORBELL_MARK);
+}
+
 Test(rings, marks_without_a_ring_are_nothing)
 {
 	add(9);

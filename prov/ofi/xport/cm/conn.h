@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CM connections: TCP connections over which the ends of connections on a connectionless fabric
- * exchange requests.
+ * CM connections: TCP or, within a host, Unix sockets over which the ends of connections on a
+ * connectionless fabric, and datagram EPs, exchange requests.
  *
- * Such a fabric has neither connection requests nor ends. So each DAT connection has a TCP
- * connection as well, to the port of its qualifier. It carries the request and the answer, and
- * stays open: its end reports the death of the peer.
+ * Such a fabric has neither connection requests nor ends. So each DAT connection has a CM
+ * connection as well, to the port or name of its qualifier. It carries the request and the answer,
+ * and stays open: its end reports the death of the peer. That of datagram EPs ends with the answer.
  *
  * Anybody may connect to the port. Until a complete request has arrived, a connection is called an
  * embryo, which the owner of the listener does not see. An embryo has a few seconds, the number

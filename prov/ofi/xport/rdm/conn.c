@@ -124,7 +124,6 @@ static int rings_find(struct rdm_conn *conn)
 	dofi_mutex_lock(&conn->ep->lock);
 	conn->out = out;
 	dofi_mutex_unlock(&conn->ep->lock);
-	dofi_inbox_expect(peer->inbox, out, (pid_t)peer->msg.host.pid);
 	conn->same_host = conn->reached = true;
 	/* a process id has a meaning in its namespace alone */
 	if (dofi_host_shares_pids(&conn->rpz->ria->host, &peer->msg.host))
@@ -369,7 +368,7 @@ static void conn_work(struct dofi_work *work)
 		lost_after(conn, LOST_NS);
 	if (todo & RDM_ESTABLISHED) {
 		expect_sockets(conn);
-		/* the peer has taken the inbox if it needs it */
+		/* HELLO, or its answer, shows that the peer has claimed the inbox if it needs it */
 		dofi_inbox_offer_end(conn->peer->inbox);
 		conn->peer->inbox = NULL;
 	}

@@ -12,7 +12,8 @@
 int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer);
 /*
  * Makes the peer, which has reported its address, reachable, and accepts its frames. Returns 0;
- * -ECONNRESET if the peer has ended the connection; or another negative errno.
+ * -ECONNRESET if the peer has withdrawn its inbox, as it ended the connection; or another negative
+ * errno.
  */
 int rdm_conn_reach(struct rdm_conn *conn);
 /* HELLO is sent. Without a HELLO_BACK the attempt ends, whatever the program's time-out is. */

@@ -40,7 +40,7 @@ void rdm_peer_free(struct rdm_peer *peer)
 	free(peer);
 }
 
-/* Maps the inbox that the peer offers. Without descriptors this process had none left. */
+/* Maps the inbox that the peer offers. Too few descriptors: this process could not take them. */
 static int rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
 	const int grants = msg->n_fds == MOST_FDS ? msg->fd[GRANTS_FD] : -1;

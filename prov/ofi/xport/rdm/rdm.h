@@ -81,7 +81,7 @@ struct rdm_ia {
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
 	struct dofi_bell bell;		/* with rings: open from the first PZ on */
-	bool rings;			/* connections are rings, not endpoints of a fabric */
+	bool rings;			/* connections use rings, not endpoints of a fabric */
 	bool second;			/* another transport of the IA reaches remote peers */
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };
@@ -142,7 +142,7 @@ struct rdm_conn {
 	/* awaits HELLO_BACK, or the end behind a loss; progress thread */
 	struct dofi_timer lost;
 	fi_addr_t to;			/* the address of the peer's endpoint */
-	bool reached;			/* the peer is in the address vector */
+	bool reached;			/* the peer is in the address vector, or out is set */
 
 	/* protected by the EP lock */
 	/* with rings, once the peer is reached: to the peer; each frame fits in. Else NULL. */

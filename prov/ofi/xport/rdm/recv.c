@@ -389,7 +389,7 @@ void rdm_buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_
 	dofi_rdm_repost(buffer);
 }
 
-/* A faulty peer: no frame of it is taken any more, and all connections with it end. */
+/* A faulty peer: its ring is not read any more, and all connections with it end. */
 static void broken(struct rdm_pz *rpz, struct dofi_inbox *inbox)
 {
 	struct rdm_conn *conn;
@@ -401,7 +401,7 @@ static void broken(struct rdm_pz *rpz, struct dofi_inbox *inbox)
 		if (!conn)
 			continue;
 		dofi_mutex_lock(&conn->ep->lock);
-		if (conn->out && conn->out->peer == inbox->peer)
+		if (conn->out && conn->out->peer == dofi_inbox_peer(inbox))
 			rdm_peer_error(conn, "broke the ring");
 		dofi_mutex_unlock(&conn->ep->lock);
 	}

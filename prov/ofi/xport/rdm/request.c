@@ -282,7 +282,9 @@ void rdm_accept(struct dofi_ep *ep)
 	if (peer->cm)
 		ret = rdm_conn_open(ep, peer);
 	if (ret) {
-		rdm_peer_refuse(peer, DOFI_CM_BUSY);
+		/* the network needs fewer descriptors */
+		rdm_peer_refuse(peer, ret == -EMFILE || ret == -ENFILE ? DOFI_CM_NO_PATH :
+									 DOFI_CM_BUSY);
 	} else {
 		rdm_peer_answered(peer);
 		ret = rdm_conn_reach(ep->conn);
@@ -335,7 +337,6 @@ static void on_answer(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	}
 }
 
-/* A wakeup has had its effect already: it woke the thread. */
 static void on_message(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
 {
 	struct rdm_peer *peer = dofi_cm_owner(cm);

@@ -33,20 +33,20 @@ static int write_all(struct rdm_conn *conn, const struct iovec *iov, size_t n, s
 	size_t offset, len;
 	int ret = 0;
 
-	dofi_mutex_lock(&out->writes[i].lock);
 	for (offset = 0; offset < size && !ret; offset += len) {
 		len = size - offset;
 		if (len > DOFI_WRITE_PIECE)
 			len = DOFI_WRITE_PIECE;
 		ret = -EAGAIN;
+		dofi_mutex_lock(&out->writes[i].lock);
 		dofi_writing_begin(writing, &out->writes[i].count, permit->page);
 		if (dofi_grant_pages_has_conn(out->grants, conn->peer_id) &&
 		    dofi_grant_pages_hold(out->grants, permit))
 			ret = dofi_peer_push(conn->pid, iov, n, offset, len,
 					     permit->memory + offset);
 		dofi_writing_end(writing);
+		dofi_mutex_unlock(&out->writes[i].lock);
 	}
-	dofi_mutex_unlock(&out->writes[i].lock);
 	return ret;
 }
 

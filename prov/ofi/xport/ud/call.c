@@ -118,8 +118,6 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 		return;
 	}
 	how.ah = peer;
-	if (call->inbox)
-		dofi_inbox_expect(call->inbox, peer->out, (pid_t)intro.host.pid);
 	dofi_cm_send(call->cm, &ready);
 	attempt_close(call);
 	call_end(call, &how);
@@ -170,8 +168,8 @@ static void on_failure(struct dofi_cm_conn *cm, int err)
 
 static const struct dofi_cm_ops active_ops = { .message = on_answer, .ended = on_failure };
 
-/* Descriptors of an exchange within the host: a socket, an inbox, and two from the answer. */
-#define NEAR_FDS 4
+/* Descriptors of an exchange within the host: a socket, an inbox, and three from the answer. */
+#define NEAR_FDS 5
 
 /* Returns 0 if as many descriptors as an exchange needs are free, or else -EMFILE or -ENFILE. */
 static int descriptors_check(const struct ud_call *call)

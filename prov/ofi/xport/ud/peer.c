@@ -14,11 +14,16 @@
 
 static struct dofi_pool peers = DOFI_POOL_INIT("ah", struct ud_peer, NULL);
 
-/* Descriptors of a message between peers on one host. */
-enum { INBOX_FD, DOORBELL_FD, FDS };
+/*
+ * Descriptors of a message between peers on one host: of the sender's inbox, of its doorbell, and
+ * of its grants, if any, as connections use the same outbox.
+ */
+enum { INBOX_FD, DOORBELL_FD, NEEDED_FDS, GRANTS_FD = NEEDED_FDS, MOST_FDS };
 
 bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool local)
 {
+	const int grants = msg->n_fds == MOST_FDS ? msg->fd[GRANTS_FD] : -1;
+
 	if (!msg->number || !msg->key || !msg->addr_len || msg->addr_len > sizeof(intro->addr))
 		return false;
 	*intro = (struct ud_intro){
@@ -30,9 +35,9 @@ bool ud_intro_take(struct ud_intro *intro, const struct dofi_cm_msg *msg, bool l
 	if (!local)
 		return true;
 	intro->local = true;
-	return msg->n_fds == FDS && msg->addr_len == sizeof(UD_LAYOUT) &&
+	return msg->n_fds >= NEEDED_FDS && msg->addr_len == sizeof(UD_LAYOUT) &&
 	       !memcmp(msg->addr, UD_LAYOUT, sizeof(UD_LAYOUT)) &&
-	       !dofi_outbox_map(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], -1, &intro->offer);
+	       !dofi_outbox_map(msg->fd[INBOX_FD], msg->fd[DOORBELL_FD], grants, &intro->offer);
 }
 
 void ud_intro_drop(struct ud_intro *intro)
@@ -66,6 +71,8 @@ void ud_introduce(const struct ud_ep *uep, const struct dofi_inbox *inbox,
 		msg->addr_len = sizeof(UD_LAYOUT);
 		msg->fd[msg->n_fds++] = inbox->fd;
 		msg->fd[msg->n_fds++] = upz->rings->doorbell_fd;
+		if (upz->pz->domain.grants.book)
+			msg->fd[msg->n_fds++] = dofi_grant_book_fd(upz->pz->domain.grants.book);
 	} else {
 		msg->addr_format = upz->rdm.address_format;
 		msg->addr_len = (uint16_t)upz->rdm.address_len;

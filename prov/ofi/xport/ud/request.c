@@ -152,9 +152,6 @@ void ud_accept(struct dofi_exchange *x, void *from)
 		refuse(request, DOFI_CM_NO_PATH);
 		return;
 	}
-	if (request->inbox)
-		dofi_inbox_expect(request->inbox, request->ah->out,
-				  (pid_t)request->intro.host.pid);
 	dofi_cm_send(request->cm, &msg);
 	request->x = x;
 	LIST_INSERT_HEAD(&uep->answers, request, link);

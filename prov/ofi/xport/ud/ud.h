@@ -152,7 +152,7 @@ struct ud_pz {
 	struct dofi_table table;	/* its peers, by their keys */
 	uint16_t generation;		/* of the numbers */
 
-	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock; a leaf */
+	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock */
 	struct ud_peers waiting;	/* peers that copies wait for */
 	struct ud_sends free;
 	struct ud_send *send;		/* all of them */

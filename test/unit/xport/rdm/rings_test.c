@@ -85,6 +85,21 @@ Test(rdm_link, a_request_of_another_fabric_is_sent_the_other_way)
 	expect_refused(&m);
 }
 
+/* The peer then asks over the network. */
+Test(rdm_link, an_acceptor_without_a_descriptor_refuses_for_want_of_a_path)
+{
+	const struct dofi_cm_msg m = request();
+	DAT_CR_HANDLE cr;
+
+	peer_sends(&m);
+	cr = request_await();
+	link_memfd_fault = EMFILE;
+	succeed(dofi_cr_accept(cr, ep, 0, NULL));
+	cr_expect_eq(hear(DOFI_CM_REFUSE).reason, DOFI_CM_NO_PATH);
+	event_await(evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	link_memfd_fault = 0;
+}
+
 static void receive(void)
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = 7 };

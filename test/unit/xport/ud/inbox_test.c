@@ -101,6 +101,11 @@ static void both_work(void)
 	ud_works(&ud_far, far_ah, &ud_near, 100);
 }
 
+static const struct dofi_pz *ud_far_pz(void)
+{
+	return ud_part(&ud_far)->pz;
+}
+
 /* Exchanges */
 
 Test(xport_ud_inbox, is_given_to_each_end)
@@ -112,6 +117,8 @@ Test(xport_ud_inbox, is_given_to_each_end)
 	cr_assert(near_ah->out && far_ah->out);
 	cr_expect_eq(inboxes(&ud_near), 1);
 	cr_expect_eq(inboxes(&ud_far), 1);
+	/* connections use the same outbox, for RDMA as well */
+	cr_expect_eq(!near_ah->out->grants, !ud_far_pz()->domain.grants.book);
 	for (i = 0; i < sizeof(size) / sizeof(size[0]); i++)
 		ud_works(&ud_near, near_ah, &ud_far, size[i]);
 	both_work();
@@ -268,7 +275,7 @@ Test(xport_ud_inbox, ends_with_the_pz_of_the_sender)
 
 static void rename_bell(void *arg)
 {
-	strcpy(TAILQ_FIRST(&ud_part(arg)->rings->inboxes)->bell, "nobody");
+	strcpy(TAILQ_FIRST(&ud_part(arg)->rings->inboxes)->link->bell, "nobody");
 }
 
 /* The next exchange finds it. */
