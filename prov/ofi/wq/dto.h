@@ -171,7 +171,8 @@ static inline uint32_t *dofi_dto_contexts(const struct dofi_dto *dto)
 /*
  * In flags: a receive that may not use its memory: it is of another PZ than the EP's, or its LMR
  * was freed. The fabric gets the receive without segments: a message that needs them does not fit,
- * and the receive fails with the protection error, until the EP is of that PZ again.
+ * and the receive fails with the protection error. The receive gets its segments back when the EP
+ * gets that PZ back.
  */
 #define DOFI_DTO_EXCLUDED 0x80
 

@@ -127,7 +127,8 @@ Test(eq, events_are_read_without_an_old_error)
 
 static _Atomic unsigned arrivals, wakeups_left;
 static unsigned lacked_at;		/* arrivals, at the first lack of descriptors */
-static int64_t lacked_ns, rested_ns;	/* the time of that, and until the next lack */
+static int64_t lacked_ns;		/* the time of the first lack */
+static int64_t rested_ns;		/* from the first lack to the second */
 
 /* Follows a wakeup without an event. The queue stays readable until the last one. */
 static void arrived(struct dofi_progress *p, bool lack)

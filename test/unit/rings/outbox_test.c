@@ -68,14 +68,23 @@ Test(outbox, frames_arrive_in_order)
 	cr_expect(!dofi_ring_has(&inbox->in));
 }
 
+/* Opens another inbox of @owner, and gets the outbox for its offer. */
+static struct dofi_inbox *couple_again(struct set *owner, struct dofi_outbox **out)
+{
+	struct dofi_inbox *in;
+
+	cr_assert_eq(dofi_inbox_open(owner->rings, &in), 0);
+	cr_assert_eq(use(in, out), 0);
+	return in;
+}
+
 Test(outbox, one_serves_all_uses)
 {
 	struct dofi_outbox *again = NULL;
 	struct dofi_inbox *second;
 
 	couple();
-	cr_assert_eq(dofi_inbox_open(there.rings, &second), 0);
-	cr_assert_eq(use(second, &again), 0);
+	second = couple_again(&there, &again);
 	cr_expect_eq(again, outbox);
 	cr_expect_eq(atomic_load(&second->link->use), DOFI_LINK_OFFERED, "it is not needed");
 	dofi_inbox_offer_end(second);
@@ -88,11 +97,9 @@ Test(outbox, one_serves_all_uses)
 Test(outbox, each_peer_has_its_own)
 {
 	struct dofi_outbox *other = NULL;
-	struct dofi_inbox *own;
 
 	couple();
-	cr_assert_eq(dofi_inbox_open(here.rings, &own), 0);
-	cr_assert_eq(use(own, &other), 0);
+	couple_again(&here, &other);
 	cr_expect(other != outbox && other->peer != outbox->peer);
 	dofi_outbox_put(other, &here.bell);
 }
@@ -112,13 +119,11 @@ Test(outbox, the_last_use_ends_it_and_wakes_the_receiver)
 Test(outbox, that_the_peer_has_shut_is_replaced)
 {
 	struct dofi_outbox *first;
-	struct dofi_inbox *second;
 
 	couple();
 	first = outbox;
 	dofi_inbox_shut(inbox);
-	cr_assert_eq(dofi_inbox_open(there.rings, &second), 0);
-	cr_assert_eq(use(second, &outbox), 0);
+	couple_again(&there, &outbox);
 	cr_expect(outbox != first);
 	dofi_outbox_put(first, &here.bell);
 }

@@ -230,7 +230,7 @@ Test(xport_ud_inbox, may_lack_memory)
 		if (!nomem_failed())
 			break;
 	}
-	cr_expect(n > 5 && n < NOMEM_MOST, "%d", n);
+	cr_expect(n > 9 && n < NOMEM_MOST, "%d", n);
 	cr_expect_eq(ud_calls(), 0);
 }
 
