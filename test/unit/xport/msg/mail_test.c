@@ -357,18 +357,30 @@ Test(msg_mail, a_number_out_of_turn_is_ignored)
 }
 
 /* The reply is sent after another operation of the EP has completed, or after a tick. */
+/* The progress thread repeats a reply that found no room, so its fault changes under the lock. */
+static void refuse_replies(int fault)
+{
+	struct dofi_ep *locked = ep;
+
+	dofi_mutex_lock(&locked->lock);
+	fake_eps.fault.letter = fault;
+	dofi_mutex_unlock(&locked->lock);
+}
+
 Test(msg_mail, a_reply_that_finds_no_room_waits)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
+	void *context;
 
 	succeed(dofi_ep_post_send(ep, 1, &s, cookie_of(9), DAT_COMPLETION_DEFAULT_FLAG));
-	fake_eps.fault.letter = -FI_EAGAIN;
+	context = fake_eps.context;
+	refuse_replies(-FI_EAGAIN);
 	ask(1, target_key, &target[1], 2);
 	ask(2, target_key, &target[1], 2);
 	cr_expect_eq(target[1], 4);
 	cr_expect_eq(fake_eps.op, FAKE_SEND);
-	fake_eps.fault.letter = 0;
-	fake_complete(fake_eps.context, 0);
+	refuse_replies(0);
+	fake_complete(context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	/* the progress thread may have delivered the completion, and sends the reply now */
 	settle();
@@ -381,11 +393,11 @@ Test(msg_mail, a_request_for_whose_reply_there_is_no_place_is_not_carried_out)
 {
 	uint32_t number;
 
-	fake_eps.fault.letter = -FI_EAGAIN;
+	refuse_replies(-FI_EAGAIN);
 	for (number = 1; number <= MSG_MAIL_SLOTS + 1; number++)
 		ask(number, target_key, &target[1], 2);
 	cr_expect_eq(target[1], 2 * MSG_MAIL_SLOTS);
-	fake_eps.fault.letter = 0;
+	refuse_replies(0);
 }
 
 /*
