@@ -184,8 +184,11 @@ void fabric_takes(DAT_EP_HANDLE with, bool takes)
 {
 	static struct fi_ops_msg later, *own;
 	struct rdm_conn *conn = rdm_conn_of(with);
+	struct dofi_cq *cq = &conn->rpz->domain->cq;
 	struct fid_ep *fid = conn->rpz->rdm.fid;
 
+	/* a sweep of the CQ sends for the other EPs of the endpoint */
+	dofi_mutex_lock(&cq->lock);
 	dofi_mutex_lock(&conn->ep->lock);
 	if (fid->msg != &later) {
 		own = fid->msg;
@@ -194,6 +197,7 @@ void fabric_takes(DAT_EP_HANDLE with, bool takes)
 	}
 	fid->msg = takes ? own : &later;
 	dofi_mutex_unlock(&conn->ep->lock);
+	dofi_mutex_unlock(&cq->lock);
 }
 
 DAT_LMR_TRIPLET big_segment(size_t offset, size_t length)

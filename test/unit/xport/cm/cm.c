@@ -23,7 +23,7 @@
 
 struct cm_fixture cm;
 struct cm_faults cm_fault;
-_Atomic unsigned cm_accepts;
+_Atomic unsigned cm_accepts, cm_full_sends;
 int cm_connecting, cm_accepted;
 
 static unsigned descriptors;		/* open before the test */
@@ -81,6 +81,8 @@ ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 {
+	ssize_t sent;
+
 	if (cm_fault.send && dofi_progress_on_thread(&cm.progress)) {
 		errno = cm_fault.send;
 		cm_fault.send = 0;
@@ -88,7 +90,9 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 	}
 	if (cm_fault.send_most && n > cm_fault.send_most)
 		n = cm_fault.send_most;
-	return __real_send(fd, bytes, n, flags);
+	sent = __real_send(fd, bytes, n, flags);
+	cm_full_sends += sent < (ssize_t)n;
+	return sent;
 }
 
 /* The owner */

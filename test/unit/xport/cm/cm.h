@@ -41,6 +41,7 @@ struct cm_faults {
 
 extern struct cm_faults cm_fault;
 extern _Atomic unsigned cm_accepts;	/* calls of accept4() */
+extern _Atomic unsigned cm_full_sends;	/* sends that the socket took in part, or not at all */
 extern int cm_connecting, cm_accepted; /* the last sockets, while they are open */
 
 /*
