@@ -55,7 +55,8 @@ libfabric_defects = \
 	docs/libfabric-defects/rxm_missing_interface.c \
 	docs/libfabric-defects/getinfo_nomem.c \
 	docs/libfabric-defects/tcp_second_store.c \
-	docs/libfabric-defects/tcp_readable.c
+	docs/libfabric-defects/tcp_readable.c \
+	docs/libfabric-defects/tcp_cut_read.c
 
 EXTRA_DIST += $(libfabric_defects) docs/libfabric-defects/defect.h docs/libfabric-defects/version.c
 CLEANFILES += $(libfabric_defects:.c=) docs/libfabric-defects/version

@@ -210,6 +210,7 @@ struct head {
 	_Atomic int left;	      /* calls that are still to have a fault */
 	_Atomic int64_t until;	      /* calls before this time have a fault */
 	_Atomic bool spares_receives; /* of operations of an endpoint */
+	_Atomic bool has_read;	      /* of operations of an endpoint: a read was posted */
 	bool of_connection;	      /* of an endpoint's connection management */
 	/* of a completion queue: */
 	bool has_fd;
@@ -358,6 +359,12 @@ static bool is_receive_refused(void *table)
 	return !HEAD(table)->spares_receives && is_refused(table);
 }
 
+static bool is_read_refused(void *table)
+{
+	HEAD(table)->has_read = true;
+	return is_refused(table);
+}
+
 #define PARAMS(...) struct fid_ep *ep, __VA_ARGS__
 #define CALL(refused, table, name, noted_context, params, ...) \
 	static ssize_t table##_##name(params)                  \
@@ -390,12 +397,12 @@ CALL(is_refused, msg, senddata, context,
 CALL(is_refused, msg, injectdata, NULL,
      PARAMS(const void *buf, size_t len, uint64_t data, fi_addr_t to), buf, len, data, to)
 
-CALL(is_refused, rma, read, context,
+CALL(is_read_refused, rma, read, context,
      PARAMS(void *buf, size_t len, void *desc, fi_addr_t to, uint64_t addr, uint64_t key,
 	    void *context),
      buf, len, desc, to, addr, key, context)
-CALL(is_refused, rma, readmsg, m->context, PARAMS(const struct fi_msg_rma *m, uint64_t flags), m,
-     flags)
+CALL(is_read_refused, rma, readmsg, m->context, PARAMS(const struct fi_msg_rma *m, uint64_t flags),
+     m, flags)
 CALL(is_refused, rma, write, context,
      PARAMS(const void *buf, size_t len, void *desc, fi_addr_t to, uint64_t addr, uint64_t key,
 	    void *context),
@@ -524,6 +531,18 @@ static void reorder(struct fid_cq *cq, char *entries, ssize_t n)
 	}
 }
 
+typedef uint32_t version(void);
+
+/*
+ * Whether fi_shutdown() stands for tcp's own end of @ep. tcp of 1.17 ends it outside the reply to a
+ * read, and a call within the reply frees the read twice: docs/libfabric-defects.md.
+ */
+static bool may_shut(struct fid_ep *ep)
+{
+	return !ep->rma || !HEAD(ep->rma)->has_read ||
+	       FI_VERSION_GE(((version *)libfabric_symbol("fi_version"))(), FI_VERSION(1, 18));
+}
+
 /*
  * Whether the completion in @entry becomes an error, with codes of verbs (vrb_poll_cq: FI_EIO and
  * the status: remote access, retries, RNR), tcp (xnet_progress_tx: the error of the socket), EFA
@@ -546,7 +565,7 @@ static bool becomes_error(struct fid_cq *cq, const struct fi_cq_msg_entry *entry
 	pthread_mutex_lock(&notes_lock);
 	ep = noted(entry->op_context);
 	head->has_error = ep && strikes(ERROR);
-	if (head->has_error && ep->cm && HEAD(ep->cm)->of_connection && draw(2))
+	if (head->has_error && ep->cm && HEAD(ep->cm)->of_connection && draw(2) && may_shut(ep))
 		fi_shutdown(ep, 0);
 	pthread_mutex_unlock(&notes_lock);
 	head->error = (struct fi_cq_err_entry){

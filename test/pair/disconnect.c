@@ -512,6 +512,86 @@ static void busy_client(struct pair *p)
 	node_end(&n);
 }
 
+#define READ_SIZE (4u << 20)
+#define N_CUT 12
+#define N_AFTER 40
+#define AFTER_SLOT 8192u
+
+/* After each cut, messages and writes of another connection of the IA, which must be right. */
+static void other_works(struct link *l, bool sends, unsigned round)
+{
+	unsigned i;
+
+	for (i = 0; i < N_AFTER; i++) {
+		const size_t size = 1000 + 100 * i;
+
+		if (sends) {
+			fill(l->m.base, size, round * N_AFTER + i);
+			post_write(l->ep, &l->m, 0, size, 1, &l->theirs, i * AFTER_SLOT);
+			post_send(l->ep, &l->m, 0, size, 2);
+			expect_dto(l->n.req, 1, DAT_DTO_SUCCESS, size);
+			expect_dto(l->n.req, 2, DAT_DTO_SUCCESS, size);
+		} else {
+			expect_dto(l->n.recv, i, DAT_DTO_SUCCESS, size);
+			verify(l->m.base + READ_SIZE, size, round * N_AFTER + i);
+			verify(l->m.base + i * AFTER_SLOT, size, round * N_AFTER + i);
+			if (i + 1 < N_AFTER)
+				post_recv(l->ep, &l->m, READ_SIZE, READ_SIZE / 2, i + 1);
+		}
+	}
+}
+
+/* A connection ends while the reply to a read arrives; tcp of libfabric 1.17 freed it twice. */
+static void cut_read_server(struct pair *p)
+{
+	struct link l;
+	unsigned i;
+
+	link_open(p, &l, READ_SIZE + READ_SIZE / 2);
+	for (i = 0; i < N_CUT; i++) {
+		DAT_EP_HANDLE ep = node_ep(&l.n, NULL);
+
+		pair_link(p, &l.n, ep);
+		pair_sync(p);
+		expect_end(l.n.conn, ep);
+		OK(dat_ep_free(ep));
+		post_recv(l.ep, &l.m, READ_SIZE, READ_SIZE / 2, 0);
+		pair_sync(p);
+		other_works(&l, false, i);
+		pair_sync(p);
+	}
+	link_close(p, &l);
+}
+
+static void cut_read_client(struct pair *p)
+{
+	DAT_EVENT event;
+	struct link l;
+	unsigned i;
+
+	link_open(p, &l, READ_SIZE + READ_SIZE / 2);
+	for (i = 0; i < N_CUT; i++) {
+		DAT_EP_HANDLE ep = node_ep(&l.n, NULL);
+		volatile unsigned char *first = l.m.base;
+		const int64_t until = pair_now() + 100000;
+
+		pair_link(p, &l.n, ep);
+		pair_sync(p);
+		*first = 0xaa;
+		post_read(ep, &l.m, 0, READ_SIZE, 3, &l.theirs, 0);
+		while (*first == 0xaa && pair_now() < until && i % 2)
+			;
+		OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+		expect_event(l.n.req, DAT_DTO_COMPLETION_EVENT, &event);
+		expect_conn(l.n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+		OK(dat_ep_free(ep));
+		pair_sync(p);
+		other_works(&l, true, i);
+		pair_sync(p);
+	}
+	link_close(p, &l);
+}
+
 static const struct pair_case cases[] = {
 	PAIR_CASE("one EP connects 50 times", reconnect, reconnect, .seconds = 60),
 	PAIR_CASE("graceful disconnect delivers all messages", graceful_server, graceful_client,
@@ -527,6 +607,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("IA is closed while connected", end_server, end_client, .arg = &close_ia),
 	PAIR_CASE("process ends while connected", end_server, end_client, .arg = &exit_at_once),
 	PAIR_CASE("disconnect while the peer sends", busy_server, busy_client, .seconds = 60),
+	PAIR_CASE("disconnect within a read", cut_read_server, cut_read_client, .seconds = 60),
 	PAIR_CASE("acceptor is freed immediately", freed_acceptor_server, freed_acceptor_client),
 	PAIR_CASE("requester is freed before the answer", freed_requester_server,
 		  freed_requester_client),

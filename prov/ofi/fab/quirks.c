@@ -45,10 +45,12 @@ static const struct dofi_quirk quirks[] = {
 		    "that is not ready after up to 655 ms" },
 	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP,
 	  .hangs_on_empty_recv = true, .trywait_reads = true, .reads_each = true,
+	  .frees_reads_twice = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, "
-		    "checks all endpoints of a completion queue when that is read, uses a closed "
-		    "passive endpoint for a connection without a request (libfabric pull request "
-		    "12709); copies fi_rma_iov into a structure with 64-bit lengths (to 2.6)" },
+		    "checks all endpoints of a completion queue when that is read, frees a read "
+		    "twice if its endpoint is closed within the reply, uses a closed passive "
+		    "endpoint for a connection without a request (libfabric pull request 12709); "
+		    "copies fi_rma_iov into a structure with 64-bit lengths (to 2.6)" },
 	{ .provider = "tcp", .rank = 2, TCP, .hangs_on_empty_recv = true, .data_in_eq = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, or "
 		    "at a receive of no bytes (2.1); has the sockets of a domain in the wait set "

@@ -51,6 +51,8 @@ struct dofi_quirk {
 	/* a CQ loses completions beyond its size, and endpoints' queues have a fixed size */
 	bool fixed_queues;
 	bool reads_each;	/* a read of a CQ checks each of its endpoints */
+	/* frees a read twice if its endpoint is closed while the reply arrives */
+	bool frees_reads_twice;
 	/* the peer answers reads and writes in their order, or loses an answer without an error */
 	bool loses_answers;
 	bool offloaded;		/* serves peers' operations while no thread here reads a CQ */

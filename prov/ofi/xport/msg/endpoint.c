@@ -3,6 +3,7 @@
 
 #include "xport/msg/msg.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep/ep_attr.h"
@@ -10,10 +11,12 @@
 #include "sock/linger.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* An open endpoint, found by its fid when an event arrives. */
 struct msg_conn {
@@ -229,6 +232,40 @@ static void await_bye(struct dofi_ep *ep)
 	}
 }
 
+/* How long a socket may be silent, and how long replies to reads may arrive, before it is cut. */
+#define SILENCE_MS 2
+#define REPLIES_NS (100 * 1000000LL)
+
+static bool has_reads(struct dofi_ep *ep)
+{
+	bool has;
+
+	dofi_mutex_lock(&ep->lock);
+	has = ep->reads;
+	dofi_mutex_unlock(&ep->lock);
+	return has;
+}
+
+/*
+ * Ends the reads of @ep before its endpoint closes. A fabric with the quirk frees a read twice if
+ * its endpoint is closed while the reply arrives, and then gives the memory to two operations of
+ * other connections. If its socket ends, it frees the read once. So replies may arrive for a short
+ * time, and then the socket is cut.
+ */
+static void finish_reads(struct dofi_ep *ep)
+{
+	struct pollfd pfd = { .fd = msg_part(ep)->watch.fd, .events = POLLIN };
+	const int64_t until = dofi_now() + REPLIES_NS;
+
+	dofi_cq_drain(ep->cq);
+	while (has_reads(ep) && poll(&pfd, 1, SILENCE_MS) == 1 && dofi_now() < until)
+		dofi_cq_drain(ep->cq);
+	if (!has_reads(ep) || shutdown(pfd.fd, SHUT_RD))
+		return;
+	while (has_reads(ep) && dofi_now() < until + REPLIES_NS)
+		dofi_cq_drain(ep->cq);
+}
+
 /* Closes the endpoint of @ep, if any. If @ended is not NULL, ep->lingering has the socket. */
 static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 {
@@ -258,6 +295,8 @@ static void endpoint_close(struct dofi_ep *ep, dofi_linger_ended *ended)
 		return;
 	if (bye && !conn->said_bye)
 		msg_bye_send(ep, fid);
+	if (ep->obj.ia->fabric.quirk->frees_reads_twice)
+		finish_reads(ep);
 	linger = dofi_linger_begin(p, attempt ? -1 : msg_part(ep)->watch.fd, ended, ep,
 				   conn->acked);
 	dofi_watch_close(&msg_part(ep)->watch, p);

@@ -3,6 +3,7 @@
 
 #include "xport/msg/one.h"
 
+#include "fab/quirks.h"
 #include "nomem.h"
 #include "obj/mem/srq.h"
 #include "xport/msg/msg.h"
@@ -377,4 +378,39 @@ Test(msg_endpoint_end, a_graceful_end_does_not_wait_for_the_socket_of_an_earlier
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 	close(fd);
 	close(peer);
+}
+
+/* Returns the result of recv() after the end of a connection with a read in flight. */
+static ssize_t cut_by_end(bool frees_reads_twice)
+{
+	struct dofi_quirk quirk = *ia->fabric.quirk;
+	DAT_RMR_TRIPLET remote = remote_segment(8);
+	int peer, fd = socket_open(&peer);
+	ssize_t ret;
+	char byte;
+
+	quirk.frees_reads_twice = frees_reads_twice;
+	ia->fabric.quirk = &quirk;
+	dofi_progress_call(&ia->progress, socket_give, &fd);
+	succeed(dofi_ep_post_rdma_read(ep, 1, segments(), cookie, &remote,
+				       DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	ret = recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);
+	close(fd);
+	close(peer);
+	xport_fini();
+	return ret;
+}
+
+Test(msg_endpoint_end, a_socket_is_cut_within_a_read_where_need_be, .fini = NULL)
+{
+	cr_expect_eq(cut_by_end(true), 0);
+}
+
+Test(msg_endpoint_end, a_socket_is_not_cut_where_a_read_ends_well, .fini = NULL)
+{
+	cr_expect_eq(cut_by_end(false), -1);
 }
