@@ -3,10 +3,12 @@
  * A preload library that makes libfabric's sockets look like EFA, as there is no device to test
  * with: the attributes, limits and manners of connectionless endpoints in prov/efa of libfabric
  * 2.6. A call that EFA would not accept aborts the process, with the reason. DAT_TEST_SEED (1)
- * decides which calls are delayed and refused.
+ * decides which calls are delayed and refused. DAT_TEST_FLIGHT: a file of 8 bytes for the maximum
+ * number of RDMA operations in flight in a process.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -23,7 +25,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #define BASE "sockets"
 
@@ -96,6 +100,34 @@ static void state_set(const void *fid, void *state)
 	states[i].state = state;
 	states[i].fid = fid;
 	pthread_mutex_unlock(&lock);
+}
+
+/* RDMA operations in flight, and their maximum. */
+static _Atomic int64_t in_flight;
+static _Atomic int64_t *most_in_flight;
+
+__attribute__((constructor)) static void flight_begin(void)
+{
+	static _Atomic int64_t own;
+	const char *path = getenv("DAT_TEST_FLIGHT");
+	const int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+	most_in_flight = &own;
+	if (fd < 0)
+		return;
+	most_in_flight = mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (most_in_flight == MAP_FAILED)
+		abort();
+}
+
+static ssize_t flight_add(ssize_t ret)
+{
+	int64_t most = *most_in_flight, n = ret ? 0 : ++in_flight;
+
+	while (n > most && !atomic_compare_exchange_weak(most_in_flight, &most, n))
+		;
+	return ret;
 }
 
 typedef int getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -416,7 +448,7 @@ static ssize_t ep_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint
 
 	iov_check("fi_readmsg", m.msg_iov, m.desc, m.iov_count);
 	m.desc = NULL;
-	return one_in(16) ? -FI_EAGAIN : ep->base_rma->readmsg(fid, &m, flags);
+	return one_in(16) ? -FI_EAGAIN : flight_add(ep->base_rma->readmsg(fid, &m, flags));
 }
 
 static void write_delay(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
@@ -447,9 +479,9 @@ static ssize_t ep_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 	if (one_in(16))
 		return -FI_EAGAIN;
 	if (!one_in(2))
-		return ep->base_rma->writemsg(fid, &m, flags);
+		return flight_add(ep->base_rma->writemsg(fid, &m, flags));
 	write_delay(ep, msg, flags);
-	return 0;
+	return flight_add(0);
 }
 
 /* Posts the writes that were delayed long enough, or all of @ep. */
@@ -599,7 +631,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	const unsigned seen = closed;
 	struct cq *cq = state_of(fid);
-	ssize_t n;
+	const struct fi_cq_data_entry *entry = buf;
+	ssize_t n, i;
 
 	writes_post(cq->domain, NULL);
 	if (cq->closed == seen && one_in(8))
@@ -607,6 +640,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	n = cq->base_ops->read(fid, buf, (count + 1) / 2);
 	if (n == -FI_EAGAIN)
 		cq->closed = seen;
+	for (i = 0; i < n; i++)
+		in_flight -= (entry[i].flags & FI_RMA) != 0;
 	return n;
 }
 
@@ -616,6 +651,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
 	struct cq *cq = state_of(fid);
 	ssize_t ret = cq->base_ops->readerr(fid, entry, flags);
 
+	in_flight -= ret == 1 && entry->flags & FI_RMA;
 	if (ret == 1 && entry->flags & FI_RMA && entry->err != FI_ECANCELED) {
 		entry->err = FI_EINVAL;
 		entry->prov_errno = BAD_ADDRESS;

@@ -10,10 +10,18 @@ libraries=$(cd "${top_builddir:=.}/test/chaos/.libs" && pwd) && [ -e "$libraries
 export LD_PRELOAD="$libraries/efa.so"
 export PAIR_PROGRAMS="${PAIR_PROGRAMS:-connect disconnect data rdma errors rmr memory invalidate
 	srq datagram mixed}"
+DAT_TEST_FLIGHT=$(mktemp) || exit 99
+export DAT_TEST_FLIGHT
+trap 'rm -f "$DAT_TEST_FLIGHT"' EXIT
+head -c 8 /dev/zero >"$DAT_TEST_FLIGHT"
 status=0
 for suite in conform pair; do
 	"${top_srcdir:-.}/test/$suite/fabric.sh" efa || status=$?
 done
+# test/pair/rdma.c posts 64 writes at once
+most=$(od -An -td8 "$DAT_TEST_FLIGHT")
+echo "# at most $((most)) RDMA operations in flight"
+[ "$((most))" -ge 48 ] || status=1
 export LD_PRELOAD="$libraries/faults.so:$libraries/efa.so" DAT_TEST_IA=ofi-efa DAT_TEST_WARM=1
 export DAT_CHAOS=seed=1,open=32,error=8,stall=1000
 for version in 1 2; do

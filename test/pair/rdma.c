@@ -295,6 +295,54 @@ static void fence_client(struct pair *p)
 	link_close(p, &l);
 }
 
+#define WINDOW 64u
+#define SLOT (4 * KIB)
+#define N_WINDOWS 16
+
+/*
+ * A window of writes, a read of the last slot, and a message, all posted at once. The message
+ * arrives after all writes, and the read returns the bytes of the last one.
+ */
+static void window_server(struct pair *p)
+{
+	struct link l;
+	unsigned i, k;
+
+	link_open_depth(p, &l, (WINDOW + 1) * SLOT, WINDOW + 2);
+	for (i = 0; i < N_WINDOWS; i++) {
+		post_recv(l.ep, &l.m, WINDOW * SLOT, SLOT, i);
+		pair_sync(p);
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 1);
+		for (k = 0; k < WINDOW; k++)
+			verify(l.m.base + k * SLOT, SLOT, i * WINDOW + k);
+		pair_sync(p);
+	}
+	link_close(p, &l);
+}
+
+static void window_client(struct pair *p)
+{
+	struct link l;
+	unsigned i, k;
+
+	link_open_depth(p, &l, (WINDOW + 1) * SLOT, WINDOW + 2);
+	for (i = 0; i < N_WINDOWS; i++) {
+		for (k = 0; k < WINDOW; k++)
+			fill(l.m.base + k * SLOT, SLOT, i * WINDOW + k);
+		pair_sync(p);
+		for (k = 0; k < WINDOW; k++)
+			post_write(l.ep, &l.m, k * SLOT, SLOT, k, &l.theirs, k * SLOT);
+		post_read(l.ep, &l.m, WINDOW * SLOT, SLOT, WINDOW, &l.theirs, (WINDOW - 1) * SLOT);
+		post_send(l.ep, &l.m, 0, 1, WINDOW + 1);
+		for (k = 0; k <= WINDOW; k++)
+			expect_dto(l.n.req, k, DAT_DTO_SUCCESS, SLOT);
+		expect_dto(l.n.req, WINDOW + 1, DAT_DTO_SUCCESS, 1);
+		verify(l.m.base + WINDOW * SLOT, SLOT, i * WINDOW + WINDOW - 1);
+		pair_sync(p);
+	}
+	link_close(p, &l);
+}
+
 static const struct pair_case cases[] = {
 	PAIR_CASE("barrier fence", fence_server, fence_client, .seconds = 60),
 	PAIR_CASE("a completed write is in the target's memory", write_server, write_client,
@@ -309,6 +357,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("RDMA of zero bytes", passive_server, zero_client, .arg = &small_area),
 	PAIR_CASE("target without DAT calls", passive_server, idle_target_client,
 		  .arg = &small_area),
+	PAIR_CASE("a message after a window of writes", window_server, window_client),
 };
 
 PAIR_MAIN(cases)

@@ -35,6 +35,12 @@ static inline bool dofi_range_has(uint64_t end, uint64_t size, uint64_t addr, ui
 	return rest <= size && len <= rest;
 }
 
+/* Returns whether two existing ranges, @a_len bytes at @a and @b_len at @b, overlap. */
+static inline bool dofi_ranges_overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
 static inline uint64_t dofi_min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

@@ -96,3 +96,13 @@ Test(range, a_sum_of_lengths_does_not_wrap)
 	cr_expect_eq(dofi_length_sum(UINT64_MAX, UINT64_MAX), UINT64_MAX);
 	cr_expect_eq(dofi_length_sum(UINT64_MAX - 4, 4), UINT64_MAX);
 }
+
+Test(range, overlaps_with_a_common_byte_alone)
+{
+	cr_expect(dofi_ranges_overlap(0x1000, 16, 0x100f, 1));
+	cr_expect(dofi_ranges_overlap(0x100f, 1, 0x1000, 16));
+	cr_expect(dofi_ranges_overlap(0x1000, 16, 0x1004, 4));
+	cr_expect(!dofi_ranges_overlap(0x1000, 16, 0x1010, 16));
+	cr_expect(!dofi_ranges_overlap(0x1010, 16, 0x1000, 16));
+	cr_expect(!dofi_ranges_overlap(0x1000, 0, 0x1000, 16), "no byte");
+}

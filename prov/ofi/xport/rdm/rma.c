@@ -4,6 +4,7 @@
 #include "xport/rdm/rma.h"
 
 #include "base/iov.h"
+#include "base/range.h"
 #include "obj/cq_data.h"
 #include "xport/rdm/transmit.h"
 
@@ -125,7 +126,30 @@ ssize_t rdm_fast_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uin
 
 /* RDMA by the fabric */
 
-/* An unordered fabric, or one that goes on after a refusal, gets nothing until the completion. */
+/*
+ * Whether a write in flight may change the memory that @dto reads. Ranges in regions that count
+ * from zero cannot be compared.
+ */
+static bool reads_written(struct rdm_conn *conn, const struct dofi_dto *dto)
+	DOFI_NEEDS(conn->ep->lock)
+{
+	const struct rdm_op *op;
+	const struct dofi_dto *w;
+
+	LIST_FOREACH(op, &conn->ops, link) {
+		w = dofi_queue_at(&conn->ep->sq, op->number);
+		if (op->blocks && (rdm_fabric(conn)->zero_based ||
+				   dofi_ranges_overlap(w->remote_addr, w->length,
+						       dto->remote_addr, dto->length)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A fabric that does not order messages after writes, or goes on after a refusal, has writes and
+ * reads of a connection in flight together; messages, atomics, and reads of written memory wait.
+ */
 static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
@@ -137,22 +161,25 @@ static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS
 		.msg_iov = dto->iov, .desc = dto->desc, .iov_count = dto->n_iov,
 		.addr = conn->to, .rma_iov = &remote, .rma_iov_count = 1,
 	};
+	const bool reads = dto->kind == DOFI_DTO_READ;
 	struct fid_ep *fid = conn->ep->fid;
 	ssize_t ret = -FI_EAGAIN;
+	struct rdm_op *op;
 
-	if (!fabric->write_ordered && conn->blocking)
+	if (reads && conn->blocking && reads_written(conn, dto))
 		return -FI_EAGAIN;
-	msg.context = rdm_op_get(conn, dto, false);
-	if (msg.context)
-		ret = dto->kind == DOFI_DTO_READ ? fi_readmsg(fid, &msg, FI_COMPLETION) :
-			fi_writemsg(fid, &msg, FI_COMPLETION | fabric->write_flags);
+	op = rdm_op_get(conn, dto, false);
+	msg.context = op;
+	if (op)
+		ret = reads ? fi_readmsg(fid, &msg, FI_COMPLETION) :
+			      fi_writemsg(fid, &msg, FI_COMPLETION | fabric->write_flags);
 	if (!ret) {
-		((struct rdm_op *)msg.context)->blocks = !fabric->write_ordered;
-		conn->blocking += !fabric->write_ordered;
+		op->blocks = !reads && !fabric->write_ordered;
+		conn->blocking += op->blocks;
 		return 0;
 	}
-	if (msg.context)
-		rdm_op_put(msg.context);
+	if (op)
+		rdm_op_put(op);
 	if (ret == -FI_EAGAIN)
 		rdm_stall(conn);
 	return (int)ret;

@@ -6,6 +6,8 @@
 #include "obj/cq_data.h"
 #include "obj/ep/ep_post.h"
 
+#include <rdma/fi_rma.h>
+
 static DAT_EP_HANDLE other;		/* an EP of the IA, if there is no peer of the test */
 
 #define ROOM (4096 - RDM_FRAME_FULL)	/* bytes of data in a frame of shm */
@@ -78,6 +80,119 @@ Test(rdm_rma_fabric, reports_a_write_when_it_is_done)
 	cr_expect(reported && !memcmp(big + 10000, big + 1, 5000));
 }
 #endif
+
+/* The operations that the fabric has been given; it carries out none of them. */
+static struct {
+	unsigned writes, reads;
+	void *write[4];
+} given;
+
+static ssize_t keep_write(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	given.write[given.writes++] = msg->context;
+	return 0;
+}
+
+static ssize_t keep_read(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	given.reads++;
+	return 0;
+}
+
+/* The fabric orders nothing, as EFA, and keeps RDMA until the test completes it. */
+static void fabric_keeps(void)
+{
+	static struct dofi_fabric_choice fabric;
+	static struct fi_ops_rma ops;
+	struct rdm_pz *rpz = rdm_conn_of(ep)->rpz;
+
+	fabric = *rpz->ria->fabric;
+	fabric.zero_based = fabric.write_ordered = false;
+	rpz->ria->fabric = &fabric;
+	ops = *rpz->rdm.fid->rma;
+	ops.writemsg = keep_write;
+	ops.readmsg = keep_read;
+	rpz->rdm.fid->rma = &ops;
+	memset(&given, 0, sizeof(given));
+}
+
+static void kept_completes(void *context, int err)
+{
+	const struct fi_cq_data_entry entry = { .op_context = context };
+	struct dofi_cq *cq = &((struct dofi_pz *)pz)->domain.cq;
+
+	dofi_mutex_lock(&cq->lock);
+	ia->progress.ops->completed(&entry, err, NULL);
+	dofi_mutex_unlock(&cq->lock);
+}
+
+static void write_to(size_t offset, uint64_t cookie)
+{
+	const DAT_RMR_TRIPLET remote = remote_of(big_remote, (uintptr_t)big + offset, 100);
+	DAT_LMR_TRIPLET from = big_segment(0, 100);
+
+	succeed(dofi_ep_post_rdma_write(ep, 1, &from, (DAT_DTO_COOKIE){ .as_64 = cookie }, &remote,
+					DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static void read_from(size_t offset, uint64_t cookie)
+{
+	const DAT_RMR_TRIPLET remote = remote_of(big_remote, (uintptr_t)big + offset, 100);
+	DAT_LMR_TRIPLET to = big_segment(500, 100);
+
+	succeed(dofi_ep_post_rdma_read(ep, 1, &to, (DAT_DTO_COOKIE){ .as_64 = cookie }, &remote,
+				       DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+Test(rdm_rma_fabric, writes_do_not_wait_for_each_other_nor_reads_of_other_memory)
+{
+	fabric_keeps();
+	write_to(10000, 1);
+	write_to(10000, 2);
+	read_from(10100, 3);
+	write_to(12000, 4);
+	read_from(9950, 5);
+	cr_expect(given.writes == 3 && given.reads == 1, "%u, %u", given.writes, given.reads);
+	kept_completes(given.write[1], 0);
+	kept_completes(given.write[2], 0);
+	cr_expect_eq(given.reads, 1, "the first write is still in flight");
+	kept_completes(given.write[0], 0);
+	cr_expect_eq(given.reads, 2);
+	done(1);
+	done(2);
+}
+
+Test(rdm_rma_fabric, a_message_waits_for_all_writes_and_no_read)
+{
+	fabric_keeps();
+	read_from(10000, 1);
+	pair_works(other, ep);
+	write_to(10000, 2);
+	write_to(11000, 3);
+	receive_with(other, 0, 1, 9);
+	post_send(0, 1, 4);
+	kept_completes(given.write[1], 0);
+	cr_expect(event_none(evd));
+	kept_completes(given.write[0], 0);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 9, "the receive, before the read ends");
+}
+
+/* The last completion is that of the write which the peer refused. */
+Test(rdm_rma_fabric, a_message_behind_a_refused_write_is_never_sent)
+{
+	fabric_keeps();
+	write_to(10000, 1);
+	write_to(11000, 2);
+	receive_with(other, 0, 1, 9);
+	post_send(0, 1, 3);
+	kept_completes(given.write[1], 0);
+	kept_completes(given.write[0], FI_EINVAL);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_REMOTE_ACCESS), 1);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 2);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 3);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 9);
+}
 
 /* RDMA by the peer */
 
