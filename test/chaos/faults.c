@@ -23,6 +23,9 @@
  *		the socket. Only with a rate, too.
  *	connect	fi_connect() fails, or the peer never answers. tcp: connect(2). verbs: lost packets.
  *		Only with a rate, too.
+ *	far	not a rate: microseconds from the arrival of a completion until a read returns it,
+ *		in order. A distant peer, whose other faults are off. Connectionless endpoints only:
+ *		completions outlive their endpoint.
  *
  * Not injected: -FI_EBUSY of fi_close(), which every provider returns while objects of the closed
  * one are open, and none for a time. An end that overtakes completions, see fid_close().
@@ -73,7 +76,8 @@ enum kind {
 	OPEN,
 	ACCEPT,
 	CONNECT,
-	KINDS
+	KINDS,
+	FAR = KINDS
 };
 
 static unsigned rate[KINDS] = {
@@ -82,12 +86,19 @@ static unsigned rate[KINDS] = {
 };
 static uint64_t seed = 1;
 static _Atomic uint64_t *counts;
+static int64_t far_ns;
+
+static void far_begin(unsigned long us)
+{
+	far_ns = us * 1000;
+	memset(rate, 0, sizeof(rate));
+}
 
 __attribute__((constructor)) static void begin(void)
 {
 	static char *const names[] = {
 		"again",   "stall", "batch", "hold",   "late",	  "order", "error", "events",
-		"trywait", "wake",  "open",  "accept", "connect", "seed",  NULL,
+		"trywait", "wake",  "open",  "accept", "connect", "far",   "seed",  NULL,
 	};
 	static _Atomic uint64_t own[KINDS];
 	const char *path = getenv("DAT_CHAOS_COUNTS"), *wanted = getenv("DAT_CHAOS");
@@ -102,6 +113,8 @@ __attribute__((constructor)) static void begin(void)
 		}
 		if (i < KINDS)
 			rate[i] = strtoul(value, NULL, 0);
+		else if (i == FAR)
+			far_begin(strtoul(value, NULL, 0));
 		else
 			seed = strtoull(value, NULL, 0);
 	}
@@ -218,6 +231,7 @@ struct head {
 	_Atomic unsigned ends;	      /* when it was last known to be empty */
 	struct fi_cq_err_entry error; /* to be read; one thread reads a queue at a time */
 	bool has_error;
+	struct far *far;
 	struct held_event *held; /* of an event queue */
 } __attribute__((aligned(16)));
 
@@ -241,6 +255,7 @@ static void table_free(void *table)
 	if (!table)
 		return;
 	held_free(HEAD(table)->held);
+	free(HEAD(table)->far);
 	free(HEAD(table));
 }
 
@@ -600,12 +615,53 @@ static ssize_t have_read(struct fid_cq *cq, void *buf, ssize_t n, unsigned seen)
 	return n == 1 && rate[ERROR] && becomes_error(cq, buf) ? -FI_EAVAIL : n;
 }
 
+/* Completions on their way. One thread reads a queue at a time. */
+struct far {
+	unsigned head, tail;
+	struct {
+		int64_t due;
+		struct fi_cq_tagged_entry entry;	/* has room for an entry of any format */
+	} at[1 << 14];
+};
+
+#define FAR_SIZE (sizeof(((struct far *)NULL)->at) / sizeof(((struct far *)NULL)->at[0]))
+
+static ssize_t far_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	struct head *head = HEAD(cq->ops);
+	struct far *far = head->far;
+	const int64_t at_now = now();
+	unsigned at;
+	ssize_t n = 0;
+
+	while (far->tail - far->head < FAR_SIZE) {
+		at = far->tail % FAR_SIZE;
+		n = BASE(cq->ops)->read(cq, &far->at[at].entry, 1);
+		if (n != 1)
+			break;
+		far->at[at].due = at_now + far_ns;
+		far->tail++;
+	}
+	if (far->head == far->tail)
+		return n;
+	for (n = 0; (size_t)n < count && far->head != far->tail; n++, far->head++) {
+		at = far->head % FAR_SIZE;
+		if (far->at[at].due > at_now)
+			break;
+		memcpy((char *)buf + n * head->entry_size, &far->at[at].entry, head->entry_size);
+	}
+	return n ? n : -FI_EAGAIN;
+}
+
 /* libfabric's fi_trywait() reads no entries to see whether there is one. */
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
 	const unsigned seen = ends;
-	ssize_t n = read_instead(cq, buf, count);
+	ssize_t n;
 
+	if (HEAD(cq->ops)->far)
+		return far_read(cq, buf, count);
+	n = read_instead(cq, buf, count);
 	if (n)
 		return n;
 	n = BASE(cq->ops)->read(cq, buf, entries_to_read(count));
@@ -663,6 +719,7 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	WRAP(cq, ops);
 	HEAD(cq->ops)->has_fd = attr->wait_obj == FI_WAIT_FD;
 	HEAD(cq->ops)->entry_size = entry_size(attr->format);
+	HEAD(cq->ops)->far = far_ns ? calloc(1, sizeof(struct far)) : NULL;
 	cq->ops->read = cq_read;
 	cq->ops->readfrom = cq_readfrom;
 	cq->ops->readerr = cq_readerr;
@@ -888,12 +945,20 @@ static int passive_open(struct fid_fabric *fabric, struct fi_info *info, struct 
 	return ret;
 }
 
-/* Where fi_trywait() does not read the queue (libfabric 2.x), it would miss a held event. */
+/*
+ * Where fi_trywait() does not read the queue (libfabric 2.x), it would miss a held event; and it
+ * knows no completion on its way.
+ */
 static bool is_holding(const struct fid *fid)
 {
 	const struct fid_eq *eq = (const struct fid_eq *)fid;
+	const struct far *far;
 	bool is;
 
+	if (fid->fclass == FI_CLASS_CQ) {
+		far = HEAD(((const struct fid_cq *)fid)->ops)->far;
+		return far && far->head != far->tail;
+	}
 	if (fid->fclass != FI_CLASS_EQ)
 		return false;
 	pthread_mutex_lock(&held_lock);
