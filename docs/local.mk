@@ -10,6 +10,7 @@ EXTRA_DIST += \
 	docs/locking.md \
 	docs/migrating.md \
 	docs/progress.md \
+	docs/fabrics.md \
 	docs/scale.md \
 	docs/testing.md
 

@@ -6,6 +6,7 @@
  *
  * DAT_TEST_SEED	decides which calls are delayed and refused (1), none if it is 0
  * DAT_TEST_FLIGHT	a file of 8 bytes for the maximum of RDMA operations in flight in a process
+ * DAT_TEST_EMULATED	the device lacks RDMA: libfabric would emulate it
  * DAT_TEST_UNDER	another provider than sockets, such as tcp of libfabric 2, which is faster,
  *			but ends connections at a refusal
  */
@@ -19,6 +20,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <stdatomic.h>
@@ -37,6 +39,7 @@
 #define ADDRESS_LEN 32			/* EFA_EP_ADDR_LEN, efa.h: GID, QP number, queue key */
 #define CQ_DATA_SIZE 4			/* EFA_CQ_DATA_SIZE, efa_cq.h */
 #define IOV_LIMIT 4			/* EFA_RDM_IOV_LIMIT, efa.h */
+#define RMA_IOV_LIMIT 1			/* efa_prov_info.c */
 #define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define MSG_ORDER FI_ORDER_SAS		/* efa_prov_info.c: no order between messages and RMA */
 #define MSG_INJECT 64			/* fewer than an MTU, which efa_prov_info.c has at most */
@@ -210,7 +213,7 @@ static void shape(struct fi_info *info, unsigned number, const struct fi_info *h
 	info->tx_attr->msg_order = info->rx_attr->msg_order = MSG_ORDER;
 	info->tx_attr->inject_size = MSG_INJECT;
 	info->tx_attr->iov_limit = info->rx_attr->iov_limit = IOV_LIMIT;
-	info->tx_attr->rma_iov_limit = IOV_LIMIT;
+	info->tx_attr->rma_iov_limit = RMA_IOV_LIMIT;
 }
 
 /* Whether EFA would answer @hints. */
@@ -397,6 +400,7 @@ struct ep {
 	struct fi_ops_tagged tagged, *base_tagged;
 	struct fi_ops_rma rma, *base_rma;
 	struct fi_ops_cm cm, *base_cm;
+	struct fi_ops_ep ops, *base_ops;
 	struct fi_ops fid_ops, *base_fid_ops;
 	struct fid_ep *fid;
 	struct domain *domain;
@@ -485,6 +489,10 @@ static ssize_t ep_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 
 	iov_check("fi_writemsg", m.msg_iov, m.desc, m.iov_count);
 	m.desc = NULL;
+	if (m.rma_iov_count > RMA_IOV_LIMIT)
+		die("fi_writemsg of %zu remote segments", m.rma_iov_count);
+	if (getenv("DAT_TEST_EMULATED"))
+		die("fi_writemsg is emulated");
 	if (one_in(16))
 		return -FI_EAGAIN;
 	if (!one_in(2))
@@ -532,6 +540,21 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 	return 0;
 }
 
+/* FI_OPT_EFA_EMULATED_READ and _WRITE of libfabric 2's fi_ext.h. */
+#define EMULATED_READ (FI_OPT_EFA_RNR_RETRY + 1)
+#define EMULATED_WRITE (FI_OPT_EFA_RNR_RETRY + 2)
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	struct ep *ep = state_of(fid);
+
+	if (level != FI_OPT_ENDPOINT || (name != EMULATED_READ && name != EMULATED_WRITE))
+		return ep->base_ops->getopt(fid, level, name, value, len);
+	*(bool *)value = getenv("DAT_TEST_EMULATED");
+	*len = sizeof(bool);
+	return 0;
+}
+
 /* Endpoints that were closed: see cq_read(). */
 static _Atomic unsigned closed;
 
@@ -547,6 +570,7 @@ static int ep_close(struct fid *fid)
 	f->tagged = ep->base_tagged;
 	f->rma = ep->base_rma;
 	f->cm = ep->base_cm;
+	f->ops = ep->base_ops;
 	ret = fid->ops->close(fid);
 	atomic_fetch_add(&closed, 1);
 	if (!ret)
@@ -576,6 +600,7 @@ static int endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_
 	WRAP(tagged);
 	WRAP(rma);
 	WRAP(cm);
+	WRAP(ops);
 	ep->base_fid_ops = (*fid)->fid.ops;
 	ep->fid_ops = *ep->base_fid_ops;
 	(*fid)->fid.ops = &ep->fid_ops;
@@ -588,6 +613,7 @@ static int endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_
 	ep->rma.readmsg = ep_readmsg;
 	ep->rma.writemsg = ep_writemsg;
 	ep->cm.getname = ep_getname;
+	ep->ops.getopt = ep_getopt;
 	return 0;
 }
 

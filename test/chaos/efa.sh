@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The conformance suite, and the two-process tests that depend on the fabric (PAIR_PROGRAMS), over a
-# fabric with the attributes, limits and manners of EFA; and random operations, some of which fail
-# (faults.c). Exits with 77 if libfabric lacks sockets, which the fabric is made of.
+# The conformance suite, also for a device without RDMA, and the two-process tests that depend on the
+# fabric (PAIR_PROGRAMS), over a fabric with the attributes, limits and manners of EFA; and random
+# operations, some of which fail (faults.c). Exits with 77 if libfabric lacks sockets, which the fabric is made of.
 
 libraries=$(cd "${top_builddir:=.}/test/chaos/.libs" && pwd) && [ -e "$libraries/efa.so" ] &&
 	[ -e "$libraries/faults.so" ] || { echo "1..0 # SKIP the preload libraries are not built"; exit 77; }
@@ -22,6 +22,7 @@ done
 most=$(od -An -td8 "$DAT_TEST_FLIGHT")
 echo "# at most $((most)) RDMA operations in flight"
 [ "$((most))" -ge 48 ] || status=1
+DAT_TEST_EMULATED=1 "${top_srcdir:-.}/test/conform/fabric.sh" efa || status=$?
 export LD_PRELOAD="$libraries/faults.so:$libraries/efa.so" DAT_TEST_IA=ofi-efa DAT_TEST_WARM=1
 export DAT_CHAOS=seed=1,open=32,error=8,stall=1000
 for version in 1 2; do

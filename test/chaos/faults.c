@@ -24,7 +24,7 @@
  *	connect	fi_connect() fails, or the peer never answers. tcp: connect(2). verbs: lost packets.
  *		Only with a rate, too.
  *	far	not a rate: microseconds from the arrival of a completion until a read returns it,
- *		in order. A distant peer, whose other faults are off. Connectionless endpoints only:
+ *		in order. A distant peer; it has no other faults. Connectionless endpoints only:
  *		completions outlive their endpoint.
  *
  * Not injected: -FI_EBUSY of fi_close(), which every provider returns while objects of the closed

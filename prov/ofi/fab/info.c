@@ -35,7 +35,7 @@ static void choose_rdma(struct dofi_fabric_choice *choice, struct dofi_query q)
 	const struct dofi_quirk *quirk = choice->quirk;
 
 	choice->mr_style = DOFI_MR_VIRTUAL;
-	choice->target_rdma = choice->rdm && dofi_quirk_target_rdma(quirk);
+	choice->target_rdma = choice->rdm && q.target_rdma;
 	if (choice->target_rdma) {	/* keys are in our table: fab/grant.h */
 		choice->write_ordered = choice->zero_based = choice->scoped_keys = true;
 		return;
@@ -137,6 +137,12 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	if (ret)
 		dofi_fabric_release(choice);
 	return ret;
+}
+
+const char *dofi_fabric_name(const struct dofi_fabric_choice *choice)
+{
+	return choice->quirk->may_emulate && choice->target_rdma ? "efa;target" :
+		choice->info->fabric_attr->prov_name;
 }
 
 void dofi_fabric_release(struct dofi_fabric_choice *choice)

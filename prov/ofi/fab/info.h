@@ -73,6 +73,12 @@ static inline bool dofi_fabric_has_atomics(const struct dofi_fabric_choice *choi
 	return choice->cq_data || choice->atomics;
 }
 
+/*
+ * Returns the name of a connectionless fabric, which is equal at both ends of a connection: both
+ * have RDMA by the fabric, or neither has.
+ */
+const char *dofi_fabric_name(const struct dofi_fabric_choice *choice);
+
 /* Chooses the fabric for @params. Returns 0; -FI_ENODATA if none fits, logged; or an error. */
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
 void dofi_fabric_release(struct dofi_fabric_choice *choice);

@@ -35,10 +35,22 @@ const struct dofi_query dofi_query_rdm = {
 	.mr_mode = DOFI_QUERY_MR_MODES,
 };
 
-/* rxm of libfabric 2.7 keeps less order than requested: it has several connections to a peer. */
-bool dofi_offer_keeps_order(const struct fi_info *info)
+/*
+ * Some fabrics offer less than requested: order (opx; rxm of libfabric 2.7, which has several
+ * connections to a peer), capabilities (lnx, after another user of libfabric has made its links),
+ * or a mode that the hints lack (opx: FI_ASYNC_IOV).
+ */
+const char *dofi_offer_refusal(const struct fi_info *info)
 {
-	return info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
+	const struct dofi_query *q = &dofi_query_rdm;
+
+	if (dofi_offer_quirk(info)->refused)
+		return dofi_offer_quirk(info)->reason;
+	if (!(info->tx_attr->msg_order & info->rx_attr->msg_order & q->order))
+		return "it does not keep messages in order (FI_ORDER_SAS)";
+	if (q->caps & ~info->caps)
+		return "it lacks messages or tags (FI_MSG, FI_TAGGED)";
+	return info->mode & ~q->mode ? "it requires a mode besides contexts (fi_info.mode)" : NULL;
 }
 
 /*
@@ -74,8 +86,8 @@ bool dofi_offer_usable(const struct fi_info *info)
 		return false;
 	if (info->ep_attr->type == FI_EP_MSG)
 		return !dofi_offer_layered(info) && !dofi_offer_lacks_rdma(info);
-	return info->ep_attr->type == FI_EP_RDM && !dofi_offer_quirk(info)->refused &&
-	       dofi_offer_keeps_order(info) && dofi_offer_has_source(info);
+	return info->ep_attr->type == FI_EP_RDM && !dofi_offer_refusal(info) &&
+	       dofi_offer_has_source(info);
 }
 
 /* Makes libfabric's first call, in which it reads most of its variables. */

@@ -19,6 +19,7 @@ struct dofi_query {
 	uint64_t op_flags;
 	uint64_t mode;
 	int mr_mode;
+	bool target_rdma;	/* a result: see dofi_fabric_choice */
 };
 
 #define DOFI_QUERY_MR_MODES (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -52,8 +53,8 @@ const struct sockaddr *dofi_offer_ip(const struct fi_info *info);
 bool dofi_offer_has_address(const struct fi_info *info, const char *text);
 /* Returns false for tcp without an address to listen at. */
 bool dofi_offer_has_source(const struct fi_info *info);
-/* Returns whether messages stay in order. */
-bool dofi_offer_keeps_order(const struct fi_info *info);
+/* Returns the attribute by which connectionless @info cannot carry DAT, or NULL. */
+const char *dofi_offer_refusal(const struct fi_info *info);
 
 /* Parses a numeric address. Returns its length; 0 if @text is empty or no address. */
 socklen_t dofi_address_parse(const char *text, struct sockaddr_storage *address);

@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,10 +71,8 @@ static bool log_refused(const struct fi_info *list, const struct dofi_params *pa
 	for (; list; list = list->next) {
 		if (dofi_offer_layered(list) && !names_a_layer(params))
 			continue;
-		if (dofi_offer_quirk(list)->refused)
-			why = dofi_offer_quirk(list)->reason;
-		else if (list->ep_attr->type == FI_EP_RDM && !dofi_offer_keeps_order(list))
-			why = "it does not keep messages in order (FI_ORDER_SAS)";
+		if (list->ep_attr->type == FI_EP_RDM)
+			why = dofi_offer_refusal(list);
 		if (why) {
 			dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s is not used: %s",
 				 list->fabric_attr->prov_name, why);
@@ -117,10 +118,43 @@ static int info_find(const struct dofi_params *params, const struct dofi_query *
 	return ret;
 }
 
+/* libfabric 2's FI_OPT_EFA_EMULATED_READ and _WRITE: whether this end does without the device. */
+#define EMULATED_READ (FI_OPT_EFA_RNR_RETRY + 1)
+#define EMULATED_WRITE (FI_OPT_EFA_RNR_RETRY + 2)
+
+static bool emulates(struct fid_ep *ep, int option)
+{
+	size_t len = sizeof(bool);
+	bool is;
+
+	return fi_getopt(&ep->fid, FI_OPT_ENDPOINT, option, &is, &len) || is;
+}
+
+/* Returns whether the device of @info carries out RDMA: an endpoint knows. */
+static bool device_has_rdma(struct fi_info *info)
+{
+	struct fid_fabric *fabric = NULL;
+	struct fid_domain *domain = NULL;
+	struct fid_ep *ep = NULL;
+	bool has = false;
+
+	if (!fi_fabric(info->fabric_attr, &fabric, NULL) &&
+	    !fi_domain(fabric, info, &domain, NULL) && !fi_endpoint(domain, info, &ep, NULL)) {
+		has = !emulates(ep, EMULATED_READ) && !emulates(ep, EMULATED_WRITE);
+		fi_close(&ep->fid);
+	}
+	if (domain)
+		fi_close(&domain->fid);
+	if (fabric)
+		fi_close(&fabric->fid);
+	return has;
+}
+
 /* Finds a connectionless fabric, and then requests it by its needs. */
 static int rdm_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	struct dofi_params same = *params;
+	const struct dofi_quirk *quirk;
 	struct fi_info *any;
 	int ret;
 
@@ -129,7 +163,11 @@ static int rdm_find(const struct dofi_params *params, struct dofi_query *q, stru
 	if (ret)
 		return ret;
 	snprintf(same.provider, sizeof(same.provider), "%s", any->fabric_attr->prov_name);
-	if (dofi_quirk_target_rdma(dofi_offer_quirk(any))) {
+	quirk = dofi_offer_quirk(any);
+	q->target_rdma = quirk->target_rdma || (quirk->may_emulate && !device_has_rdma(any));
+	if (quirk->may_emulate)
+		q->caps |= FI_REMOTE_COMM;	/* without FI_LOCAL_COMM: not by shared memory */
+	if (q->target_rdma) {
 		q->mr_mode = 0;	/* nothing is registered */
 	} else {
 		q->caps |= FI_RMA;

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for 64 KiB and a header, which are still in the cache when they are copied. */
-#define LONG_FRAME (65536 + 64)
+/* Room for @size bytes of data and a header. */
+#define FRAME(size) ((size) + 64)
+/* 64 KiB are still in the cache when they are copied. */
+#define LONG_FRAME FRAME(65536)
 
 #define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true,         \
 	      .fixed_queues = true, .offloaded = true, .waits_to_open = true,              \
@@ -17,9 +19,9 @@
 #define TCP .misses_end_while_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
 	    .has_delivery_complete = true, .loses_answers = true,                            \
 	    .joins_families = true, .ends_silently = true, .rdma_of_64_bits = true,            \
-	    .refusal_ends_all = true, .frame_size = LONG_FRAME
+	    .target_rdma = true, .frame_size = LONG_FRAME
 
-#define RXM .rank = 5, .refusal_ends_all = true, .many_reads = true,                        \
+#define RXM .rank = 5, .target_rdma = true, .many_reads = true,                        \
 	    .tx_variable = "FI_OFI_RXM_TX_SIZE", .rx_variable = "FI_OFI_RXM_RX_SIZE"
 
 /*
@@ -66,9 +68,19 @@ static const struct dofi_quirk quirks[] = {
 		    "loses FI_REMOTE_CQ_DATA but not the data (1.17), a failed completion does "
 		    "not make the descriptor readable (1.17), descriptors closed twice after "
 		    "fi_shutdown (1.17)" },
-	{ .provider = "efa", .rank = 1, .frame_size = 4096,
-	  .reason = "RDMA hardware; messages of several packets end in any order" },
-	{ .provider = "shm", .rank = 4, .shared_memory = true, .no_keys = true,
+	{ .provider = "efa", .rank = 1, .may_emulate = true, .by_clock = true, .frame_size = 4096,
+	  .reason = "RDMA hardware; messages of several packets end in any order; RDMA that is not "
+		    "the device's aborts the target at a wrong key; fi_trywait does not arm the "
+		    "descriptor of a CQ (read: 2.6)" },
+	{ .provider = "cxi", .rank = 1, .target_rdma = true, .frame_size = FRAME(16384),
+	  .reason = "RDMA hardware; RDMA needs offsets, and registrations of one endpoint; "
+		    "messages up to 18433 bytes are not overtaken (read: 2.6)" },
+	{ .provider = "psm3", .rank = 9, .target_rdma = true, .by_clock = true,
+	  .frame_size = 16000,
+	  .reason = "RDMA is carried out when the target reads its CQ, in parts that are checked "
+		    "apart; messages up to 16000 bytes are not overtaken; only reading a CQ moves "
+		    "data, so that a completion does not make its descriptor readable (2.6)" },
+	{ .provider = "shm", .rank = 4, .shared_memory = true, .target_rdma = true,
 	  .frame_injected = true, .frame_size = 4096, .keeps_peers = true,
 	  .reason = "this host's memory; ignores keys, or an endpoint hangs at a bad one (1.17), "
 		    "and both processes do at a message above 4096 bytes that is too long for its "
@@ -99,20 +111,21 @@ static const struct dofi_quirk quirks[] = {
 		    "none in sends; loses a datagram that is longer than the MTU, and an endpoint "
 		    "fails when one is longer than its receive; its AV has no lock (1.17, 2.1); "
 		    "uses the first port of the device (1.17)" },
+	{ .provider = "ucx", .rank = 9, .refused = true,
+	  .reason = "it reads 1024 bytes of each address, where 256 are exchanged (read: 2.6)" },
 	{ .provider = ";ofi_rxd", .rank = 9, .refused = true,
 	  .reason = "a refused RDMA operation never ends, and its completion queue has no "
 		    "descriptor though it says so (1.17, 2.6)" },
 };
 
 /*
- * A fabric that nobody measured only has to move messages: the target carries out RDMA, frames are
- * as short as on the other fabrics, CQs are read by the clock, as for psm3, and the other
- * fabrics are preferred.
+ * An unknown fabric only has to move messages: the target carries out RDMA, frames are as short as
+ * on the other fabrics, CQs are read by the clock, as for psm3, and the other fabrics are
+ * preferred.
  */
 static const struct dofi_quirk unmeasured = {
-	.provider = "", .rank = 9, .refusal_ends_all = true, .by_clock = true, .frame_size = 4096,
-	.reason = "not measured; a completion does not make the descriptor of psm3 readable, as "
-		  "only reading the queue moves data (2.6)",
+	.provider = "", .rank = 9, .target_rdma = true, .by_clock = true, .frame_size = FRAME(4096),
+	.reason = "unknown",
 };
 
 /* If the version, or a setting of the user, rules a row out, a later row applies. */

@@ -69,9 +69,17 @@ struct dofi_quirk {
 	bool refused;		/* never chosen, even by name */
 	bool by_clock;		/* a CQ's descriptor does not report arrivals */
 	bool shared_memory;	/* peers are processes on one host */
-	bool no_keys;		/* moves a peer's bytes without checking the key */
-	/* a refused RDMA operation ends all that two endpoints have in flight */
-	bool refusal_ends_all;
+	/*
+	 * the target carries out RDMA: the fabric checks no keys, a refused operation ends all that
+	 * two endpoints have in flight or never ends, or registrations do not have virtual
+	 * addresses and keys of 32 bits for all endpoints of a domain
+	 */
+	bool target_rdma;
+	/*
+	 * without RDMA of the device libfabric emulates it, and aborts the process of the target at
+	 * a wrong key; within a host it checks no keys
+	 */
+	bool may_emulate;
 	bool frame_injected;	/* only injected frames are sure to complete */
 	/* a longer message is overtaken, or costs more than it saves; 0: unknown */
 	size_t frame_size;
@@ -85,11 +93,5 @@ struct dofi_quirk {
 const struct dofi_quirk *dofi_quirk_of(const char *provider);
 /* Returns the row of @provider for endpoints of type FI_EP_DGRAM, or the defaults. */
 const struct dofi_quirk *dofi_quirk_of_datagrams(const char *provider);
-
-/* Returns whether the target carries out RDMA: without keys, or if a refusal ends all. */
-static inline bool dofi_quirk_target_rdma(const struct dofi_quirk *quirk)
-{
-	return quirk->no_keys || quirk->refusal_ends_all;
-}
 
 #endif

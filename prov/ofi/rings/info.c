@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const struct dofi_quirk quirk = {
-	.provider = DOFI_RINGS_NAME, .shared_memory = true, .no_keys = true,
+	.provider = DOFI_RINGS_NAME, .shared_memory = true, .target_rdma = true,
 	.frame_size = DOFI_LINK_FRAME,
 	.reason = "our own: RDMA is one-sided where possible, and frames are copied",
 };

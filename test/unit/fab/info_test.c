@@ -38,7 +38,7 @@ Test(info, an_open_fabric_of_another_ia_is_not_shared)
 
 Test(info, without_writes_ordered_it_says_so)
 {
-	offer_rdm("efa")->tx_attr->msg_order = FI_ORDER_SAS;
+	offer_efa()->tx_attr->msg_order = FI_ORDER_SAS;
 	order_answer = -FI_ENODATA;
 	cr_assert_eq(choose("provider=efa"), 0);
 	cr_expect(!choice.write_ordered);
@@ -47,6 +47,24 @@ Test(info, without_writes_ordered_it_says_so)
 	order_answer = 0;
 	cr_assert_eq(choose("provider=efa"), 0);
 	cr_expect(choice.write_ordered);
+}
+
+/* libfabric's emulation aborts the process of the target at a wrong key. */
+Test(info, emulated_rdma_is_not_used)
+{
+	offer_efa();
+	order_answer = -FI_ENODATA;
+	for (efa_rdma = EFA_DEVICE; efa_rdma <= EFA_SILENT; efa_rdma++) {
+		cr_assert_eq(choose("provider=efa"), 0);
+		cr_expect_eq(choice.target_rdma, efa_rdma != EFA_DEVICE, "%d", efa_rdma);
+		cr_expect_eq(!strcmp(dofi_fabric_name(&choice), "efa"), efa_rdma == EFA_DEVICE);
+		cr_expect_eq(efa_open, 0);
+		dofi_fabric_release(&choice);
+	}
+	efa_rdma = EFA_DEVICE;
+	fake.endpoint = NULL;
+	cr_assert_eq(choose("provider=efa"), 0);
+	cr_expect(choice.target_rdma, "without an endpoint nothing is known");
 }
 
 /* 64 KiB and a header */

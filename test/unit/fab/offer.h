@@ -136,9 +136,53 @@ static inline struct fi_info *offer_rdm(const char *provider)
 	struct fi_info *info = offer(provider, "10.0.0.1");
 
 	info->ep_attr->type = FI_EP_RDM;
+	info->caps = FI_MSG | FI_TAGGED | FI_RMA;
 	info->ep_attr->max_msg_size = SIZE_MAX;
 	info->tx_attr->inject_size = 4096;
 	return info;
+}
+
+/* EFA's endpoints: RDMA is the device's, or emulated, or libfabric does not report that (1.17). */
+static enum { EFA_DEVICE, EFA_EMULATED, EFA_SILENT } efa_rdma;
+static unsigned efa_open;
+
+static inline int efa_getopt(struct fid *fid, int level, int name, void *value, size_t *len)
+{
+	(void)fid;
+	if (level != FI_OPT_ENDPOINT || efa_rdma == EFA_SILENT)
+		return -FI_ENOPROTOOPT;
+	/* reads by the device, writes not: as older devices */
+	*(bool *)value = efa_rdma == EFA_EMULATED && name == -(0xefa << 16) + 2;
+	*len = sizeof(bool);
+	return 0;
+}
+
+static inline int efa_close(struct fid *fid)
+{
+	(void)fid;
+	efa_open--;
+	return 0;
+}
+
+static inline int efa_endpoint(struct fi_info *info, struct fid_ep **ep)
+{
+	static struct fi_ops_ep ops = { .size = sizeof(ops), .getopt = efa_getopt };
+	static struct fi_ops fid_ops = { .size = sizeof(fid_ops), .close = efa_close };
+	static struct fid_ep fid = { .fid = { .fclass = FI_CLASS_EP, .ops = &fid_ops },
+				     .ops = &ops };
+
+	(void)info;
+	efa_open++;
+	*ep = &fid;
+	return 0;
+}
+
+static inline struct fi_info *offer_efa(void)
+{
+	fake_init();
+	fake.replace_fabric = true;
+	fake.endpoint = efa_endpoint;
+	return offer_rdm("efa");
 }
 
 #endif

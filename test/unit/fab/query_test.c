@@ -294,7 +294,7 @@ Test(query, an_unmeasured_one_serves_with_rdma_by_the_target)
 	offer_rdm("nosuch");
 	cr_assert_eq(choose("provider=nosuch endpoint=rdm"), 0);
 	cr_expect(choice.rdm && choice.target_rdma);
-	cr_expect_eq(choice.frame_size, 4096);
+	cr_expect_eq(choice.frame_size, 4096 + 64);
 	cr_expect_eq(asked->mode, (FI_CONTEXT | FI_CONTEXT2));
 }
 
@@ -663,6 +663,26 @@ Test(query_list, what_cannot_be_used_is_left_out)
 	cr_expect_str_eq(names, "");
 	dofi_fabric_list(true, names, sizeof(names));
 	cr_expect_str_eq(names, "");
+}
+
+/* libfabric may offer less than requested. */
+Test(query, an_offer_that_lacks_an_attribute_is_refused_with_it)
+{
+	struct fi_info *info = offer_rdm("nosuch");
+
+	info->tx_attr->msg_order = FI_ORDER_ATOMIC_RAW;
+	cr_expect_eq(choose("provider=nosuch"), -FI_EOPNOTSUPP);
+	cr_expect(strstr(capture.text, "FI_ORDER_SAS"), "%s", capture.text);
+	info->tx_attr->msg_order = FI_ORDER_SAS;
+	info->caps = FI_TAGGED | FI_RMA;
+	cr_expect_eq(choose("provider=nosuch"), -FI_EOPNOTSUPP);
+	cr_expect(strstr(capture.text, "FI_MSG"), "%s", capture.text);
+	info->caps = FI_TAGGED | FI_MSG;
+	info->mode = FI_CONTEXT | FI_ASYNC_IOV;
+	cr_expect_eq(choose("provider=nosuch"), -FI_EOPNOTSUPP);
+	cr_expect(strstr(capture.text, "fi_info.mode"), "%s", capture.text);
+	info->mode = FI_CONTEXT;
+	cr_expect_eq(choose("provider=nosuch"), 0);
 }
 
 Test(query_list, connectionless_and_connected_ones_are_listed_apart)

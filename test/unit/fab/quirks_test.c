@@ -138,7 +138,8 @@ Test(quirks, a_fabric_that_nobody_measured_moves_messages_alone)
 {
 	const struct dofi_quirk *q = dofi_quirk_of("nosuch");
 
-	cr_expect(!q->refused && dofi_quirk_target_rdma(q));
-	cr_expect(q->frame_size && q->frame_size <= dofi_quirk_of("efa")->frame_size);
-	cr_expect(dofi_quirk_of("udp;ofi_rxd")->refused);
+	cr_expect(!q->refused && q->target_rdma && q->frame_size);
+	cr_expect(dofi_quirk_of("udp;ofi_rxd")->refused && dofi_quirk_of("ucx")->refused);
+	cr_expect(!dofi_quirk_of("efa")->target_rdma && dofi_quirk_of("efa")->may_emulate);
+	cr_expect(dofi_quirk_of("cxi")->target_rdma && dofi_quirk_of("psm3")->target_rdma);
 }

@@ -57,7 +57,7 @@ int rdm_peer_learn(const struct rdm_ia *ria, struct rdm_peer *peer, const struct
 {
 	int ret = 0;
 
-	if (strcmp(msg->fabric, ria->fabric->info->fabric_attr->prov_name) || !msg->window ||
+	if (strcmp(msg->fabric, dofi_fabric_name(ria->fabric)) || !msg->window ||
 	    msg->frame_size < RDM_FRAME_LEAST || msg->addr_len > DOFI_RDM_ADDRESS)
 		return -EHOSTUNREACH;
 	if (ria->rings)
@@ -87,7 +87,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind, struct d
 {
 	const struct dofi_ep *ep = conn->ep;
 	const struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
-	const char *fabric = rdm_fabric(conn)->info->fabric_attr->prov_name;
+	const char *fabric = dofi_fabric_name(rdm_fabric(conn));
 	const struct dofi_rdm *rdm;
 
 	*msg = (struct dofi_cm_msg){
