@@ -142,7 +142,7 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 	dofi_mutex_lock(&conn->ep->lock);
 	if (completes_dto) {
 		dto = dofi_queue_at(op->receives ? &conn->ep->rq : &conn->ep->sq, op->number);
-		/* a message behind a write that failed is never sent */
+		/* a message behind a failed operation is never sent */
 		conn->blocking -= op->blocks && !err;
 		/* NULL if the slot has another operation by now */
 		of_dto.op_context = dto->number == op->number ? dofi_dto_context(dto) : NULL;

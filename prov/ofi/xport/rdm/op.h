@@ -13,7 +13,7 @@ struct rdm_op {
 	struct rdm_conn *conn;
 	uint32_t number;		/* number of the DTO in its queue */
 	bool receives;			/* the DTO is in the queue of receives */
-	bool blocks;			/* a write that messages behind it wait for */
+	bool blocks;			/* RDMA that messages behind it wait for */
 	unsigned char *copy;		/* memory for a copy of a frame, or NULL */
 	bool completes_dto;		/* its completion completes the DTO */
 	/* header of a message sent from the program's memory */

@@ -186,7 +186,7 @@ struct rdm_conn {
 	STAILQ_HEAD(, rdm_pending) pending;
 
 	LIST_HEAD(, rdm_op) ops;	/* operations at the fabric */
-	uint32_t blocking;		/* writes at the fabric that messages wait for */
+	uint32_t blocking;		/* RDMA at the fabric that messages wait for */
 	uint32_t n_cts;		/* messages that are to be sent, after their CTS arrived */
 };
 

@@ -138,9 +138,10 @@ static bool reads_written(struct rdm_conn *conn, const struct dofi_dto *dto)
 
 	LIST_FOREACH(op, &conn->ops, link) {
 		w = dofi_queue_at(&conn->ep->sq, op->number);
-		if (op->blocks && (rdm_fabric(conn)->zero_based ||
-				   dofi_ranges_overlap(w->remote_addr, w->length,
-						       dto->remote_addr, dto->length)))
+		if (op->blocks && w->kind != DOFI_DTO_READ &&
+		    (rdm_fabric(conn)->zero_based ||
+		     dofi_ranges_overlap(w->remote_addr, w->length, dto->remote_addr,
+					 dto->length)))
 			return true;
 	}
 	return false;
@@ -148,7 +149,8 @@ static bool reads_written(struct rdm_conn *conn, const struct dofi_dto *dto)
 
 /*
  * A fabric that does not order messages after writes, or goes on after a refusal, has writes and
- * reads of a connection in flight together; messages, atomics, and reads of written memory wait.
+ * reads of a connection in flight together. Reads of written memory wait; so do messages and
+ * atomics, of which none may be delivered behind a refused operation.
  */
 static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
@@ -174,7 +176,7 @@ static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS
 		ret = reads ? fi_readmsg(fid, &msg, FI_COMPLETION) :
 			      fi_writemsg(fid, &msg, FI_COMPLETION | fabric->write_flags);
 	if (!ret) {
-		op->blocks = !reads && !fabric->write_ordered;
+		op->blocks = !fabric->write_ordered;
 		conn->blocking += op->blocks;
 		return 0;
 	}
