@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,23 +82,29 @@ static void listening(void *arg, unsigned int port)
 }
 
 /* Ends the process at the end of its input, which a client has ended or left. */
-static void *watch_input(void *arg)
+static void *watch_input(void *begun)
 {
 	char buf[64];
 
+	sem_post(begun);
 	while (read(STDIN_FILENO, buf, sizeof(buf)) > 0)
 		;
 	kill(getpid(), SIGTERM);
-	return arg;
+	return NULL;
 }
 
 static int run_server(const struct perf_opts *opts)
 {
 	char err[ERR_LEN];
 	pthread_t thread;
+	sem_t begun;
 
-	if (opts->eof && pthread_create(&thread, NULL, watch_input, NULL))
+	sem_init(&begun, 0, 0);
+	if (opts->eof && pthread_create(&thread, NULL, watch_input, &begun))
 		return fail("cannot create a thread");
+	/* a child that is forked while the thread starts would inherit locks of the allocator */
+	while (opts->eof && sem_wait(&begun))
+		;
 	bind_cpu(opts, true);
 	return serve(opts, listening, NULL, err) ? fail(err) : EXIT_SUCCESS;
 }

@@ -127,8 +127,9 @@ Test(eq, events_are_read_without_an_old_error)
 
 static _Atomic unsigned arrivals, wakeups_left;
 static unsigned lacked_at;		/* arrivals, at the first lack of descriptors */
-static int64_t lacked_ns;		/* the time of the first lack */
-static int64_t rested_ns;		/* from the first lack to the second */
+static int64_t last_ns;			/* the time of the last arrival */
+static int64_t rest_ends;		/* after the first lack */
+static int64_t rested_ns;		/* at least, when the second lack came */
 
 /* Follows a wakeup without an event. The queue stays readable until the last one. */
 static void arrived(struct dofi_progress *p, bool lack)
@@ -137,12 +138,15 @@ static void arrived(struct dofi_progress *p, bool lack)
 
 	cr_expect(dofi_progress_on_thread(p));
 	arrivals++;
-	if (lack && lacked_at && !rested_ns)
-		rested_ns = dofi_now() - lacked_ns;
+	/* the rest began between the last arrival and now */
+	if (lack && lacked_at && !rested_ns && dofi_now() >= rest_ends)
+		rested_ns = rest_ends - last_ns;
 	if (lack && !lacked_at) {
 		lacked_at = arrivals;
-		lacked_ns = dofi_now();
+		rest_ends = p->eq.paused_until;
 	}
+	if (!lacked_at)
+		last_ns = dofi_now();
 	if (lack)
 		trace_add('L');
 	if (wakeups_left && !--wakeups_left) {
