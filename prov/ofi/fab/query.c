@@ -130,24 +130,27 @@ static bool emulates(struct fid_ep *ep, int option)
 	return fi_getopt(&ep->fid, FI_OPT_ENDPOINT, option, &is, &len) || is;
 }
 
-/* Returns whether the device of @info carries out RDMA: an endpoint knows. */
-static bool device_has_rdma(struct fi_info *info)
+/* Sets @*has to whether the device of @info carries out RDMA, which an endpoint knows. */
+static int device_has_rdma(struct fi_info *info, bool *has)
 {
 	struct fid_fabric *fabric = NULL;
 	struct fid_domain *domain = NULL;
-	struct fid_ep *ep = NULL;
-	bool has = false;
+	struct fid_ep *ep;
+	int ret = fi_fabric(info->fabric_attr, &fabric, NULL);
 
-	if (!fi_fabric(info->fabric_attr, &fabric, NULL) &&
-	    !fi_domain(fabric, info, &domain, NULL) && !fi_endpoint(domain, info, &ep, NULL)) {
-		has = !emulates(ep, EMULATED_READ) && !emulates(ep, EMULATED_WRITE);
+	if (!ret)
+		ret = fi_domain(fabric, info, &domain, NULL);
+	if (!ret)
+		ret = fi_endpoint(domain, info, &ep, NULL);
+	if (!ret) {
+		*has = !emulates(ep, EMULATED_READ) && !emulates(ep, EMULATED_WRITE);
 		fi_close(&ep->fid);
 	}
 	if (domain)
 		fi_close(&domain->fid);
 	if (fabric)
 		fi_close(&fabric->fid);
-	return has;
+	return ret;
 }
 
 /* Finds a connectionless fabric, and then requests it by its needs. */
@@ -156,6 +159,7 @@ static int rdm_find(const struct dofi_params *params, struct dofi_query *q, stru
 	struct dofi_params same = *params;
 	const struct dofi_quirk *quirk;
 	struct fi_info *any;
+	bool has_rdma = true;
 	int ret;
 
 	*q = dofi_query_rdm;
@@ -164,9 +168,11 @@ static int rdm_find(const struct dofi_params *params, struct dofi_query *q, stru
 		return ret;
 	snprintf(same.provider, sizeof(same.provider), "%s", any->fabric_attr->prov_name);
 	quirk = dofi_offer_quirk(any);
-	q->target_rdma = quirk->target_rdma || (quirk->may_emulate && !device_has_rdma(any));
-	if (quirk->may_emulate)
+	if (quirk->may_emulate) {
+		ret = device_has_rdma(any, &has_rdma);
 		q->caps |= FI_REMOTE_COMM;	/* without FI_LOCAL_COMM: not by shared memory */
+	}
+	q->target_rdma = quirk->target_rdma || !has_rdma;
 	if (q->target_rdma) {
 		q->mr_mode = 0;	/* nothing is registered */
 	} else {
@@ -174,6 +180,8 @@ static int rdm_find(const struct dofi_params *params, struct dofi_query *q, stru
 		q->order = DOFI_QUERY_WRITES_ORDERED;
 	}
 	fi_freeinfo(any);
+	if (ret)
+		return ret;
 	ret = info_find(&same, q, info);
 	if (ret != -FI_ENODATA)
 		return ret;
