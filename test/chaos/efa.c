@@ -10,9 +10,10 @@
  * DAT_TEST_UNDER	another provider than sockets, such as tcp of libfabric 2, which is faster,
  *			but ends connections at a refusal
  */
+#include "words.h"
+
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -30,9 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/queue.h>
-#include <unistd.h>
 
 
 /* Values of EFA, and where they are in prov/efa/src. */
@@ -118,16 +117,8 @@ static _Atomic int64_t *most_in_flight;
 __attribute__((constructor)) static void flight_begin(void)
 {
 	static _Atomic int64_t own;
-	const char *path = getenv("DAT_TEST_FLIGHT");
-	const int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
 
-	most_in_flight = &own;
-	if (fd < 0)
-		return;
-	most_in_flight = mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (most_in_flight == MAP_FAILED)
-		abort();
+	most_in_flight = words_map("DAT_TEST_FLIGHT", &own, sizeof(own));
 }
 
 static ssize_t flight_add(ssize_t ret)

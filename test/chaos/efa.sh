@@ -3,7 +3,8 @@
 #
 # The conformance suite, also for a device without RDMA, and the two-process tests that depend on the
 # fabric (PAIR_PROGRAMS), over a fabric with the attributes, limits and manners of EFA; and random
-# operations, some of which fail (faults.c). Exits with 77 if libfabric lacks sockets, which the fabric is made of.
+# operations, some of which fail (faults.c). Exits with 77 if libfabric lacks sockets, the base of the
+# fabric.
 
 libraries=$(cd "${top_builddir:=.}/test/chaos/.libs" && pwd) && [ -e "$libraries/efa.so" ] &&
 	[ -e "$libraries/faults.so" ] || { echo "1..0 # SKIP the preload libraries are not built"; exit 77; }

@@ -24,8 +24,8 @@
  *	connect	fi_connect() fails, or the peer never answers. tcp: connect(2). verbs: lost packets.
  *		Only with a rate, too.
  *	far	not a rate: microseconds from the arrival of a completion until a read returns it,
- *		in order. A distant peer; it has no other faults. Connectionless endpoints only:
- *		completions outlive their endpoint.
+ *		in order. Simulates a distant peer, without other faults. Connectionless endpoints
+ *		only: completions outlive their endpoint.
  *
  * Not injected: -FI_EBUSY of fi_close(), which every provider returns while objects of the closed
  * one are open, and none for a time. An end that overtakes completions, see fid_close().
@@ -34,8 +34,9 @@
  * it does not name has the rate below. DAT_CHAOS_COUNTS: a file of 8 bytes for each kind, in this
  * order, with the number of faults that all processes have injected.
  */
+#include "words.h"
+
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -53,7 +54,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,9 +101,9 @@ __attribute__((constructor)) static void begin(void)
 		"trywait", "wake",  "open",  "accept", "connect", "far",   "seed",  NULL,
 	};
 	static _Atomic uint64_t own[KINDS];
-	const char *path = getenv("DAT_CHAOS_COUNTS"), *wanted = getenv("DAT_CHAOS");
+	const char *wanted = getenv("DAT_CHAOS");
 	char *copy = wanted ? strdup(wanted) : NULL, *rest = copy, *value;
-	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1, i;
+	int i;
 
 	while (rest && *rest) {
 		i = getsubopt(&rest, names, &value);
@@ -119,13 +119,7 @@ __attribute__((constructor)) static void begin(void)
 			seed = strtoull(value, NULL, 0);
 	}
 	free(copy);
-	counts = own;
-	if (fd < 0)
-		return;
-	counts = mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (counts == MAP_FAILED)
-		abort();
+	counts = words_map("DAT_CHAOS_COUNTS", own, sizeof(own));
 }
 
 /* The next of the numbers that the seed determines, below @n. */
@@ -615,7 +609,7 @@ static ssize_t have_read(struct fid_cq *cq, void *buf, ssize_t n, unsigned seen)
 	return n == 1 && rate[ERROR] && becomes_error(cq, buf) ? -FI_EAVAIL : n;
 }
 
-/* Completions on their way. One thread reads a queue at a time. */
+/* Completions in transit. One thread reads a queue at a time. */
 struct far {
 	unsigned head, tail;
 	struct {
@@ -946,8 +940,8 @@ static int passive_open(struct fid_fabric *fabric, struct fi_info *info, struct 
 }
 
 /*
- * Where fi_trywait() does not read the queue (libfabric 2.x), it would miss a held event; and it
- * knows no completion on its way.
+ * Where fi_trywait() does not read the queue (libfabric 2.x), it would miss a held event, and
+ * completions in transit.
  */
 static bool is_holding(const struct fid *fid)
 {

@@ -1,13 +1,13 @@
 # Fabrics that libfabric does not have here: preload libraries that change one that it has.
 
 check_LTLIBRARIES += test/chaos/efa.la
-test_chaos_efa_la_SOURCES = test/chaos/efa.c
+test_chaos_efa_la_SOURCES = test/chaos/efa.c test/chaos/words.h
 test_chaos_efa_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 test_chaos_efa_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 
 # Faults in the calls of any fabric.
 check_LTLIBRARIES += test/chaos/faults.la
-test_chaos_faults_la_SOURCES = test/chaos/faults.c
+test_chaos_faults_la_SOURCES = test/chaos/faults.c test/chaos/words.h
 test_chaos_faults_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 test_chaos_faults_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 

@@ -517,7 +517,7 @@ static void busy_client(struct pair *p)
 #define N_AFTER 40
 #define AFTER_SLOT 8192u
 
-/* After each cut, messages and writes of another connection of the IA, which must be right. */
+/* Checks messages and writes of another connection of the IA after each disconnect. */
 static void other_works(struct link *l, bool sends, unsigned round)
 {
 	unsigned i;

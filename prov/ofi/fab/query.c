@@ -130,7 +130,7 @@ static bool emulates(struct fid_ep *ep, int option)
 	return fi_getopt(&ep->fid, FI_OPT_ENDPOINT, option, &is, &len) || is;
 }
 
-/* Sets @*has to whether the device of @info carries out RDMA, which an endpoint knows. */
+/* Sets @*has to whether the device of @info carries out RDMA, as an endpoint reports. */
 static int device_has_rdma(struct fi_info *info, bool *has)
 {
 	struct fid_fabric *fabric = NULL;

@@ -179,7 +179,7 @@ Test(rdm_rma_fabric, a_message_waits_for_all_rdma)
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS) + done_await(evd, DAT_DTO_SUCCESS), 3 + 9);
 }
 
-/* The last completion is that of the write which the peer refused. */
+/* The refused write completes after the write behind it. */
 Test(rdm_rma_fabric, a_message_behind_a_refused_write_is_never_sent)
 {
 	fabric_keeps();
