@@ -20,7 +20,7 @@
 /* A frame as it arrived at a peer. */
 struct peer_frame {
 	struct rdm_frame frame;		/* its data is below */
-	unsigned char data[4096];
+	unsigned char data[16384];	/* the longest frame of sockets */
 };
 
 #define PEER_FRAMES 128

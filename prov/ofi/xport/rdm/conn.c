@@ -159,7 +159,9 @@ int rdm_conn_reach(struct rdm_conn *conn)
 				conn->frame_size);
 	conn->max_copy = conn->rpz->copy ? conn->frame_size : conn->inject;
 	conn->eager = conn->max_copy - RDM_FRAME_FULL;
-	if (fabric->target_rdma && !conn->rpz->copy && conn->eager < in_parts)
+	if (conn->rpz->copy)
+		in_parts = dofi_min(RDM_EAGER_COPY_MAX, RDM_PARTS_MAX * conn->eager);
+	if (conn->eager < in_parts)
 		conn->eager = in_parts;
 	conn->credits = conn->max_credits = peer->msg.window;
 	conn->peer_id = peer->msg.conn_id;

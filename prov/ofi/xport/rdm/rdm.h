@@ -57,11 +57,14 @@
 #define RDM_INJECT_MAX 4096
 
 /*
- * The longest message, write or read in several frames, except over rings, where frames are longer
- * and cheaper.
+ * The longest message in several frames that a receiver need not ask for: in injected frames, in
+ * rings, where frames are longer and cheaper, and in copies. Two copies of 64 KiB take less time
+ * than a round trip; a message may take a quarter of the credits.
  */
 #define RDM_EAGER_MAX 8192
 #define RDM_EAGER_RING_MAX 16384
+#define RDM_EAGER_COPY_MAX 65536
+#define RDM_PARTS_MAX (RDM_WINDOW / 4)
 
 struct rdm_op;
 struct rdm_peer;

@@ -14,15 +14,16 @@
 /*
  * Eager messages in several frames, which are sent before the peer has a receive for them
  *
- * Each frame is short enough to be injected. So the fabric keeps no memory of the program, and a
- * message is done when its last frame has been handed over. The frames of a message follow each
- * other without other frames in between, so they need not identify it.
+ * The frames are injected, in a ring, or copies: the fabric keeps no memory of the program. A
+ * message is done when its last frame has been handed over, or when the fabric has sent the last
+ * copy. The frames of a message follow each other without other messages in between, so they need
+ * not identify it.
  */
 
 int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
 	struct rdm_frame f;
-	size_t most, size;
+	size_t most, left, size;
 	bool first;
 	int ret;
 
@@ -36,17 +37,19 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 		rdm_frame_begin(&f, first ? RDM_FRAME_FIRST : RDM_FRAME_MORE);
 		f.length = dto->length;
 		f.cq_data = first ? cq_data : 0;
-		most = conn->inject - rdm_frame_head(&f);
-		size = dto->length - dto->eager.sent;
-		if (size > most)
-			size = most;
-		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->eager.sent, size);
+		most = conn->max_copy - rdm_frame_head(&f);
+		left = dto->length - dto->eager.sent;
+		size = left < most ? left : most;
+		if (size == left && conn->rpz->copy)
+			ret = rdm_transmit_copy(conn, dto, &f, dto->eager.sent, size);
+		else
+			ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->eager.sent, size);
 		if (ret)
 			return ret;
 		dto->step = DOFI_STEP_BEGUN;
 		dto->eager.sent += size;
 	} while (dto->eager.sent < dto->length);
-	return DOFI_DONE;
+	return conn->rpz->copy ? 0 : DOFI_DONE;
 }
 
 /* Adds the bytes of the frame to the receive, which is done with the last ones. */

@@ -10,6 +10,20 @@
 
 #include <rdma/fi_errno.h>
 
+/*
+ * Whether a message that fits no frame is sent in several frames. A fabric that can carry it as a
+ * whole does so for a program with many messages in flight: their round trips overlap, and more
+ * bytes are in flight than credits permit.
+ */
+static bool goes_in_frames(const struct rdm_conn *conn, const struct dofi_dto *dto)
+	DOFI_NEEDS(conn->ep->lock)
+{
+	if (dto->step == DOFI_STEP_BEGUN)
+		return true;
+	return dto->length <= conn->eager &&
+	       (rdm_fabric(conn)->target_rdma || conn->credits > conn->max_credits / 2);
+}
+
 /* Sends a message of @length bytes: none, or all of @dto. */
 static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length,
 			uint64_t cq_data) DOFI_NEEDS(conn->ep->lock)
@@ -25,8 +39,8 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	f.cq_data = cq_data;
 	size = rdm_frame_head(&f) + length;
 	if (size > conn->frame_size)
-		return length <= conn->eager ? rdm_eager_send(conn, dto, cq_data) :
-					       rdm_rndv_rts(conn, dto, &f);
+		return goes_in_frames(conn, dto) ? rdm_eager_send(conn, dto, cq_data) :
+						   rdm_rndv_rts(conn, dto, &f);
 	/* software fabrics keep untaken messages beyond the connection: no program memory */
 	if (size > conn->inject)
 		return !fabric->target_rdma && dto->n_iov < fabric->info->tx_attr->iov_limit ?
@@ -81,7 +95,7 @@ bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
 		return dto->flags & DOFI_DTO_MATCHED;
 	if (!rdm_fabric(rdm_conn_of(ep))->target_rdma)
-		return dto->at_fabric || announced;
+		return dto->at_fabric || announced || dto->step == DOFI_STEP_BEGUN;
 	if (dofi_dto_is(dto->kind, WRITES))
 		return dto->step == DOFI_STEP_ASKED && dto->rma.asked < dto->length;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RDMA))

@@ -252,6 +252,16 @@ Test(rdm_rndv_srq, parts_go_to_the_buffer_of_their_own_message)
 
 /* A fabric that does RDMA itself, and has peers on any host */
 
+static void credits_set(uint32_t credits, uint32_t most)
+{
+	struct rdm_conn *conn = rdm_conn_of(ep);
+
+	dofi_mutex_lock(&conn->ep->lock);
+	conn->credits = credits;
+	conn->max_credits = most;
+	dofi_mutex_unlock(&conn->ep->lock);
+}
+
 Test(rdm_rndv_sockets, no_peer_gets_the_address_of_our_memory)
 {
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_HELLO);
@@ -263,9 +273,54 @@ Test(rdm_rndv_sockets, no_peer_gets_the_address_of_our_memory)
 	receive(0, 10, 1);
 	say("well", 4);
 	got(1, 4);
+	credits_set(RDM_WINDOW / 2, RDM_WINDOW);
 	post_send(0, BIG, 2);
 	a = &peer_take(&peer, RDM_FRAME_RTS)->frame;
 	cr_expect(a->length == BIG && !a->n_segments);
+}
+
+/* The peer returns no credits. */
+Test(rdm_rndv_sockets, messages_come_in_copies_while_half_of_the_credits_are_free)
+{
+	const struct peer_frame *f;
+	uint32_t frames = 0;
+	DAT_UINT64 cookie;
+	size_t n;
+
+	for (cookie = 1; frames < RDM_WINDOW / 2; cookie++) {
+		post_send(0, BIG, cookie);
+		done(cookie);
+		f = peer_take(&peer, RDM_FRAME_FIRST);
+		cr_expect_eq(f->frame.length, BIG);
+		for (n = 0;; f = peer_take(&peer, RDM_FRAME_MORE)) {
+			frames++;
+			cr_assert(f->frame.data_size <= BIG - n);
+			cr_expect(!memcmp(f->data, big + n, f->frame.data_size));
+			n += f->frame.data_size;
+			if (n == BIG)
+				break;
+		}
+	}
+	cr_expect_eq(frames, 18, "three frames a message: %u", frames);
+	post_send(0, BIG, cookie);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_RTS)->frame.length, BIG);
+}
+
+/* A message that has begun goes on in frames, with whatever credits. */
+Test(rdm_rndv_sockets, a_message_in_copies_goes_on_with_new_credits)
+{
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_CREDIT);
+
+	credits_set(1, 1);
+	post_send(0, BIG, 1);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_FIRST)->frame.length, BIG);
+	cr_expect(event_none(evd));
+	credits_set(0, RDM_WINDOW);
+	f.credits = 2;
+	peer_send(&peer, &f, NULL, 0);
+	peer_take(&peer, RDM_FRAME_MORE);
+	peer_take(&peer, RDM_FRAME_MORE);
+	done(1);
 }
 
 Test(rdm_rndv_sockets, a_peers_address_is_never_read)
