@@ -276,6 +276,8 @@ const char *dofi_address_text(const struct sockaddr_storage *address, char text[
 /* The bytes of the preamble in front of a message to an SRQ: xport/msg/msg.h. */
 #define PREAMBLE 20
 #define MOST_EPS 65536			/* the capacity of pools and tables */
+#define MOST_LMRS 65536
+#define MOST_PZS 1024
 /*
  * Operations of an endpoint wait in its own queues, which grow when they are used. libfabric
  * reports the default size of a device's queue, not the largest, so a device has a lower limit
@@ -292,6 +294,11 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 	size_t tx_iov = choice->target_rdma ? MAX_IOV : info->tx_attr->iov_limit;
 	size_t rx_iov = choice->target_rdma ? MAX_IOV : info->rx_attr->iov_limit;
 	bool has_srqs = choice->rdm || info->tx_attr->inject_size >= PREAMBLE;
+	/* ep_cnt is a limit of a device, but not of a software fabric */
+	size_t endpoints = info->nic ? info->domain_attr->ep_cnt : 0;
+	/* a target that carries out RDMA registers memory for FI_MR_LOCAL alone */
+	bool registers = !choice->target_rdma || info->domain_attr->mr_mode & FI_MR_LOCAL;
+	size_t registrations = registers ? info->domain_attr->mr_cnt : 0;
 
 	*limits = (struct dofi_limits){
 		/* room to add an offset to any size without overflow */
@@ -299,13 +306,11 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_rdma_size = dofi_min(info->ep_attr->max_msg_size, INT64_MAX),
 		.max_iov = dofi_min(MAX_IOV, dofi_min(tx_iov, rx_iov)),
 		.max_rdma_iov = dofi_min(MAX_IOV, tx_iov),
-		/* ep_cnt is a limit of a device, but not of a software fabric */
-		.max_eps = dofi_min(info->nic && info->domain_attr->ep_cnt ?
-					 info->domain_attr->ep_cnt : MOST_EPS, MOST_EPS),
+		/* connectionless EPs of a PZ share an endpoint of the fabric */
+		.max_eps = endpoints && !choice->rdm ? dofi_min(endpoints, MOST_EPS) : MOST_EPS,
 		.max_dtos = info->nic ? DEVICE_DTOS : MOST_DTOS,
-		.max_pzs = 1024,
-		.max_lmrs = dofi_min(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536,
-				  65536),
+		.max_pzs = endpoints && choice->rdm ? dofi_min(endpoints, MOST_PZS) : MOST_PZS,
+		.max_lmrs = registrations ? dofi_min(registrations, MOST_LMRS) : MOST_LMRS,
 		.max_srqs = has_srqs ? 65536 : 0,
 		.inject_size = dofi_min(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,

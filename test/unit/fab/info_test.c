@@ -565,6 +565,30 @@ Test(limits, counts_are_bounded)
 	cr_expect_eq(l.max_lmrs, 65536);
 }
 
+Test(limits, connectionless_eps_share_an_endpoint_and_grants_are_no_registrations)
+{
+	struct fid_nic nic = { .fid.fclass = FI_CLASS_NIC };
+	struct dofi_fabric_choice c = { .rdm = true, .target_rdma = true };
+	struct dofi_limits l;
+
+	c.info = fake_info("cxi", "");
+	c.info->nic = &nic;
+	c.info->domain_attr->ep_cnt = 128;
+	c.info->domain_attr->mr_cnt = 100;
+	dofi_info_limits(&c, 100, &l);
+	cr_expect(l.max_eps == 65536 && l.max_srq_eps == 65536 && l.max_pzs == 128);
+	cr_expect_eq(l.max_lmrs, 65536);
+	c.info->domain_attr->mr_mode = FI_MR_LOCAL;
+	dofi_info_limits(&c, 100, &l);
+	cr_expect_eq(l.max_lmrs, 100);
+	c.rdm = c.target_rdma = false;
+	c.info->domain_attr->mr_mode = 0;
+	dofi_info_limits(&c, 100, &l);
+	cr_expect(l.max_eps == 128 && l.max_lmrs == 100 && l.max_pzs == 1024);
+	c.info->nic = NULL;
+	fi_freeinfo(c.info);
+}
+
 Test(limits, unknown_counts_have_a_default)
 {
 	struct dofi_limits l = limits_of(fake_info("tcp", ""));
