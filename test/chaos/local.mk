@@ -1,9 +1,9 @@
 # Fabrics that libfabric does not have here: preload libraries that change one that it has.
 
-check_LTLIBRARIES += test/chaos/efa.la
-test_chaos_efa_la_SOURCES = test/chaos/efa.c test/chaos/words.h
-test_chaos_efa_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
-test_chaos_efa_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+check_LTLIBRARIES += test/chaos/shapes.la
+test_chaos_shapes_la_SOURCES = test/chaos/shapes.c test/chaos/words.h
+test_chaos_shapes_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+test_chaos_shapes_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 
 # Faults in the calls of any fabric.
 check_LTLIBRARIES += test/chaos/faults.la
@@ -21,6 +21,6 @@ test_chaos_random2_SOURCES = test/chaos/random.c
 test_chaos_random2_CPPFLAGS = $(pair_cppflags2)
 test_chaos_random2_LDADD = $(pair_ldadd2)
 
-SLOW_TESTS += test/chaos/efa.sh test/chaos/faults.sh
+SLOW_TESTS += test/chaos/shapes.sh test/chaos/faults.sh
 LIBFABRIC_TESTS += test/chaos/faults.sh
-EXTRA_DIST += test/chaos/efa.sh test/chaos/faults.sh
+EXTRA_DIST += test/chaos/shapes.sh test/chaos/faults.sh
