@@ -21,6 +21,7 @@ test_chaos_random2_SOURCES = test/chaos/random.c
 test_chaos_random2_CPPFLAGS = $(pair_cppflags2)
 test_chaos_random2_LDADD = $(pair_ldadd2)
 
-SLOW_TESTS += test/chaos/shapes.sh test/chaos/faults.sh
+shape_tests = test/chaos/efa.sh test/chaos/cxi.sh test/chaos/psm3.sh
+SLOW_TESTS += $(shape_tests) test/chaos/faults.sh
 LIBFABRIC_TESTS += test/chaos/faults.sh
-EXTRA_DIST += test/chaos/shapes.sh test/chaos/faults.sh
+EXTRA_DIST += $(shape_tests) test/chaos/shapes.sh test/chaos/faults.sh
