@@ -901,11 +901,10 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 
 static struct fi_ops_fabric *base_fabric_ops;
 
-/* Arms the descriptors. */
+/* Arms the descriptors, also where there is something to read: another thread may sleep. */
 static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
-	const int ret = base_fabric_ops->trywait(fabric, fids, count);
-	struct epoll_event event = { .events = ret ? 0 : EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN };
 	const struct cq *cq;
 	int i;
 
@@ -914,7 +913,7 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 		if (cq && cq->fd >= 0 && cq->domain->shape->wait == ARMED)
 			epoll_ctl(cq->fd, EPOLL_CTL_MOD, cq->base_fd, &event);
 	}
-	return ret;
+	return base_fabric_ops->trywait(fabric, fids, count);
 }
 
 static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **fid,
