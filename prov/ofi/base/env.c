@@ -147,6 +147,15 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	  "of libfabric: the longest message that the layer sends over tcp without a buffer",
 	  .given = "65600", .up_to = LIBFABRIC_1_17, .how = DOFI_GIVE_AT_ENDPOINT },
 	/*
+	 * When the layer closes a connection, it processes the messages that have arrived, and
+	 * posts their buffers again. If each connection has receives of its own, as over verbs by
+	 * default, it posts them to the inner endpoint that it has just freed (1.17; read: 2.6).
+	 * libfabric reads the variable with each endpoint.
+	 */
+	{ "FI_OFI_RXM_USE_SRX", "0/1",
+	  "of libfabric: the layer's peers share receives; with 0 over verbs a close may crash",
+	  .given = "1", .how = DOFI_GIVE_AT_ENDPOINT },
+	/*
 	 * The cache keeps a closed registration, with the rights of peers, and saves little: a
 	 * registration of 4 KiB took 35 us over verbs, of which verbs took 32.
 	 */

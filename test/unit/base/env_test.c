@@ -424,6 +424,21 @@ Test(env, small_buffers_of_a_layer_are_for_the_libfabric_that_does_without)
 	expect_lent("FI_OFI_RXM_EAGER_LIMIT", NULL);
 }
 
+/* With 0, libfabric uses a freed endpoint when it closes a connection over verbs. */
+Test(env, peers_of_a_layer_share_receives_unless_the_user_refuses)
+{
+	lend(LIBFABRIC_1_17 + 1);
+	expect_lent("FI_OFI_RXM_USE_SRX", NULL);
+	give_back();
+	dofi_settings_lend(DOFI_GIVE_AT_ENDPOINT);
+	expect_lent("FI_OFI_RXM_USE_SRX", "1");
+	give_back();
+	setenv("FI_OFI_RXM_USE_SRX", "0", 1);
+	dofi_settings_lend(DOFI_GIVE_AT_ENDPOINT);
+	expect_lent("FI_OFI_RXM_USE_SRX", "0");
+	give_back();
+}
+
 Test(env, a_later_libfabric_gets_longer_buffers_of_a_layer)
 {
 	read_settings();
