@@ -155,6 +155,9 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_OFI_RXM_USE_SRX", "0/1",
 	  "of libfabric: the layer's peers share receives; with 0 over verbs a close may crash",
 	  .given = "1", .how = DOFI_GIVE_AT_ENDPOINT },
+	{ "FI_UNIVERSE_SIZE", "peers",
+	  "of libfabric: over verbs the rxm layer's completion queue has 64 entries for each",
+	  .given = NULL },
 	/*
 	 * The cache keeps a closed registration, with the rights of peers, and saves little: a
 	 * registration of 4 KiB took 35 us over verbs, of which verbs took 32.

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -178,6 +179,20 @@ void dofi_rdm_shut(struct dofi_rdm *rdm)
 		dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint: %s", fi_strerror(-ret));
 }
 
+/* Each attempt to connect opens the endpoint again, so the advice is logged once. */
+static void log_failure(const struct dofi_fabric_choice *choice, int error)
+{
+	static atomic_flag advised = ATOMIC_FLAG_INIT;
+
+	dofi_log(DOFI_WARN, DOFI_FAB, "opening an endpoint: %s", fi_strerror(error));
+	if (error == FI_EINVAL && choice->quirk->cq_for_universe &&
+	    !atomic_flag_test_and_set(&advised))
+		dofi_log(DOFI_ERR, DOFI_FAB,
+			 "fabric %s refuses an endpoint, so nothing can connect. If the device has "
+			 "short completion queues, set FI_UNIVERSE_SIZE=256: see dat_ofi(7)",
+			 choice->info->fabric_attr->prov_name);
+}
+
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		  const struct dofi_fabric_choice *choice, const struct dofi_rdm_options *options)
 {
@@ -221,7 +236,7 @@ close_av:
 close_buffers:
 	buffers_close(rdm);
 log:
-	dofi_log(DOFI_WARN, DOFI_FAB, "opening an endpoint: %s", fi_strerror(-ret));
+	log_failure(choice, -ret);
 	return ret;
 }
 

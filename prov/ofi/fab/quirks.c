@@ -95,9 +95,12 @@ static const struct dofi_quirk quirks[] = {
 		    "not overtaken" },
 	{ .provider = ";ofi_rxm",
 	  RXM, .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
+	  .cq_for_universe = true,
 	  .reason = "a layer over connected endpoints; replaces one that ends without reporting "
 		    "what was lost; a message longer than its buffer is overtaken; lets peers read "
-		    "all that may be sent; serves its connections in one of 128 reads of a CQ" },
+		    "all that may be sent; serves its connections in one of 128 reads of a CQ; "
+		    "opens a CQ for FI_UNIVERSE_SIZE peers, which is EINVAL if the device's CQs "
+		    "are shorter (1.17; read: 2.6)" },
 	{ .provider = "udp", .datagrams = true, .trywait_reads = true,
 	  .reason = "cuts off a datagram that is longer than its receive, and reports no error; "
 		    "completes each message that was not injected; a read or fi_trywait of a CQ "

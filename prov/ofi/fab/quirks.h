@@ -33,6 +33,8 @@ struct dofi_quirk {
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	/* one in many reads of a CQ serves connections; its descriptor is readable until then */
 	bool many_reads;
+	/* opens a CQ with room for FI_UNIVERSE_SIZE peers, which a device may not have */
+	bool cq_for_universe;
 	bool hangs_on_empty_recv; /* a message that meets a receive of no bytes never completes */
 	/* connections without a request outlive their passive endpoint: sock/watch.h */
 	bool keeps_half_open;

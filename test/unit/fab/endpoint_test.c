@@ -9,6 +9,7 @@
 #include "fab/fake.h"
 #include "fab/info.h"
 #include "fab/quirks.h"
+#include "capture.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -482,6 +483,25 @@ Test(rdm, each_step_may_fail)
 	fails(&fault.recv);
 	fault.recv_after = 5;
 	fails(&fault.recv);
+}
+
+/* A CQ that is too long for the device is an EINVAL of the layer, at each attempt to connect. */
+Test(rdm, a_layer_that_wants_a_long_queue_is_explained_once)
+{
+	struct capture capture;
+	const char *text;
+
+	choice.quirk = dofi_quirk_of("verbs;ofi_rxm");
+	capture_begin(&capture);
+	fails(&fault.enable);	/* EIO */
+	cr_expect(!strstr(capture_end(&capture), "FI_UNIVERSE_SIZE"), "%s", capture.text);
+	capture_begin(&capture);
+	fault.enable = -FI_EINVAL;
+	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, &options), -FI_EINVAL);
+	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, &options), -FI_EINVAL);
+	fault.enable = 0;
+	text = strstr(capture_end(&capture), "FI_UNIVERSE_SIZE");
+	cr_expect(text && !strstr(text + 1, "FI_UNIVERSE_SIZE"), "%s", capture.text);
 }
 
 /* Peers: their addresses come from the network */
