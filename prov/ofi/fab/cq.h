@@ -24,7 +24,8 @@
  * detour over the progress thread wakes it late. It reads the CQ as a polling thread does, and
  * delivers the completions of other EVDs as well. A CQ has no leader while something else needs the
  * progress thread: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()). If the
- * progress thread sleeps on the CQ as well (cq->armed), it leaves the CQ to the leader, as to a
+ * progress thread sleeps on the CQ as well (cq->armed), a completion wakes both. After the first
+ * wakeups, in which both read (policy.wakeups_kept), it leaves the CQ to the leader, as to a
  * polling program, until no thread has read the CQ for a tick. A leader that leaves wakes no
  * thread: the progress thread finds the CQ unread within a tick.
  */

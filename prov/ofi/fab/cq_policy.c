@@ -93,6 +93,7 @@ enum dofi_cq_turn dofi_cq_turn(struct dofi_cq_policy *policy, const struct dofi_
 
 	if (seen->eventless)
 		policy->wakeups_kept = WAKEUPS_PROVEN;
+	/* also with a leader: a program that reads memory may wait for its own completions */
 	if (seen->woken && policy->wakeups_kept) {
 		policy->wakeups_kept--;
 		return DOFI_CQ_ARM;

@@ -4,7 +4,8 @@
  *
  * Software fabrics move nothing by themselves: an idle target would not answer an RDMA read. So one
  * thread per IA sleeps in epoll on the event queues, the completion queues and an eventfd. It costs
- * nothing while all is idle, and leaves queues that the program polls to the program.
+ * nothing while all is idle, except with rings, for which it wakes once per second
+ * (dofi_longest_sleep_ns). It leaves queues that the program polls to the program.
  *
  * Only this thread opens, connects and closes endpoints and reads the event queues: an event never
  * refers to an endpoint that another thread is closing.

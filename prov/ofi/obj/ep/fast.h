@@ -23,10 +23,11 @@
  *		one CQ alone feeds the EVD, no thread waits there, and no CNO watches it.
  *		dofi_evd_route()
  *	cq->programs_fid
- *		a thread of the program may read the CQ itself. dofi_cq_route()
+ *		a thread of the program may read one completion from this fid. NULL over rings
+ *		and connectionless fabrics, as their contexts are not slots. dofi_cq_route()
  *	cq->programs_poll
- *		as programs_fid, where the transport takes a message out of a ring:
- *		dofi_rings_poll(). dofi_cq_route()
+ *		a thread of the program may take one message out of a ring: dofi_rings_poll().
+ *		NULL over fabrics. dofi_cq_route()
  */
 #ifndef DOFI_OBJ_EP_FAST_H
 #define DOFI_OBJ_EP_FAST_H

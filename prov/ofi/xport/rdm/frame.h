@@ -50,11 +50,11 @@ enum rdm_frame_kind {
 	 */
 	RDM_FRAME_RTS,
 	/*
-	 * The receiver has a receive for the message. Value 0 is the tag under which to send it, or
-	 * the number of its DATA frames.
+	 * The receiver has a receive for the message. Value 0 is a tag: of the message, or its low
+	 * half is the number in each of its DATA frames.
 	 */
 	RDM_FRAME_CTS,
-	/* the number of the CTS; data that belongs at address of the message */
+	/* the low half of the CTS's value 0 as the number; address is the offset of the data */
 	RDM_FRAME_DATA,
 	/*
 	 * Key, address, length; data, or segments to read. Value 1: bytes of the operation in other

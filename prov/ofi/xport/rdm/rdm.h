@@ -148,7 +148,10 @@ struct rdm_conn {
 	bool reached;			/* the peer is in the address vector, or out is set */
 
 	/* protected by the EP lock */
-	/* with rings, once the peer is reached: to the peer; each frame fits in. Else NULL. */
+	/*
+	 * The outbox to the peer, from rdm_conn_reach() on; NULL without rings. Every frame is
+	 * short enough for it.
+	 */
 	struct dofi_outbox *out;
 	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
 	uint64_t peer_id;
@@ -158,7 +161,7 @@ struct rdm_conn {
 	size_t frame_size;		/* most bytes of any frame */
 	size_t eager;			/* most bytes of a message that is sent eagerly */
 
-	bool same_host;			/* the peer is on this host, by a ring; see pid */
+	bool same_host;			/* reached over rings or libfabric's shm; see pid */
 	pid_t pid;			/* the peer's process if its memory can be read, else 0 */
 	/* the peer's memory may be read while this word has its value */
 	struct dofi_peer_word alive;

@@ -2,7 +2,7 @@
 /*
  * A datagram as bytes. Pure functions.
  *
- *	byte 0     version and kind
+ *	byte 0     version: 0xd1
  *	byte 1     flags: UD_FRAME_IMMED, UD_FRAME_SOLICITED
  *	bytes 2-3  0
  *	bytes 4-7  number of the receiving EP

@@ -95,7 +95,9 @@ STAILQ_HEAD(ud_sends, ud_send);
 
 /* The datagram EPs of a peer's PZ: the address handle of the program. In a pool. */
 struct ud_peer {
-	struct ud_pz *upz;		/* under upz->lock, as all below unless stated */
+	struct ud_pz *upz;		/* read without a lock while the handle is valid */
+
+	/* upz->lock, unless stated otherwise */
 	struct dofi_outbox *out;	/* to its PZ on this host; NULL: it is reached by the net */
 	bool gone;			/* with an outbox: the peer's process or PZ has ended */
 	fi_addr_t to;			/* without an outbox */
