@@ -38,8 +38,8 @@ int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t d
 		      int wakeup_fd, int signals) DOFI_NEEDS(*lock);
 
 /*
- * A dofi_cond_wait() that also ends when @word, a futex that may be NULL, is woken or not @value.
- * -EBUSY: no futex_waitv.
+ * A dofi_cond_wait() that also ends when @word, a futex that may be NULL, is woken or its value is
+ * not @value. -EBUSY: the kernel or a sandbox has no futex_waitv for this process.
  */
 int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline,
 			_Atomic uint32_t *word, uint32_t value) DOFI_NEEDS(*lock);

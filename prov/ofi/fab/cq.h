@@ -49,10 +49,14 @@ static inline void dofi_lead_word_ask(const struct dofi_lead_word *w)
 		atomic_store(w->search, true);
 }
 
-/* The progress thread writes all but @has_leader, under the CQ lock, while there is no leader. */
+/*
+ * The progress thread writes all but @has_leader, under the CQ lock, while there is no leader. A
+ * leader that cannot sleep clears @able.
+ */
 struct dofi_lead {
 	_Atomic bool has_leader;	/* written with the CQ lock */
-	_Atomic bool able;		/* the CQ can have a leader; written with the CQ lock */
+	/* the CQ can have a leader; written with the CQ lock, or cleared by the leader */
+	_Atomic bool able;
 	int wakeup_fd;		/* CQs with a descriptor: an eventfd that wakes the leader; or -1 */
 	int signals;			/* CQs with a descriptor: from dofi_nap_open(); or -1 */
 	/* CQs without a descriptor: how peers wake the leader; or NULL */
@@ -420,7 +424,8 @@ int dofi_lead_begin(struct dofi_cq *cq);
 
 /*
  * A dofi_cond_wait() that also ends when @cq may have something to read, or when the leader is
- * interrupted; on a word, after dofi_longest_sleep_ns.
+ * interrupted; on a word, after dofi_longest_sleep_ns. -EBUSY: sleep in another way. If that is for
+ * want of futex_waitv, no thread leads @cq any more.
  */
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
 		    int64_t deadline) DOFI_NEEDS(*lock);

@@ -454,7 +454,7 @@ end:
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock,
 		    int64_t deadline)
 {
-	const struct dofi_lead *lead = &cq->lead;
+	struct dofi_lead *lead = &cq->lead;
 	const struct dofi_lead_word *w = atomic_load(&lead->word);
 	uint32_t value;
 	int64_t most;
@@ -469,6 +469,11 @@ int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mute
 	if (!w || !(value & w->bit))
 		return dofi_now() < deadline ? 0 : -ETIMEDOUT;
 	err = dofi_cond_wait_word(cond, lock, most < deadline ? most : deadline, w->word, value);
+	if (err == -EBUSY) {
+		/* each wait would try again, and the next peer would make a system call */
+		atomic_store(&lead->able, false);
+		atomic_fetch_and(w->word, ~w->bit);
+	}
 	return err == -ETIMEDOUT && most < deadline ? 0 : err;
 }
 

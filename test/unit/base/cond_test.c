@@ -5,18 +5,16 @@
 
 #include "base/clock.h"
 #include "thread.h"
+#include "waitv.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -367,29 +365,11 @@ Test(cond, the_word_is_woken)
 }
 
 #ifdef SYS_futex_waitv
-/*
- * Makes futex_waitv fail with @err, as on a kernel before 5.16 or in a sandbox that does not know
- * the call.
- */
-static bool forbid_waitv(int err)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex_waitv, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
-
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
 static void old_kernel(int err)
 {
 	struct sleeper s;
 
-	if (!forbid_waitv(err))
+	if (!waitv_forbid(err))
 		return;
 	cr_expect(!has_waitv());
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);

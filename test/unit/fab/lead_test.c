@@ -10,6 +10,7 @@
 #include "base/env.h"
 #include "fab/fake.h"
 #include "thread.h"
+#include "waitv.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -675,6 +676,24 @@ Test(lead, on_a_shared_word_it_does_not_sleep_for_ever)
 	cr_expect_eq(sleep_for(LONG), 0);
 	cr_expect_eq(sleep_for(BRIEF / 2), -ETIMEDOUT);
 }
+
+#ifdef SYS_futex_waitv
+/* A wait that cannot sleep on the word costs a read, and the next peer a system call. */
+Test(lead, without_futex_waitv_one_thread_tries_to_lead)
+{
+	if (!waitv_forbid(ENOSYS))
+		return;
+	make_shared();
+	dofi_lead_set_word(&cq, &peers_word);
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	cr_expect_eq(sleep_for(LONG), -EBUSY);
+	cr_expect_eq(asleep, 0, "no thread sleeps on the word");
+	dofi_lead_end(&cq);
+	cr_expect(!dofi_lead_is_able(&cq.lead));
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	cr_expect_eq(asleep, 0);
+}
+#endif
 
 Test(lead, on_a_shared_word_it_is_woken_by_all_that_wakes_it)
 {
