@@ -132,10 +132,14 @@ static bool rings_poll(void *owner, struct dofi_inbox *inbox, struct dofi_sink *
 	struct rdm_conn *conn;
 	bool taken;
 
-	if (!dofi_ring_peek(&inbox->in, &record) || record.len < RDM_FRAME_HEADER)
+	if (!dofi_ring_peek(&inbox->in, &record))
 		return false;
+	/* the shortest datagrams are shorter than a frame; an empty record has a line as well */
 	if (record.data[0] < RDM_ID_FIRST)
-		return rpz->datagrams && rpz->datagrams->poll(rpz->datagrams_owner, inbox, sink);
+		return record.len && rpz->datagrams &&
+		       rpz->datagrams->poll(rpz->datagrams_owner, inbox, sink);
+	if (record.len < RDM_FRAME_HEADER)
+		return false;
 	conn = rdm_conn_find(rpz, rdm_frame_conn(record.data));
 	if (!conn || !dofi_mutex_try(&conn->ep->lock))
 		return false;

@@ -450,6 +450,32 @@ Test(xport_ud_inbox, gives_a_datagram_to_the_thread_that_polls)
 	cr_assert(false, "each of %u datagrams was queued", i);
 }
 
+/* Another thread does not read the ring meanwhile. */
+Test(xport_ud_inbox, a_poll_takes_a_datagram_of_any_length)
+{
+	static const size_t length[] = { 0, 1, 3, 4, 100 };
+	const DAT_DTO_COMPLETION_EVENT_DATA *d;
+	struct dofi_sink sink;
+	DAT_EVENT event;
+	unsigned i;
+
+	meet();
+	for (i = 0; i < sizeof(length) / sizeof(length[0]); i++) {
+		ud_recv(&ud_far, 0, UD_GRH + 100, i);
+		sink = (struct dofi_sink){ .evd = ud_far.evd, .event = &event };
+		dofi_mutex_lock(far_lock());
+		ud_send(&ud_near, near_ah, &ud_far, 0, length[i], i);
+		cr_expect(dofi_rings_poll(&ud_part(&ud_far)->local.domain->cq, &sink), "%zu",
+			  length[i]);
+		dofi_mutex_unlock(far_lock());
+		cr_assert(!sink.evd, "%zu", length[i]);
+		d = &event.event_data.dto_completion_event_data;
+		cr_expect_eq(d->user_cookie.as_64, i);
+		cr_expect_eq(d->transfered_length, UD_GRH + length[i]);
+		ud_sent_one(&ud_near, i);
+	}
+}
+
 Test(xport_ud_inbox, is_read_on_past_the_datagram_of_another_evd)
 {
 	struct ud_side other = ud_far;
