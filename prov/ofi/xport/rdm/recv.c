@@ -412,8 +412,13 @@ void rdm_rings_arrived(void *owner, struct dofi_inbox *inbox, const unsigned cha
 {
 	struct rdm_pz *rpz = owner;
 
-	if (frame && len && *frame < RDM_ID_FIRST && rpz->datagrams)
-		rpz->datagrams->arrived(rpz->datagrams_owner, inbox, frame, len, sink);
-	else if (!frame || !frame_arrived(rpz, frame, len, sink))
+	/* a late datagram must not end the connections that share the ring */
+	if (frame && len && *frame < RDM_ID_FIRST) {
+		if (rpz->datagrams)
+			rpz->datagrams->arrived(rpz->datagrams_owner, inbox, frame, len, sink);
+		else
+			stray(rpz, "a datagram in a PZ without datagram endpoints");
+	} else if (!frame || !frame_arrived(rpz, frame, len, sink)) {
 		broken(rpz, inbox);
+	}
 }

@@ -433,18 +433,40 @@ Test(rdm_link, a_word_of_no_meaning_ends_the_connection)
 	breaks();
 }
 
-Test(rdm_link, what_is_no_frame_ends_the_connection)
+/* Sends @len bytes with the value @byte in place of a frame. */
+static void send_bytes(int byte, size_t len)
 {
 	unsigned char *at;
 
+	dofi_mutex_lock(&outbox->lock);
+	cr_assert_eq(dofi_outbox_reserve(outbox, len, &at), 0);
+	memset(at, byte, len);
+	dofi_outbox_send(outbox, len);
+	dofi_mutex_unlock(&outbox->lock);
+}
+
+Test(rdm_link, what_is_no_frame_ends_the_connection)
+{
 	couple();
 	receive();
-	dofi_mutex_lock(&outbox->lock);
-	cr_assert_eq(dofi_outbox_reserve(outbox, 8, &at), 0);
-	memset(at, 0xff, 8);
-	dofi_outbox_send(outbox, 8);
-	dofi_mutex_unlock(&outbox->lock);
+	send_bytes(0xff, 8);
 	breaks();
+}
+
+/* The datagram endpoints of the PZ have gone, or the peer is faulty. */
+Test(rdm_link, a_datagram_without_an_endpoint_is_dropped)
+{
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	send_bytes(RDM_ID_FIRST - 1, 20);
+	send_bytes(0, 100);
+	f = frame(RDM_FRAME_SEND);
+	send_frame(&f, "hello", 5);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 7);
+	cr_expect_eq(done_length, 5);
+	cr_expect_eq(rdm_ia_of(ia)->strays, 2);
 }
 
 /* A faulty peer writes a word into each line, so that the ring never gets empty. */
