@@ -87,7 +87,10 @@ int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t dead
 
 void dofi_word_wake(_Atomic uint32_t *word)
 {
+	const int err = errno;
+
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX);
+	errno = err;
 }
 
 int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd,

@@ -44,7 +44,7 @@ int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t d
 int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline,
 			_Atomic uint32_t *word, uint32_t value) DOFI_NEEDS(*lock);
 
-/* Wakes the threads that sleep on @word, in any process that has it mapped. */
+/* Wakes the threads that sleep on @word, in any process that has it mapped. Preserves errno. */
 void dofi_word_wake(_Atomic uint32_t *word);
 
 /* Wake one of the waiting threads, if any, or all. Both wake the thread in dofi_cond_wait_fd(). */

@@ -75,9 +75,13 @@ bool dofi_bell_ring(const struct dofi_bell *bell, const char *name)
 {
 	struct sockaddr_un address;
 	const socklen_t len = address_of(name, &address);
+	const int err = errno;	/* of the program, which may be in a post */
+	const bool exists = sendto(bell->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+				   (struct sockaddr *)&address, len) == 1 ||
+			    errno != ECONNREFUSED;
 
-	return sendto(bell->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&address,
-		      len) == 1 || errno != ECONNREFUSED;
+	errno = err;
+	return exists;
 }
 
 bool dofi_bell_exists(const char *name)

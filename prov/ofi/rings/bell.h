@@ -29,7 +29,10 @@ struct dofi_bell {
 int dofi_bell_open(struct dofi_bell *bell, struct dofi_progress *progress);
 void dofi_bell_close(struct dofi_bell *bell);
 
-/* Rings @name by the socket of @bell; false if there is none. Never blocks. Any thread. */
+/*
+ * Rings @name by the socket of @bell. Returns false if there is no such bell. Never blocks.
+ * Preserves errno. Any thread.
+ */
 bool dofi_bell_ring(const struct dofi_bell *bell, const char *name);
 /* Returns whether there is a bell @name, without ringing it. Any thread. */
 bool dofi_bell_exists(const char *name);

@@ -93,7 +93,9 @@ Test(bell, wakes_the_thread_of_its_owner)
 
 Test(bell, of_nobody_is_rung_without_harm)
 {
+	errno = EDOM;
 	cr_expect(!dofi_bell_ring(&other, "no such name"));
+	cr_expect_eq(errno, EDOM, "a post may ring");
 	cr_expect(dofi_bell_ring(&other, bell.name));
 	cr_expect(wakes());
 }
