@@ -25,7 +25,8 @@ static inline void dofi_cond_init(struct dofi_cond *cond)
 /*
  * Releases the lock, sleeps, and locks again. Returns 0 after a wakeup, or spuriously; -ETIMEDOUT
  * once @deadline has passed, even if woken, so that no series of wakeups prolongs a wait; -EINTR
- * after a handler without SA_RESTART, before futex_waitv only in sleeps without a deadline.
+ * after a signal handler without SA_RESTART, which a kernel without futex_waitv reports only to
+ * sleeps without a deadline.
  */
 int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 	DOFI_NEEDS(*lock);

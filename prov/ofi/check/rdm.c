@@ -41,7 +41,7 @@ static void conn_check(struct rdm_pz *rpz, struct rdm_conn *conn, uint32_t slot)
 		asked += !dto->done && dofi_dto_is(dto->kind, DOFI_DTO_RDMA) &&
 			 dto->step == DOFI_STEP_ASKED;
 	}
-	CHECK_SAME("connection", conn, conn->asked, asked);
+	CHECK_SAME("connection", conn, conn->n_asked, asked);
 	dofi_mutex_unlock(&ep->lock);
 }
 

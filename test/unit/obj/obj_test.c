@@ -158,7 +158,7 @@ static DAT_RETURN dequeue_parallel(DAT_HANDLE h)
 {
 	DAT_EVENT event;
 
-	return dofi_evd_dequeue_slow(h, &event);
+	return dofi_evd_take_queued(h, &event);
 }
 
 Test(obj, calls_that_wait_for_an_evd_find_that_it_ended)

@@ -7,6 +7,20 @@
 
 struct fi_cq_data_entry;
 
+/*
+ * How an operation ends. Each of these calls the ones below it:
+ *
+ *	dofi_dto_complete()	the fabric reports the end
+ *	dofi_dto_complete_as()	... with a transport's additions; or dofi_dto_complete() continues
+ *	dofi_dto_end()		the transport has found the end itself; then submits pending ones
+ *	dofi_dto_finish()	records the result in the slot; a failure ends the connection
+ *	dofi_dto_set_done()	marks the slot (wq/dto.h)
+ *
+ * A finished operation keeps its slot until all before it are finished: dofi_requests_retire(),
+ * dofi_receives_retire() and dofi_dto_retire() deliver the events in posting order and free the
+ * slots.
+ */
+
 /* A completion from the fabric: dofi_progress_ops.completed. */
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
@@ -29,7 +43,7 @@ void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, int err,
 /* Processes the remote CQ data of a receive with valid cq_data. Returns 0 or a positive error. */
 int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto) DOFI_NEEDS(ep->lock);
 
-/* Ends a request that the transport tracks itself; a positive @err. EP lock held. */
+/* Ends an operation that the transport tracks itself; a positive @err. EP lock held. */
 void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
 	DOFI_NEEDS(ep->lock);
 

@@ -150,7 +150,10 @@ static DOFI_INTO_CALLER void queue_send_event(struct dofi_ep *ep, const struct d
 		dofi_evd_lost(evd);
 }
 
-/* The plain request @dto is done, and no completion comes. A send alone takes no slot. */
+/*
+ * The plain request @dto is done, and no completion comes. A send that finds the queue empty takes
+ * no slot.
+ */
 static DOFI_INTO_CALLER void fast_done(struct dofi_ep *ep, struct dofi_dto *dto)
 	DOFI_NEEDS(ep->lock)
 {
@@ -477,10 +480,10 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event) DOFI_UN
 	if (__builtin_expect(
 		    !event ||
 		    !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
-		return dofi_evd_dequeue_any(evd_handle, event);
+		return dofi_evd_dequeue_feeds(evd_handle, event);
 	cq = sole_try(evd_handle);
 	if (__builtin_expect(!cq, 0))
-		return dofi_evd_pending(evd_handle) ? dofi_evd_dequeue_slow(evd_handle, event) :
-						      dofi_evd_dequeue_any(evd_handle, event);
+		return dofi_evd_pending(evd_handle) ? dofi_evd_take_queued(evd_handle, event) :
+						      dofi_evd_dequeue_feeds(evd_handle, event);
 	return dequeue_sole(evd_handle, event, cq);
 }

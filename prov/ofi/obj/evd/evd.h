@@ -292,19 +292,19 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COU
 
 /* The slow path of dat_evd_dequeue(); dofi_evd_dequeue() in obj/ep/fast.c is the fast one. */
 
-/* Dequeues an event from the queue of @evd alone. */
-DAT_RETURN dofi_evd_dequeue_slow(struct dofi_evd *evd, DAT_EVENT *event);
+/* Dequeues an event from the queue of @evd, under its lock. Reads no CQ. */
+DAT_RETURN dofi_evd_take_queued(struct dofi_evd *evd, DAT_EVENT *event);
 
-/* Takes an event from the queue if there is one now, whichever thread put it there. */
+/* dofi_evd_take_queued(), without the lock if the queue is empty and no thread waits. */
 static inline DAT_RETURN dofi_evd_dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (dofi_evd_pending(evd) || evd->waiting)
-		return dofi_evd_dequeue_slow(evd, event);
+		return dofi_evd_take_queued(evd, event);
 	dofi_count(&evd->count_of.not_found);
 	return DAT_QUEUE_EMPTY;
 }
 
-/* Reads each CQ that feeds the EVD, until there is an event for it. */
-DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
+/* Dequeues a queued event, or reads each CQ that feeds the EVD until there is an event for it. */
+DAT_RETURN dofi_evd_dequeue_feeds(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
 
 #endif

@@ -194,7 +194,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
 }
 
-DAT_RETURN dofi_evd_dequeue_slow(struct dofi_evd *evd, DAT_EVENT *event)
+DAT_RETURN dofi_evd_take_queued(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* no error bit: programs compare with == */
 
@@ -214,8 +214,7 @@ DAT_RETURN dofi_evd_dequeue_slow(struct dofi_evd *evd, DAT_EVENT *event)
 	return ret;
 }
 
-/* The slow path: reads each CQ that feeds the EVD, until there is an event for it. */
-DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+DAT_RETURN dofi_evd_dequeue_feeds(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct dofi_evd *evd = dofi_evd_check(evd_handle);
 	struct dofi_sink sink = { .evd = evd, .event = event };

@@ -166,7 +166,7 @@ struct rdm_conn {
 	/* the peer's memory may be read while this word has its value */
 	struct dofi_peer_word alive;
 	bool peer_reads;		/* the peer can read our memory */
-	uint32_t asked;			/* RDMA in flight that the peer carries out */
+	uint32_t n_asked;		/* RDMA in flight that the peer carries out */
 	/* the peer is to carry out the next RDMA, or all that comes: rma.c */
 	bool by_target_next, by_target_always;
 

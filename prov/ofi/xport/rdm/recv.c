@@ -268,7 +268,7 @@ static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct do
 			dofi_iov_scatter(dto->iov, dto->n_iov, 0, &old, sizeof(old));
 		conn->ep->atomics--;
 	} else if (dto->step == DOFI_STEP_ASKED) {
-		conn->asked--;
+		conn->n_asked--;
 	}
 	dofi_dto_end(conn->ep, dto, err, sink);
 }

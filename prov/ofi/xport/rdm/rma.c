@@ -63,7 +63,7 @@ static int onesided_execute(struct rdm_conn *conn, const struct iovec *iov, size
 	struct iovec from;
 	int ret;
 
-	if (!conn->out || !conn->out->grants || !conn->pid || conn->asked ||
+	if (!conn->out || !conn->out->grants || !conn->pid || conn->n_asked ||
 	    conn->by_target_next || !dofi_grant_pages_find(conn->out->grants, use, &permit))
 		return -EAGAIN;
 	if (use->access == FI_REMOTE_READ) {
@@ -226,7 +226,7 @@ static int ask_rma(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 	if (dto->step != DOFI_STEP_ASKED) {
 		dto->rma.asked = dto->rma.got = 0;
 		dto->step = DOFI_STEP_ASKED;
-		conn->asked++;
+		conn->n_asked++;
 		conn->by_target_next = conn->by_target_always;
 	}
 	whole = !dto->rma.asked && dto->length > conn->eager &&

@@ -106,7 +106,10 @@ static void inbox_arrived(void *owner, struct dofi_inbox *inbox, const unsigned 
 	take(&upz->local, no_header, frame, len, sink);
 }
 
-/* Past a SKIP, a broken ring, or an event of another EVD a read goes on. */
+/*
+ * Returns false if a read of the CQ must follow: for a record behind a SKIP, a broken ring, or
+ * after an event for another EVD.
+ */
 static bool inbox_poll(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink)
 {
 	struct dofi_ring_record record;
