@@ -33,8 +33,10 @@ all()
 	on "$1" env PAIR_PROGRAMS="${PAIR_PROGRAMS:-$2}" "$top_srcdir/test/pair/fabric.sh" "$1"
 	on "$1" env MODEL_SEQUENCES="${MODEL_SEQUENCES:-10}" "$top_builddir/test/model/model2"
 	preload=$libraries/faults.so:$libraries/shapes.so
+	# with many messages outstanding sockets of 1.17 may lose one: docs/libfabric-defects.md
 	for version in 1 2; do
-		on "$1" env DAT_TEST_WARM=1 DAT_CHAOS=seed=1,open=32,error=8,stall=1000 \
+		on "$1" env DAT_TEST_WARM=1 CHAOS_CONNECTIONS="${CHAOS_CONNECTIONS:-8}" \
+			DAT_CHAOS=seed=1,open=32,error=8,stall=1000 \
 			"$top_builddir/test/chaos/random$version"
 	done
 }
