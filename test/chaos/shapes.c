@@ -49,7 +49,7 @@ enum wait { NO_DESCRIPTOR, ARMED, SILENT };
 
 /* The sources of values are below prov/NAME/ of libfabric 2.6.0. 0: as the base, or no limit. */
 struct shape {
-	const char *name;		/* of the fabric; in the hints that of the provider */
+	const char *name;		/* the fabric's; hints have it as the provider's name */
 	const char *provider, *domain;
 	uint32_t format;		/* of addresses: bytes, where IP address and port are */
 	unsigned address_len, ip_at, port_at;

@@ -58,8 +58,8 @@
 
 /*
  * The longest message in several frames that a receiver need not ask for: in injected frames, in
- * rings, where frames are longer and cheaper, and in copies. Two copies of 64 KiB take less time
- * than a round trip; a message may take a quarter of the credits.
+ * rings, where frames are longer and cheaper, and in copies. A message in copies takes at most a
+ * quarter of the credits.
  */
 #define RDM_EAGER_MAX 8192
 #define RDM_EAGER_RING_MAX 16384

@@ -12,6 +12,22 @@
 #include <rdma/fi_tagged.h>
 
 /*
+ * Sends a part of @dto in @f. The fabric's completion of a copy of the last part completes @dto;
+ * DOFI_DONE if there is no such copy. The fabric never keeps memory of the program.
+ */
+static int send_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f,
+		     size_t offset, size_t size) DOFI_NEEDS(conn->ep->lock)
+{
+	const bool last = offset + size == dto->length;
+	int ret;
+
+	if (last && conn->rpz->copy)
+		return rdm_transmit_copy(conn, dto, f, offset, size);
+	ret = rdm_transmit(conn, f, dto->iov, dto->n_iov, offset, size);
+	return ret || !last ? ret : DOFI_DONE;
+}
+
+/*
  * Eager messages in several frames, which are sent before the peer has a receive for them
  *
  * The frames are injected, in a ring, or copies: the fabric keeps no memory of the program. A
@@ -40,16 +56,13 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 		most = conn->max_copy - rdm_frame_head(&f);
 		left = dto->length - dto->eager.sent;
 		size = left < most ? left : most;
-		if (size == left && conn->rpz->copy)
-			ret = rdm_transmit_copy(conn, dto, &f, dto->eager.sent, size);
-		else
-			ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->eager.sent, size);
-		if (ret)
+		ret = send_part(conn, dto, &f, dto->eager.sent, size);
+		if (ret && ret != DOFI_DONE)
 			return ret;
 		dto->step = DOFI_STEP_BEGUN;
 		dto->eager.sent += size;
 	} while (dto->eager.sent < dto->length);
-	return conn->rpz->copy ? 0 : DOFI_DONE;
+	return ret;
 }
 
 /* Adds the bytes of the frame to the receive, which is done with the last ones. */
@@ -119,7 +132,7 @@ static int post_tagged(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag
 static int send_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
 {
 	const size_t most = conn->max_copy - RDM_FRAME_FULL;
-	int ret;
+	int ret = 0;
 
 	while (dto->rndv.sent < dto->length) {
 		const size_t left = dto->length - dto->rndv.sent, size = left < most ? left : most;
@@ -130,15 +143,12 @@ static int send_data(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(con
 
 		if (!conn->credits)
 			return -FI_EAGAIN;
-		if (size == left && conn->rpz->copy)
-			ret = rdm_transmit_copy(conn, dto, &f, dto->rndv.sent, size);
-		else
-			ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->rndv.sent, size);
-		if (ret)
+		ret = send_part(conn, dto, &f, dto->rndv.sent, size);
+		if (ret && ret != DOFI_DONE)
 			return ret;
 		dto->rndv.sent += size;
 	}
-	return conn->rpz->copy ? 0 : DOFI_DONE;
+	return ret;
 }
 
 static void send_after_cts(struct rdm_conn *conn, struct dofi_dto *dto) DOFI_NEEDS(conn->ep->lock)
