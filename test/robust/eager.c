@@ -11,11 +11,11 @@
 
 #include "crew.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXIT_SKIP 77
 #define PROCESSES 3
@@ -23,7 +23,7 @@
 #define SLOT 128
 #define RING (SLOTS * SLOT)
 /* The program rarely reads its EVD, so that most writes arrive while another thread reads it. */
-#define READ_EACH 64
+#define READ_EACH 16
 
 struct header {
 	uint32_t number;
@@ -165,8 +165,13 @@ static bool peer_serve(struct mpi *mpi, struct peer *p, bool *idle)
 	return p->sent < n_messages || p->read < n_messages || p->busy[(p->sent - 1) % SLOTS];
 }
 
+/*
+ * An idle process sleeps: on processors that others keep busy, a process that yields waits for
+ * its next slice, 5 ms and more.
+ */
 static void exchange(struct mpi *mpi)
 {
+	const struct timespec pause = { .tv_nsec = 10000 };
 	unsigned turn, i, open;
 	bool idle;
 
@@ -177,7 +182,7 @@ static void exchange(struct mpi *mpi)
 		if (turn % READ_EACH == 0)
 			completions_read(mpi);
 		if (idle)
-			sched_yield();
+			nanosleep(&pause, NULL);
 	}
 }
 
