@@ -146,8 +146,12 @@ static void linger_finish(struct dofi_linger *l, bool whole)
 		ended(arg, whole);
 }
 
-/* Sends as much of the rest as our kernel takes, and then the end. */
-static void end_send(struct dofi_linger *l)
+/*
+ * Sends as much of the rest as our kernel takes, and then the end. Returns false if the socket has
+ * no connection any more. Who calls the socket first after a reset is told of it, perhaps the
+ * fabric, or send() here: the discarding reads then find only an end.
+ */
+static bool end_send(struct dofi_linger *l)
 {
 	ssize_t n;
 
@@ -158,8 +162,7 @@ static void end_send(struct dofi_linger *l)
 		else if (errno != EAGAIN && errno != EINTR)
 			l->rest = 0;
 	}
-	if (!l->rest)
-		shutdown(l->fd, SHUT_WR);
+	return l->rest || !shutdown(l->fd, SHUT_WR) || errno != ENOTCONN;
 }
 
 /* Reads of a check: a peer that sends endlessly must not occupy the progress thread. */
@@ -231,9 +234,9 @@ static void check(struct dofi_timer *timer)
 {
 	struct dofi_linger *l = DOFI_CONTAINER_OF(timer, struct dofi_linger, timer);
 	int64_t now = dofi_now(), next = now + l->step, wait, end;
+	bool connected = end_send(l);
 	int left = 0;
 
-	end_send(l);
 	if (discard(l)) {
 		linger_finish(l, false);
 		return;
@@ -248,6 +251,10 @@ static void check(struct dofi_timer *timer)
 	/* the end alone may be outstanding when the socket is closed: the kernel sends it again */
 	if (l->peer_ended && !l->rest && l->left <= 1) {
 		linger_finish(l, true);
+		return;
+	}
+	if (!connected) {
+		linger_finish(l, false);
 		return;
 	}
 	wait = patience(l);

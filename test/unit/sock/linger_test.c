@@ -47,6 +47,9 @@ static void init(void)
 
 TestSuite(linger, .init = init, .timeout = 20);
 
+/* Patience beyond the limit of a test. */
+#define HOUR 3600000
+
 /* Sends until neither the peer's kernel nor ours takes more. */
 static void fill_up(void)
 {
@@ -213,7 +216,7 @@ Test(linger, a_peer_that_still_sends_is_not_reset)
 	char got[5];
 	int i;
 
-	dofi_settings.linger_ms = 60000;
+	dofi_settings.linger_ms = HOUR;
 	cr_assert_eq(send(mine, "last", 5, 0), 5);
 	end_half(NULL);
 	for (i = 0; i < 1000; i++) {
@@ -235,7 +238,7 @@ Test(linger, a_socket_is_half_open_until_the_peer_ends_the_connection)
 	int copy = dup(mine);
 	int64_t begun;
 
-	dofi_settings.linger_ms = 60000;
+	dofi_settings.linger_ms = HOUR;
 	end_half(NULL);
 	cr_expect_eq(getsockopt(copy, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
 	cr_expect(info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_FIN_WAIT2, "%d",
@@ -377,7 +380,7 @@ Test(linger, a_connection_that_is_left_ends_without_a_callback)
 
 Test(linger, a_peer_that_is_gone_is_not_waited_for)
 {
-	dofi_settings.linger_ms = 60000;
+	dofi_settings.linger_ms = HOUR;
 	fill_up();
 	close(its);
 	end();
@@ -460,7 +463,7 @@ Test(linger, what_is_handed_over_waits_for_a_slow_peer)
 	struct taken taken = { 0 };
 	pthread_t peer;
 
-	dofi_settings.linger_ms = 60000;
+	dofi_settings.linger_ms = HOUR;
 	fill_up();
 	hand_over();
 	cr_assert(turn());
@@ -490,7 +493,7 @@ Test(linger, adopted_data_that_is_not_taken_is_given_up)
 
 Test(linger, adopted_data_for_a_dead_peer_is_dropped)
 {
-	dofi_settings.linger_ms = 60000;
+	dofi_settings.linger_ms = HOUR;
 	fill_up();
 	close(its);
 	hand_over();
