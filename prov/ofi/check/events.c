@@ -25,7 +25,7 @@ static void feeds_check(struct dofi_ia *ia, struct dofi_evd *evd) DOFI_NEEDS(ia-
 		{
 			const struct dofi_ep *ep = (const struct dofi_ep *)obj;
 
-			if (ep->cq == cq || ep->second_cq == cq)
+			if (ep->feed == cq || ep->second_cq == cq)
 				all += (ep->recv_evd == evd) + (ep->request_evd == evd);
 		}
 		CHECK("evd", evd, evd->feed_users[i] <= all || cq->progress != &ia->progress,

@@ -304,7 +304,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	dofi_cq_route(cq);
 	dofi_lead_open(cq);
 	dofi_mutex_unlock(&cq->lock);
-	atomic_store(&cq->sleepers, 0);
+	/* a thread may still sleep on the CQ of the memory's former PZ: sleepers stays */
 	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
 	atomic_store(&cq->took_queued, false);
 	atomic_store(&cq->led, false);

@@ -22,10 +22,10 @@
 /*
  * The leader of a CQ: a program's thread in dat_evd_wait that sleeps on the CQ itself, as the
  * detour over the progress thread wakes it late. It reads the CQ as a polling thread does, and
- * delivers the completions of other EVDs as well. A CQ has no leader while something else needs the
- * progress thread: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()). If the
- * progress thread sleeps on the CQ as well (cq->armed), a completion wakes both. After the first
- * wakeups, in which both read (policy.wakeups_kept), it leaves the CQ to the leader, as to a
+ * delivers the completions of other EVDs as well. No thread begins to lead while something else
+ * needs the progress thread: a second sleeping thread, a CNO, or a sweep (dofi_cq_want_sweep()).
+ * If the progress thread sleeps on the CQ as well (cq->armed), a completion wakes both. After the
+ * first wakeups, in which both read (policy.wakeups_kept), it leaves the CQ to the leader, as to a
  * polling program, until no thread has read the CQ for a tick. A leader that leaves wakes no
  * thread: the progress thread finds the CQ unread within a tick.
  */
@@ -136,7 +136,7 @@ struct dofi_cq {
 
 	/* the program's calls since the progress thread served the CQ last */
 	struct dofi_polling_thread last_reader;	/* a thread of the program */
-	_Atomic bool took_queued;	/* the program took an event that another thread had read */
+	_Atomic bool took_queued;	/* the program took an event out of an EVD's queue */
 	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
 	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
 	_Atomic bool delivered;		/* a read queued an event for the program */
@@ -307,7 +307,7 @@ static inline void dofi_cq_posted(struct dofi_cq *cq)
 	atomic_store_explicit(&cq->posted, true, memory_order_relaxed);
 }
 
-/* Call after the program dequeued an event that another thread read. Any thread, any lock. */
+/* Call after the program took an event out of an EVD's queue. Any thread, any lock. */
 static inline void dofi_cq_took(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->took_queued, true, memory_order_relaxed);
@@ -369,7 +369,8 @@ static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 
 /*
  * Call after the fabric refused something with FI_EAGAIN and it was queued for ops->swept() or a
- * sweeper: these are called at least once per tick until none calls this. Any thread, any lock.
+ * sweeper: these are called by polls that find nothing, and while the CQ is armed at least once per
+ * tick, until none calls this. Any thread, any lock.
  */
 void dofi_cq_want_sweep(struct dofi_cq *cq);
 

@@ -24,12 +24,12 @@ struct dofi_cq_policy {
 struct dofi_cq_seen {
 	bool offloaded;		/* hardware moves data while no thread reads the CQ */
 	bool armed;		/* a completion wakes the progress thread */
-	bool woken;		/* armed, and a completion woke the progress thread */
+	bool woken;		/* armed, and a completion, or a wakeup by rings, woke the thread */
 	bool sleeper;		/* a thread or a CNO waits for an event, and does not read the CQ */
 	bool sweep;		/* a sweep is wanted */
 	bool has_leader;	/* a thread of the program sleeps on the CQ itself */
 	bool led;		/* a thread did */
-	bool took_queued;	/* the program took an event that another thread had read */
+	bool took_queued;	/* the program took an event out of an EVD's queue */
 	bool posted;		/* the program posted to an endpoint of the CQ */
 	bool reads;		/* a poll holds the CQ lock, and is not counted in polls */
 	unsigned polls;		/* of threads of the program */

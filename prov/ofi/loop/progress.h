@@ -7,7 +7,8 @@
  * nothing while all is idle, except with rings, for which it wakes once per second
  * (dofi_longest_sleep_ns). It leaves queues that the program polls to the program.
  *
- * Only this thread opens, connects and closes endpoints and reads the event queues: an event never
+ * Only this thread opens (on verbs a helper of it: xport/msg/open.c), connects and closes endpoints
+ * and reads the event queues: an event never
  * refers to an endpoint that another thread is closing.
  */
 #ifndef DOFI_LOOP_PROGRESS_H

@@ -82,7 +82,7 @@ struct dofi_xport_srq {
 
 struct dofi_xport {
 	const char *name;
-	/* For the progress thread; the member completed leads to dofi_dto_complete(). */
+	/* For the progress thread; the member completed ends the operation, by dofi_dto_end(). */
 	const struct dofi_progress_ops *progress_ops;
 	/* Bytes that the transport adds to private data. */
 	size_t header_size;
@@ -197,7 +197,7 @@ struct dofi_xport {
 	void (*cancel)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
-	 * Continues the transport's pending replies: resume_pending. Called after an operation has
+	 * Continues the transport's pending frames: resume_pending. Called after an operation has
 	 * completed or a receive was posted. EP lock held.
 	 */
 	void (*resume)(struct dofi_ep *ep);

@@ -480,6 +480,7 @@ Test(dequeue, two_pzs_may_feed_an_event_queue)
 	cr_expect_eq(evd_inside()->sole_cq, cq());
 	succeed(dofi_pz_create(dofi_ia_export(ia), &zone));
 	succeed(dofi_ep_create(ia, zone, evd, evd, evd, NULL, &second));
+	make_connected(second);
 	alone(one_of_two_feeds);
 	succeed(dofi_ep_free(second));
 	cr_expect_eq(evd_inside()->sole_cq, cq());

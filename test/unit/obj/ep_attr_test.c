@@ -462,9 +462,11 @@ static int feeds(DAT_EVD_HANDLE handle, DAT_PZ_HANDLE zone)
 	return 0;
 }
 
-static void cq_set(struct dofi_ep *inner, struct dofi_cq *cq)
+/* The EP has a peer, @conn, or none, and its operations complete at @cq. */
+static void cq_set(struct dofi_ep *inner, void *conn, struct dofi_cq *cq)
 {
 	dofi_mutex_lock(&inner->lock);
+	inner->conn = conn;
 	dofi_ep_set_cq(inner, cq);
 	dofi_mutex_unlock(&inner->lock);
 }
@@ -476,14 +478,34 @@ Test(ep_attr, queues_poll_where_their_endpoint_is)
 	struct dofi_evd *e = evd;
 
 	cr_expect(inner->cq == &zone->domain.cq);
+	cr_expect_eq(feeds(evd, pz), 0);
+	cr_expect_eq(e->sole_cq, NULL);
+	cq_set(inner, &transport, &zone->domain.cq);
 	cr_expect_eq(feeds(evd, pz), 2);
-	cq_set(inner, &zone->local.cq);
+	cq_set(inner, &transport, &zone->local.cq);
 	cr_expect(inner->cq == &zone->local.cq);
 	cr_expect_eq(feeds(evd, pz), 0);
 	cr_expect(e->sole_cq == &zone->local.cq);
-	cq_set(inner, &zone->local.cq);
-	cq_set(inner, &zone->domain.cq);
+	cq_set(inner, &transport, &zone->local.cq);
+	cq_set(inner, &transport, &zone->domain.cq);
 	cr_expect_eq(feeds(evd, pz), 2);
+	cr_expect(e->sole_cq == &zone->domain.cq);
+	cq_set(inner, NULL, &zone->domain.cq);
+	cr_expect_eq(feeds(evd, pz), 0);
+	cr_expect_eq(e->sole_cq, NULL);
+}
+
+/* A pool of EPs without a peer takes neither the fast poll nor the leader from a connected one. */
+Test(ep_attr, endpoints_without_a_peer_feed_no_queue)
+{
+	struct dofi_pz *zone = pz;
+	struct dofi_evd *e = evd;
+	DAT_EP_HANDLE idle;
+
+	succeed(dofi_ep_create(ia, pz_make(), evd, evd, NULL, NULL, &idle));
+	make_connected(ep);
+	cr_expect(e->sole_cq == &zone->domain.cq);
+	succeed(dofi_ep_free(idle));
 	cr_expect(e->sole_cq == &zone->domain.cq);
 }
 
@@ -492,13 +514,11 @@ Test(ep_attr, queues_poll_the_pz_that_feeds_them)
 	DAT_EVD_HANDLE other = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_PZ_HANDLE zone = pz_make();
 
-	cr_expect_eq(feeds(evd, pz), 2);
 	param.recv_evd_handle = other;
 	succeed(modify(DAT_EP_FIELD_RECV_EVD_HANDLE));
-	cr_expect_eq(feeds(evd, pz), 1);
-	cr_expect_eq(feeds(other, pz), 1);
 	param.pz_handle = zone;
 	succeed(modify(DAT_EP_FIELD_PZ_HANDLE));
+	make_connected(ep);
 	cr_expect_eq(feeds(evd, pz), 0);
 	cr_expect_eq(feeds(other, pz), 0);
 	cr_expect_eq(feeds(evd, zone), 1);
@@ -507,18 +527,21 @@ Test(ep_attr, queues_poll_the_pz_that_feeds_them)
 	cr_expect_eq(feeds(evd, zone), 0);
 }
 
-/* An EVD polls a limited number of PZs. The PZ that the EP leaves makes way for its new one. */
-Test(ep_attr, a_full_queue_of_pzs_polls_the_new_one)
+/* An EVD polls a limited number of PZs. A connection that ends makes way for the next one. */
+Test(ep_attr, a_full_queue_of_pzs_polls_the_next_one)
 {
-	DAT_EP_HANDLE others[DOFI_EVD_FEEDS - 1];
+	DAT_EP_HANDLE others[DOFI_EVD_FEEDS];
 	DAT_PZ_HANDLE zone = pz_make();
 	int i;
 
-	for (i = 0; i < DOFI_EVD_FEEDS - 1; i++)
-		succeed(dofi_ep_create(ia, pz_make(), evd, NULL, NULL, NULL, &others[i]));
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		succeed(dofi_ep_create(ia, pz_make(), evd, NULL, evd, NULL, &others[i]));
+		make_connected(others[i]);
+	}
 	param.pz_handle = zone;
 	succeed(modify(DAT_EP_FIELD_PZ_HANDLE));
-	cr_expect_eq(feeds(evd, pz), 0);
+	succeed(dofi_ep_free(others[0]));
+	make_connected(ep);
 	cr_expect_eq(feeds(evd, zone), 2);
 }
 

@@ -602,6 +602,36 @@ Test(evd_wait, a_wait_sleeps_on_the_queue_that_feeds_the_evd)
 	cr_expect(nobody_leads());
 }
 
+/* A thread waits before its EP connects, and while a second CQ comes and goes. */
+Test(evd_wait, a_wait_follows_its_feeds)
+{
+	DAT_EVD_HANDLE of = evd, conn = evd_make(8, DAT_EVD_CONNECTION_FLAG);
+	DAT_EP_HANDLE first, second;
+	DAT_PZ_HANDLE zone;
+	struct waiter w;
+
+	succeed(dofi_pz_create(dofi_ia_export(ia), &zone));
+	succeed(dofi_ep_create(ia, pz, of, of, conn, NULL, &first));
+	succeed(dofi_ep_create(ia, zone, of, of, conn, NULL, &second));
+	dofi_settings.spin_us = 0;
+	waiter_start_for(&w, 1, LONG);
+	cr_expect(nobody_leads());
+	make_connected(first);
+	while (!dofi_has_leader(&feed()->lead))
+		usleep(100);
+	make_connected(second);
+	while (dofi_has_leader(&feed()->lead) || nobody_sleeps() ||
+	       !((struct dofi_pz *)zone)->domain.cq.sleepers)
+		usleep(100);
+	succeed(dofi_ep_free(second));
+	while (!dofi_has_leader(&feed()->lead))
+		usleep(100);
+	cr_expect_eq(((struct dofi_pz *)zone)->domain.cq.sleepers, 0);
+	succeed(post_number(of, 1));
+	succeed(waiter_end(&w));
+	cr_expect(nobody_leads());
+}
+
 Test(evd_wait, a_wait_sleeps_on_the_feeding_queue_until_the_threshold)
 {
 	struct waiter w;

@@ -66,6 +66,8 @@ static void fabric_ep_open(struct dofi_ep *ep)
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
 	dofi_mutex_lock(&ep->lock);
 	ep->fid = &fabric_ep;
+	ep->conn = &transport;
+	dofi_ep_set_cq(ep, ep->cq);
 	dofi_ep_open_queues(ep);
 	dofi_dto_submit_pending(ep);
 	dofi_mutex_unlock(&ep->lock);
@@ -102,6 +104,8 @@ static void t_close(struct dofi_ep *ep)
 	dofi_mutex_lock(&ep->lock);
 	transport.closes += ep->fid != NULL;
 	ep->fid = NULL;
+	ep->conn = NULL;
+	dofi_ep_set_cq(ep, ep->cq);
 	dofi_ep_open_queues(ep);
 	dofi_mutex_unlock(&ep->lock);
 }

@@ -41,6 +41,7 @@ static int s_open(struct dofi_ep *ep)
 	dofi_mutex_lock(&ep->lock);
 	ep->fid = &fabric_ep;
 	ep->conn = &service;
+	dofi_ep_set_cq(ep, ep->cq);
 	ep->pz->datagrams_pz = &service;
 	dofi_mutex_unlock(&ep->lock);
 	return 0;
@@ -120,6 +121,7 @@ static void s_close(struct dofi_ep *ep)
 	dofi_mutex_lock(&ep->lock);
 	ep->fid = NULL;
 	ep->conn = NULL;
+	dofi_ep_set_cq(ep, ep->cq);
 	dofi_ep_open_queues(ep);
 	dofi_mutex_unlock(&ep->lock);
 }

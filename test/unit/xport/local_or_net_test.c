@@ -11,6 +11,7 @@
 #include "xport/rdm/rings_fault.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
+#include "xport/rdm/peer.h"
 #include "xport/cm/address.h"
 
 #include <arpa/inet.h>
@@ -174,16 +175,34 @@ Test(local_or_net, without_descriptors_it_is_the_fabric)
 
 Test(local_or_net, queues_are_fed_from_where_their_endpoints_are)
 {
-	cr_expect_eq(feeds(remote_cq()), 4);
+	cr_expect_eq(feeds(remote_cq()), 0);
 	cr_expect_eq(feeds(local_cq()), 0);
 	pair_connect(active, passive);
 	cr_expect_eq(feeds(remote_cq()), 0);
 	cr_expect_eq(feeds(local_cq()), 4);
 	cr_expect_eq(((struct dofi_evd *)evd)->sole_cq, local_cq());
 	disconnect();
-	cr_expect_eq(feeds(remote_cq()), 4);
+	cr_expect_eq(feeds(remote_cq()), 0);
 	cr_expect_eq(feeds(local_cq()), 0);
-	cr_expect_eq(((struct dofi_evd *)evd)->sole_cq, remote_cq());
+	cr_expect_eq(((struct dofi_evd *)evd)->sole_cq, NULL);
+}
+
+static bool has_unused_offer(DAT_EP_HANDLE ep)
+{
+	return rdm_conn_of(inside(ep))->peer->offer;
+}
+
+/* Each connection's ends offer an inbox; the later ones' are not needed. */
+Test(local_or_net, a_second_connection_keeps_no_mapping)
+{
+	DAT_EP_HANDLE more[2] = { ep_make(), ep_make() };
+
+	pair_connect(active, passive);
+	pair_connect(more[0], more[1]);
+	pair_works(more[0], more[1]);
+	cr_expect_eq(rdm_conn_of(inside(more[0]))->out, rdm_conn_of(inside(active))->out);
+	cr_expect(!has_unused_offer(more[0]));
+	cr_expect(!has_unused_offer(more[1]));
 }
 
 Test(local_or_net, a_freed_pz_closes_its_domain_of_rings)

@@ -78,6 +78,7 @@ struct dofi_ep {
 	DAT_EP_STATE state;
 	const struct dofi_xport *xport;	/* the transport to its peer; the IA's without a peer */
 	struct dofi_cq *cq;		/* where operations complete; the PZ's CQ without a peer */
+	struct dofi_cq *feed;		/* the CQ that its EVDs poll: cq, or NULL without a peer */
 	struct dofi_cq *second_cq;	/* another CQ of a datagram EP, or NULL */
 	struct dofi_shard *shard;	/* of the CQ; NULL unless an own endpoint is open */
 	struct fid_ep *fid;		/* its own endpoint or its PZ's; NULL unless open */

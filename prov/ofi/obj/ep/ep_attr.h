@@ -25,14 +25,14 @@ void dofi_ep_parts_put(const struct dofi_ep_parts *parts);
 
 /*
  * Replaces the parts of @ep, if it had any, by @parts, of which the caller has references; posted
- * receives stay. Takes further references, and lets the EVDs poll the EP's CQ. Returns 0, or
- * without a change -ENOMEM, or -EINVAL if completions cannot notify as @parts have it. EP lock
- * held; the fabric has no operations of it.
+ * receives stay. Takes further references, and lets the EVDs poll the EP's CQ if it has a peer.
+ * Returns 0, or without a change -ENOMEM, or -EINVAL if completions cannot notify as @parts have
+ * it. EP lock held; the fabric has no operations of it.
  */
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOFI_NEEDS(ep->lock);
 /*
- * From now on operations of @ep complete at @cq, of its PZ, which its EVDs poll. EP lock held; the
- * fabric has no operations of it.
+ * From now on operations of @ep complete at @cq, of its PZ, which its EVDs poll while @ep has a
+ * peer. Call after each change of @ep->conn. EP lock held; the fabric has no operations of it.
  */
 void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq) DOFI_NEEDS(ep->lock);
 /* Sets the second CQ of a datagram EP, which its EVDs poll as well; NULL removes it. */

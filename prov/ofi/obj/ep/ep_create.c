@@ -75,7 +75,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	TAILQ_INIT(&ep->exchanges_kept);
 	TAILQ_INIT(&ep->exchanges_failed);
 	ep->n_failed = 0;
-	ep->cq = ep->second_cq = NULL;
+	ep->cq = ep->feed = ep->second_cq = NULL;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
 	ep->shard = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fast path, top to bottom: how a plain operation is posted, how it completes, and how a
- * polling thread gets its event. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
+ * The fast path, top to bottom: how a plain operation is posted, and how a polling thread gets its
+ * event. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
  * obj/evd/evd_queue.c. DOFI_UNCHECKED_LOCKS: clang cannot follow sole_try(), which returns the CQ
  * that it has locked.
  */

@@ -63,6 +63,14 @@ void dofi_evd_route(struct dofi_evd *evd)
 			      memory_order_relaxed);
 }
 
+/* A waiting thread leads the only CQ, or tells each that it sleeps. */
+static void feeds_changed(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
+{
+	dofi_evd_route(evd);
+	if (evd->waiting)
+		dofi_cond_broadcast(&evd->wakeup);
+}
+
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 {
 	int i;
@@ -74,7 +82,7 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 		dofi_cq_sleep_begin(cq);
 	} else if (!evd->feed_users[i]++) {
 		atomic_store(&evd->feed[i], cq);
-		dofi_evd_route(evd);
+		feeds_changed(evd);
 		if (evd->cno)
 			dofi_cq_sleep_begin(cq);
 	}
@@ -91,7 +99,7 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 		dofi_cq_sleep_end(cq);	/* the feed came when the table was full */
 	} else if (!--evd->feed_users[i]) {
 		atomic_store(&evd->feed[i], NULL);
-		dofi_evd_route(evd);
+		feeds_changed(evd);
 		if (evd->cno)
 			dofi_cq_sleep_end(cq);
 	}

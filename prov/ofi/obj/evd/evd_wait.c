@@ -77,9 +77,18 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 	return err;
 }
 
+static bool feeds_are(const struct dofi_evd *evd, struct dofi_cq *const cq[]) DOFI_NEEDS(evd->lock)
+{
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS && atomic_load(&evd->feed[i]) == cq[i]; i++)
+		;
+	return i == DOFI_EVD_FEEDS;
+}
+
 /*
- * Sleeps until another thread, mostly the progress thread, has delivered. Returns 0, -ETIMEDOUT, or
- * -EINTR after a signal.
+ * Sleeps until another thread, mostly the progress thread, has delivered, or the feeds change.
+ * Returns 0, -ETIMEDOUT, or -EINTR after a signal.
  */
 static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
@@ -96,7 +105,7 @@ static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(
 	/* without feeds, the waiter waits for connection events */
 	if (!any)
 		dofi_progress_probe(&evd->obj.ia->progress);
-	while (!must_leave(evd) && !err)
+	while (!must_leave(evd) && !err && feeds_are(evd, slept))
 		err = dofi_cond_wait(&evd->wakeup, &evd->lock, deadline);
 	for (i = 0; i < DOFI_EVD_FEEDS; i++)
 		if (slept[i])
@@ -105,10 +114,10 @@ static int follow_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(
 }
 
 /*
- * Polls, then sleeps until the threshold is reached or the wait ends, on the only CQ of @evd if
- * this thread may lead it. Returns 0, -ETIMEDOUT, or -EINTR after a signal. The system calls of the
- * fabric are cancellation points: a cancelled thread would leave the CQ locked, and the EVD with a
- * waiter.
+ * Polls, then sleeps until the threshold is reached or the wait ends: on the only CQ of @evd if
+ * this thread may lead it, anew when connections have come or gone. Returns 0, -ETIMEDOUT, or
+ * -EINTR after a signal. The system calls of the fabric are cancellation points: a cancelled thread
+ * would leave the CQ locked, and the EVD with a waiter.
  */
 static int wait_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(evd->lock)
 {
@@ -120,13 +129,13 @@ static int wait_for_events(struct dofi_evd *evd, int64_t deadline) DOFI_NEEDS(ev
 	if (!must_leave(evd))
 		spin(evd, begin, deadline);
 	if (!must_leave(evd) && dofi_now() < deadline) {
-		cq = dofi_evd_only_cq(evd);
-		err = cq ? 0 : -EBUSY;
 		dofi_count(&evd->count_of.blocked);
-		while (!must_leave(evd) && !err)
-			err = lead_once(evd, cq, deadline);
-		if (err == -EBUSY)
-			err = follow_for_events(evd, deadline);
+		do {
+			cq = dofi_evd_only_cq(evd);
+			err = cq ? lead_once(evd, cq, deadline) : -EBUSY;
+			if (err == -EBUSY)
+				err = follow_for_events(evd, deadline);
+		} while (!must_leave(evd) && !err);
 	}
 	if (satisfied(evd))
 		dofi_spin_learn(&evd->spin, dofi_now() - begin, dofi_settings.spin_us * 1000);

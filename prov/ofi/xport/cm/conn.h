@@ -6,7 +6,7 @@
  * Such a fabric has neither connection requests nor ends. So each DAT connection has a CM
  * connection as well, to the port or name of its qualifier. It carries the request and the answer,
  * and stays open: its end reports the death of the peer. The CM connection of datagram EPs is
- * closed after the answer.
+ * closed after the answer was confirmed (READY).
  *
  * Anybody may connect to the port. Until a complete request has arrived, a connection is called an
  * embryo, which the owner of the listener does not see. An embryo has a few seconds, the number

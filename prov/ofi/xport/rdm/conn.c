@@ -111,7 +111,10 @@ static int endpoint_find(struct rdm_conn *conn)
 	return 0;
 }
 
-/* Gets the outbox to the peer, and lets the peer write to memory for this connection. */
+/*
+ * Gets the outbox to the peer, and lets the peer write to memory for this connection. An offer that
+ * is not needed, because earlier connections have an outbox to the peer, is unmapped.
+ */
 static int rings_find(struct rdm_conn *conn)
 {
 	struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
@@ -119,6 +122,8 @@ static int rings_find(struct rdm_conn *conn)
 	struct dofi_outbox *out;
 	int ret = dofi_outbox_get(conn->rpz->rings, &peer->offer, &out);
 
+	dofi_outbox_unmap(peer->offer);
+	peer->offer = NULL;
 	if (ret)
 		return ret;
 	dofi_mutex_lock(&conn->ep->lock);

@@ -22,6 +22,8 @@
 /* How long and often a request is repeated: programs that start together have no listeners yet. */
 #define REPEAT_NS (500 * 1000000LL)
 #define REPEAT_EVERY_NS (10 * 1000000LL)
+/* How much of that time is left when a PZ opens its endpoint of the net for a peer of this host. */
+#define NET_NS (REPEAT_NS / 2)
 
 /* An exchange that this end began. */
 struct ud_call {
@@ -151,6 +153,16 @@ static void on_answer(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
 	}
 }
 
+/*
+ * Whether the peer may yet begin to listen on this host. An attempt over the net opens the PZ's
+ * endpoint there, which each poll reads from then on.
+ */
+static bool waits_for_local(const struct ud_call *call, int err)
+{
+	return err == -ECONNREFUSED && !call->uep->upz->net.domain &&
+	       dofi_now() + NET_NS < call->repeat_until;
+}
+
 /* After some errors, of a connection without an answer, another port may have the peer. */
 static void on_failure(struct dofi_cm_conn *cm, int err)
 {
@@ -158,8 +170,9 @@ static void on_failure(struct dofi_cm_conn *cm, int err)
 	const bool absent = err == -ECONNREFUSED || err == -ECONNRESET || err == -EPROTO ||
 			    err == -EPROTONOSUPPORT || !err;
 
-	if (call->local && err == -EAGAIN)
-		round_again(call);	/* the peer's queue of connections is full */
+	/* -EAGAIN: the peer's queue of connections is full */
+	if (call->local && (err == -EAGAIN || waits_for_local(call, err)))
+		round_again(call);
 	else if (call->local || absent)
 		attempt_next(call, "no datagram endpoint of the peer listens there");
 	else

@@ -7,7 +7,7 @@
  * The net: all datagram EPs of a PZ share one endpoint of the fabric. Where the IA's fabric is
  * connectionless, that is an endpoint in the PZ's own domain. Elsewhere it is one of libfabric's
  * datagram endpoints (FI_EP_DGRAM), in a second domain of the PZ (dofi_datagram_choose()). In an IA
- * that also has rings the endpoint is opened for the first peer that is not reached over rings.
+ * that also has rings the endpoint is opened for the first exchange over the net.
  *
  * The rings: a PZ shares its inboxes and outboxes (rings/link.h) with its connections. The two ends
  * offer inboxes with their addresses, over a local CM socket.
