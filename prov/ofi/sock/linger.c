@@ -148,8 +148,8 @@ static void linger_finish(struct dofi_linger *l, bool whole)
 
 /*
  * Sends as much of the rest as our kernel takes, and then the end. Returns false if the socket has
- * no connection any more. Who calls the socket first after a reset is told of it, perhaps the
- * fabric, or send() here: the discarding reads then find only an end.
+ * no connection any more. The first call on the socket after a reset is told of it, perhaps one of
+ * the fabric, or send() here: the discarding reads then find only an end.
  */
 static bool end_send(struct dofi_linger *l)
 {

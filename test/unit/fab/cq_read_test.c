@@ -492,6 +492,49 @@ Test(cq_read, each_sweeper_is_called)
 	cr_expect(LIST_EMPTY(&cq.sweepers));
 }
 
+/* An EP with an operation that the fabric refused, and refuses again until @calls is @wanted. */
+struct stalled {
+	struct dofi_stall stall;
+	unsigned calls, wanted;
+};
+
+static void stalled_go_on(struct dofi_stall *s)
+{
+	struct stalled *of = (struct stalled *)s;
+
+	if (++of->calls < of->wanted)
+		dofi_cq_stall(&cq, s);
+}
+
+Test(cq_read, a_stalled_endpoint_goes_on_at_the_next_sweep)
+{
+	struct stalled once = { .stall.go_on = stalled_go_on, .wanted = 1 };
+	struct stalled thrice = { .stall.go_on = stalled_go_on, .wanted = 3 };
+
+	dofi_cq_stall(&cq, &once.stall);
+	dofi_cq_stall(&cq, &thrice.stall);
+	dofi_cq_stall(&cq, &thrice.stall);
+	poll_once();
+	cr_expect(once.calls == 1 && thrice.calls == 1);
+	poll_once();
+	poll_once();
+	cr_expect(once.calls == 1 && thrice.calls == 3);
+	cr_expect(!dofi_cq_wants_sweep(&cq));
+}
+
+Test(cq_read, a_closed_endpoint_is_stalled_no_more)
+{
+	struct stalled gone = { .stall.go_on = stalled_go_on };
+
+	dofi_cq_stall(&cq, &gone.stall);
+	dofi_mutex_lock(&cq.lock);
+	dofi_cq_stall_end(&cq, &gone.stall);
+	dofi_cq_stall_end(&cq, &gone.stall);
+	dofi_mutex_unlock(&cq.lock);
+	poll_once();
+	cr_expect_eq(gone.calls, 0);
+}
+
 /* The transport of datagrams has nothing to sweep but its endpoints. */
 Test(cq_read, a_queue_without_a_sweep_of_its_own_has_sweepers)
 {

@@ -315,6 +315,7 @@ Test(query, a_refused_layer_has_one_line)
 {
 	offer_rdm("udp;ofi_rxd");
 	cr_expect_eq(choose("provider=udp;ofi_rxd"), -FI_EOPNOTSUPP);
+	cr_expect(!strstr(capture.text, "searching"), "%s", capture.text);
 	cr_expect(strstr(capture.text, "udp;ofi_rxd is not used: a refused RDMA operation"), "%s",
 		  capture.text);
 	cr_expect(!strstr(capture.text, "no usable"), "%s", capture.text);
@@ -343,6 +344,7 @@ Test(query, fi_getinfo_failing_is_passed_on)
 	offer("tcp", "10.0.0.1");
 	answer = -FI_ENOMEM;
 	cr_expect_eq(choose(""), -FI_ENOMEM);
+	cr_expect(strstr(capture.text, "searching a usable fabric"), "%s", capture.text);
 }
 
 Test(query, the_provider_is_asked_for)

@@ -350,15 +350,20 @@ Test(ep_srq, the_hard_watermark_breaks_the_connection)
 	expect_broken();
 }
 
-Test(ep_srq, the_soft_watermark_of_the_attributes_is_reported)
+/* Frees the connected EP of the fixture, and makes another. */
+static void make_anew(void)
 {
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	expect_async(DAT_EP_TRANSFER_TO_ERROR);
 	succeed(dofi_ep_free(ep));
-	attr.srq_soft_hw = 1;
 	ep = waiting[0].ep = create();
+}
+
+/* The EP has a soft watermark of one buffer. */
+static void second_buffer_is_reported(void)
+{
 	make_connected(ep);
 	post(1);
 	post(2);
@@ -369,4 +374,35 @@ Test(ep_srq, the_soft_watermark_of_the_attributes_is_reported)
 	dofi_mutex_unlock(&inside()->lock);
 	expect_async(DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	cr_expect(event_none(async));
+}
+
+Test(ep_srq, the_soft_watermark_of_the_attributes_is_reported)
+{
+	attr.srq_soft_hw = 1;
+	make_anew();
+	second_buffer_is_reported();
+}
+
+Test(ep_srq, a_modified_soft_watermark_is_reported)
+{
+	DAT_EP_PARAM param;
+
+	make_anew();
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.srq_soft_hw = 1;
+	succeed(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param));
+	second_buffer_is_reported();
+}
+
+Test(ep_srq, an_endpoint_names_what_it_lacks)
+{
+	DAT_EP_HANDLE made;
+	DAT_PZ_HANDLE zone;
+
+	succeed(dofi_pz_create(dofi_ia_export(ia), &zone));
+	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, NULL, &made), 7);
+	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, NULL), 8);
+	expect_arg(dofi_ep_create_with_srq(ia, zone, evd, evd, evd, srq, &attr, &made), 2);
+	attr.srq_soft_hw = DAT_HW_DEFAULT - 1;
+	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, &made), 7);
 }
