@@ -54,7 +54,7 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	struct rdm_conn *conn = rdm_conn_of(ep);
-	const bool within_host = rdm_fabric(conn)->target_rdma;
+	const bool by_target = rdm_fabric(conn)->target_rdma;
 	enum dofi_cq_data_kind kind;
 	int ret;
 
@@ -74,9 +74,9 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		break;
 	case DOFI_DTO_WRITE_IMMED:
 		/* the message waits for the write: a peer that refuses must not get it */
-		ret = within_host ? rdm_write_alone(conn, dto) :
+		ret = by_target ? rdm_write_alone(conn, dto) :
 				    rdm_write_before_message(conn, dto);
-		if (within_host && ret == -FI_EAGAIN)
+		if (by_target && ret == -FI_EAGAIN)
 			return rdm_rma(conn, dto);
 		return ret ? ret : send_message(conn, dto, 0, rdm_write_cq_data(dto));
 	default:
