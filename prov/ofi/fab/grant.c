@@ -200,6 +200,21 @@ static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_a
 	return g;
 }
 
+const char *dofi_grant_refusal(struct dofi_grants *t, const struct dofi_access *wanted)
+{
+	const char *why = "range";
+	const struct dofi_grant *g;
+
+	dofi_mutex_lock(&t->lock);
+	g = find(t, wanted->key);
+	if (!g || g->bounds.fabric_key != dofi_mr_fabric_key(wanted->key, wanted->secret))
+		why = "context";
+	else if (!wanted->access || wanted->access & ~g->bounds.access)
+		why = "privilege";
+	dofi_mutex_unlock(&t->lock);
+	return why;
+}
+
 int dofi_grant_enter(struct dofi_grants *t, const struct dofi_access *wanted, void **memory)
 {
 	dofi_mutex_lock(&t->lock);

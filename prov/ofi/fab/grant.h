@@ -99,6 +99,9 @@ static inline bool dofi_bounds_allow(const struct dofi_bounds *bounds,
 int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_access *wanted, void **memory)
 	DOFI_TAKES_IF(0, grants->lock);
 void dofi_grant_leave(struct dofi_grants *grants) DOFI_DROPS(grants->lock);
+/* For the log, after a refusal: whether the context, range or privilege of @wanted is wrong now. */
+const char *dofi_grant_refusal(struct dofi_grants *grants, const struct dofi_access *wanted)
+	DOFI_NEEDS_NOT(grants->lock);
 
 /*
  * Lets peers read the grants, and use them without this process (fab/grant_book.h). Returns 0, or a

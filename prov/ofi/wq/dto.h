@@ -62,6 +62,9 @@ enum dofi_dto_kind {
 	 1u << DOFI_DTO_RECV_UD_IMMED)
 #define DOFI_DTO_ATOMICS (1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
 
+/* A description of an operation for the log. */
+#define DOFI_DTO_TEXT 120
+
 /* How far the transport is with an operation that takes several steps. */
 enum dofi_dto_step {
 	DOFI_STEP_NONE,
@@ -94,8 +97,12 @@ struct dofi_dto {
 			uint32_t remote_key;
 		};
 		struct {		/* of a plain operation: */
-			void *memory;		/* of a receive: the destination */
+			union {
+				void *memory;		/* of a receive: the destination */
+				uint64_t plain_addr;	/* of RDMA: in the peer, for the log */
+			};
 			uint32_t memory_lmr;	/* the LMR context of its segment */
+			uint32_t plain_key;	/* of RDMA: the peer's context, for the log */
 		};
 		struct {		/* of a receive with DOFI_DTO_EXCLUDED */
 			uint64_t pz_id;		/* the PZ; 0 after the LMR was freed */

@@ -3,10 +3,13 @@
 
 #include "obj/ops.h"
 
+#include "base/log.h"
+#include "capture.h"
 #include "obj/evd/cno.h"
 
 #include <rdma/fi_errno.h>
 #include <errno.h>
+#include <string.h>
 
 TestSuite(ep_done, .init = ops_init, .fini = ia_fini);
 
@@ -419,4 +422,78 @@ Test(ep_done, an_unknown_error_at_the_end_is_a_flush)
 	complete_with(1, FI_EACCES, 0);
 	take(1, DAT_DTO_ERR_FLUSHED);
 	take(2, DAT_DTO_ERR_LOCAL_PROTECTION);
+}
+
+/* What the log tells */
+
+/* Ends the connection, with operation 0 failing with @err unless that is 0, and returns the log. */
+static const char *log_of_end(int err, bool goodbye)
+{
+	static struct capture said;
+	struct dofi_ep *of = inside();
+
+	dofi_log_max = DOFI_WARN;
+	capture_begin(&said);
+	dofi_mutex_lock(&of->lock);
+	of->no_goodbye = !goodbye;
+	if (!err)
+		dofi_ep_lost(of, true);
+	dofi_mutex_unlock(&of->lock);
+	if (err)
+		complete_with(0, err, 0);
+	settle();
+	return capture_end(&said);
+}
+
+static void expect_in(const char *log, const char *text)
+{
+	cr_expect(strstr(log, text), "%s", log);
+}
+
+Test(ep_done, the_log_names_the_failed_operation)
+{
+	const char *log;
+
+	succeed(post_write(7, 8, 8));
+	log = log_of_end(FI_EACCES, false);
+	expect_in(log, ": RDMA write of 8 bytes, cookie 0x7, to address 0x");
+	expect_in(log, ", context 0x");
+	expect_in(log, ": Permission denied\n");
+	cr_expect(!strstr(log, "broke"), "once is enough: %s", log);
+}
+
+Test(ep_done, the_log_names_the_rdma_that_a_lost_connection_ended)
+{
+	const char *log;
+
+	succeed(post_write(7, 8, 8));
+	succeed(post_send(8));
+	log = log_of_end(FI_ECANCELED, false);
+	expect_in(log, "the connection with 127.0.0.1 ");
+	expect_in(log, "broke; in flight: RDMA write of 8 bytes, cookie 0x7, to address 0x");
+	expect_in(log, ": the peer may have refused its context, range or privilege\n");
+}
+
+Test(ep_done, the_log_names_a_request_without_a_completion)
+{
+	const char *log;
+
+	succeed(post_send(8));
+	log = log_of_end(0, false);
+	expect_in(log, "broke; in flight: send of 8 bytes, cookie 0x8\n");
+}
+
+Test(ep_done, the_log_tells_of_an_idle_connection_that_broke)
+{
+	succeed(post_recv(8));
+	expect_in(log_of_end(FI_ECANCELED, false), "broke; in flight: no request\n");
+}
+
+Test(ep_done, an_orderly_end_is_not_logged)
+{
+	const char *log;
+
+	succeed(post_send(8));
+	log = log_of_end(FI_ECANCELED, true);
+	cr_expect_str_eq(log, "");
 }

@@ -112,6 +112,9 @@ struct dofi_ep {
 	uint64_t base[DOFI_EP_COUNTERS]; /* see obj/counters.c */
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
 	DAT_EVENT_NUMBER end;		/* the event that will report the end */
+	bool explained;			/* the log has the operation that broke the connection */
+	bool lost_rdma;			/* lost_request is RDMA */
+	char lost_request[DOFI_DTO_TEXT]; /* the first request that the connection's loss ended */
 	struct dofi_work work;
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
 

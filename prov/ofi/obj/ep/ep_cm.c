@@ -235,6 +235,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	ep->lost = ep->no_goodbye = false;
 	if (!dofi_ep_is_live(ep))
 		goto unlock;
+	dofi_dto_explain_end(ep, connected && ep->end == DAT_CONNECTION_EVENT_BROKEN);
 	dofi_dto_flush(ep);
 	/*
 	 * The connection takes no more buffers from the SRQ. InfiniBand's providers report that

@@ -85,7 +85,8 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first, bool datagrams) DO
 	ep->resume_pending = false;
 	ep->closing = ep->graceful = ep->finishing = ep->failed_early = ep->no_events = false;
 	ep->had_other_connect_evd = ep->scoped = ep->preambles = false;
-	ep->lost = ep->no_goodbye = false;
+	ep->lost = ep->no_goodbye = ep->explained = ep->lost_rdma = false;
+	ep->lost_request[0] = '\0';
 	ep->reads = ep->atomics = 0;
 	ep->watched = true;
 	ep->probe = (struct dofi_dto){ .ep = ep, .kind = DOFI_DTO_PROBE, .tag = ep->probe.tag };

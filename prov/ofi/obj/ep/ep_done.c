@@ -4,11 +4,13 @@
 #include "obj/ep/ep_dto.h"
 
 #include "base/log.h"
+#include "fab/quirks.h"
 #include "obj/mem/rmr.h"
 
 #include <errno.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <stdio.h>
 
 DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
 {
@@ -70,9 +72,74 @@ static void receive_name(const struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
+static const char *const kind_name[DOFI_DTO_KINDS] = {
+	[DOFI_DTO_SEND] = "send",
+	[DOFI_DTO_WRITE] = "RDMA write",
+	[DOFI_DTO_READ] = "RDMA read",
+	[DOFI_DTO_RECV] = "receive",
+	[DOFI_DTO_BIND] = "RMR bind",
+	[DOFI_DTO_READ_TO_RMR] = "RDMA read to an RMR",
+	[DOFI_DTO_PREAMBLE] = "receive of a preamble",
+	[DOFI_DTO_PROBE] = "probe",
+	[DOFI_DTO_SEND_INVALIDATE] = "send with invalidate",
+	[DOFI_DTO_SEND_IMMED] = "send with immediate data",
+	[DOFI_DTO_WRITE_IMMED] = "RDMA write with immediate data",
+	[DOFI_DTO_FETCH_ADD] = "fetch-and-add",
+	[DOFI_DTO_CMP_SWAP] = "compare-and-swap",
+	[DOFI_DTO_SEND_UD] = "datagram",
+	[DOFI_DTO_SEND_UD_IMMED] = "datagram with immediate data",
+	[DOFI_DTO_RECV_INVALIDATE] = "receive",
+	[DOFI_DTO_RECV_IMMED] = "receive",
+	[DOFI_DTO_RECV_WRITE_IMMED] = "receive",
+	[DOFI_DTO_RECV_UD] = "receive",
+	[DOFI_DTO_RECV_UD_IMMED] = "receive",
+};
+
+static void describe(const struct dofi_dto *dto, char text[DOFI_DTO_TEXT])
+{
+	const bool plain = dofi_dto_is_plain(dto);
+	int n = snprintf(text, DOFI_DTO_TEXT, "%s of %llu bytes, cookie %#llx",
+			 kind_name[dto->kind], (unsigned long long)dto->length,
+			 (unsigned long long)dto->cookie);
+
+	if (dofi_dto_is(dto->kind, DOFI_DTO_RDMA))
+		snprintf(text + n, DOFI_DTO_TEXT - (size_t)n, ", to address %#llx, context %#x",
+			 (unsigned long long)(plain ? dto->plain_addr : dto->remote_addr),
+			 plain ? dto->plain_key : dto->remote_key);
+}
+
+/* The connection was lost before @dto, of @ep, was done: the first such request is remembered. */
+static void lost_request(struct dofi_ep *ep, const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
+{
+	if (ep->closing || ep->lost_request[0] || dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
+		return;
+	ep->lost_rdma = dofi_dto_is(dto->kind, DOFI_DTO_RDMA);
+	describe(dto, ep->lost_request);
+}
+
+void dofi_dto_explain_end(struct dofi_ep *ep, bool broken)
+{
+	const bool refused = ep->lost_rdma && ep->obj.ia->fabric.quirk->ends_silently;
+	char peer[INET6_ADDRSTRLEN];
+
+	dofi_mutex_assert_held(&ep->lock);
+	if (!ep->lost_request[0] && !dofi_queue_empty(&ep->sq))
+		describe(dofi_queue_oldest(&ep->sq), ep->lost_request);
+	if (broken && !ep->explained)
+		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the connection with %s broke; in flight: %s%s",
+			 (void *)ep, dofi_address_text(&ep->request.peer, peer),
+			 ep->lost_request[0] ? ep->lost_request : "no request",
+			 refused ? ": the peer may have refused its context, range or privilege" :
+				   "");
+	ep->explained = ep->lost_rdma = false;
+	ep->lost_request[0] = '\0';
+}
+
 __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
-	bool quiet;
+	char text[DOFI_DTO_TEXT];
+	enum dofi_log_level level;
+	bool flushed;
 
 	dofi_mutex_assert_held(&ep->lock);
 	receive_name(ep, dto);
@@ -80,10 +147,17 @@ __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto
 	/* the error of an operation that the fabric gave up when the connection ended */
 	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
 		dto->status = DAT_DTO_ERR_FLUSHED;
+	flushed = dto->status == DAT_DTO_ERR_FLUSHED;
+	if (flushed)
+		lost_request(ep, dto);
+	else
+		ep->explained = true;
 	/* a peer may send any number of datagrams that are too long */
-	quiet = ep->datagrams || dto->status == DAT_DTO_ERR_FLUSHED;
-	dofi_log(quiet ? DOFI_DEBUG : DOFI_WARN, DOFI_EP, "ep %p: operation failed: %s", (void *)ep,
-		 fi_strerror(err));
+	level = ep->datagrams || flushed ? DOFI_DEBUG : DOFI_WARN;
+	if (dofi_log_on(level, DOFI_EP)) {
+		describe(dto, text);
+		dofi_log_write(level, DOFI_EP, "ep %p: %s: %s", (void *)ep, text, fi_strerror(err));
+	}
 	/* FI_ECANCELED comes after a read to the end, other errors when a send failed */
 	if (dto->status == DAT_DTO_ERR_FLUSHED)
 		dofi_ep_lost(ep, err != FI_ECANCELED);

@@ -54,6 +54,13 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err);
 /* @dto failed with @err, and with it the connection. */
 void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err) DOFI_NEEDS(ep->lock);
 
+/*
+ * The connection of @ep ends. If it is @broken, the log gets the request that the loss ended, or
+ * the oldest one of those that end now, unless dofi_dto_fail() has logged a cause. Call before
+ * dofi_dto_flush().
+ */
+void dofi_dto_explain_end(struct dofi_ep *ep, bool broken) DOFI_NEEDS(ep->lock);
+
 /* Records how @dto ended: a positive @err also ends the connection. */
 static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 	DOFI_NEEDS(ep->lock)

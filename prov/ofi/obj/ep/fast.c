@@ -98,6 +98,10 @@ static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind,
 	dto->memory_lmr = s->lmr_context;
 	if (kind == DOFI_DTO_RECV)
 		dto->memory = memory;
+	if (remote) {
+		dto->plain_addr = dofi_remote_address(remote);
+		dto->plain_key = remote->rmr_context;
+	}
 	if (kind == DOFI_DTO_SEND)
 		return ep->fast.send(ep->fast.to, memory, dto->length, lmr->desc, 0, context);
 	if (kind == DOFI_DTO_RECV)

@@ -67,6 +67,10 @@ int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *o
 		ret = 0;
 	}
 	dofi_mutex_unlock(&pz->atomic_lock);
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_MEM, "refused a peer's atomic operation at %#llx, context "
+			 "%#x, for its %s", (unsigned long long)a->addr, a->key,
+			 lmr ? "range or alignment" : "context or privilege");
 	return ret;
 }
 

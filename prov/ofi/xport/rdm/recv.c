@@ -36,8 +36,12 @@ struct dofi_dto *rdm_receive_find(struct dofi_ep *ep, uint32_t *matched)
 /* Makes @dto the receive of the message; returns a positive error if the message does not fit. */
 static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 {
-	if (f->length > (dto->flags & DOFI_DTO_EXCLUDED ? 0 : dto->length))
+	if (f->length > (dto->flags & DOFI_DTO_EXCLUDED ? 0 : dto->length)) {
+		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: a message of %llu bytes for a receive of %llu",
+			 (void *)dto->ep, (unsigned long long)f->length,
+			 (unsigned long long)dto->length);
 		return FI_ETRUNC;
+	}
 	dofi_dto_trim(dto, f->length);
 	dto->cq_data = f->cq_data;
 	dto->flags |= DOFI_DTO_MATCHED;

@@ -4,6 +4,7 @@
 #include "xport/rdm/rma.h"
 
 #include "base/iov.h"
+#include "base/log.h"
 #include "obj/mem/lmr.h"
 #include "xport/rdm/transmit.h"
 
@@ -24,6 +25,16 @@ static struct dofi_access use_of(const struct rdm_conn *conn, const struct rdm_f
 	};
 }
 
+/* The log of this process has the refused operation and the reason. */
+static enum rdm_result refuse(const struct rdm_conn *conn, const char *what,
+			      const struct dofi_access *use)
+{
+	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: refused the peer's %s of %llu bytes at %#llx, context "
+		 "%#x, for its %s", (void *)conn->ep, what, (unsigned long long)use->len,
+		 (unsigned long long)use->addr, use->key, dofi_grant_refusal(grants_of(conn), use));
+	return RDM_NO_ACCESS;
+}
+
 static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f)
 	DOFI_NEEDS(conn->ep->lock)
 {
@@ -33,7 +44,7 @@ static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame 
 	int ret = 0;
 
 	if (dofi_grant_enter(grants_of(conn), &use, &to))
-		return RDM_NO_ACCESS;
+		return refuse(conn, "RDMA write", &use);
 	if (f->n_segments) {
 		/* in two pieces, because Linux copies the pieces in order */
 		pieces[1].iov_len = dofi_iov_tail(to, f->length);
@@ -99,7 +110,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task) DOFI_NEEDS(c
 	return ret != -FI_EAGAIN;
 
 no_access:
-	task->result = RDM_NO_ACCESS;
+	task->result = refuse(conn, "RDMA read", &use);
 	return rdm_ack(conn, task);
 }
 

@@ -3,8 +3,12 @@
 
 #include "xport/coupled.h"
 
+#include "base/log.h"
+#include "capture.h"
 #include "obj/cq_data.h"
 #include "obj/ep/ep_post.h"
+
+#include <string.h>
 
 TestSuite(rdm_target, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_target_sockets, .init = coupled_init_sockets, .fini = rdm_fini, .timeout = 60);
@@ -238,6 +242,38 @@ Test(rdm_target, wrong_writes_write_nothing)
 	cr_expect(event_none(evd), "no receive was taken");
 	say("well", 4);
 	got(1, 4);
+}
+
+/* Refuses @kind at @use, and returns the log. */
+static const char *log_of(enum rdm_frame_kind kind, const struct dofi_access *use)
+{
+	static struct capture said;
+
+	capture_begin(&said);
+	ask(kind, use, 0);
+	answered(peer.sent, RDM_NO_ACCESS);
+	return capture_end(&said);
+}
+
+Test(rdm_target, the_log_has_the_reason_of_a_refusal)
+{
+	struct dofi_access use = use_of(big, 8);
+	const char *log;
+
+	limits_make();
+	dofi_log_max = DOFI_WARN;
+	use.key ^= 1;
+	log = log_of(RDM_FRAME_WRITE, &use);
+	cr_expect(strstr(log, "refused the peer's RDMA write of 8 bytes at 0x"), "%s", log);
+	cr_expect(strstr(log, ", for its context\n"), "%s", log);
+	use = use_of(big + BIG - 7, 8);
+	log = log_of(RDM_FRAME_READ, &use);
+	cr_expect(strstr(log, "refused the peer's RDMA read of 8 bytes at 0x"), "%s", log);
+	cr_expect(strstr(log, ", for its range\n"), "%s", log);
+	use = use_of(limited, 8);
+	use.key = write_only;
+	log = log_of(RDM_FRAME_READ, &use);
+	cr_expect(strstr(log, ", for its privilege\n"), "%s", log);
 }
 
 Test(rdm_target, wrong_reads_read_nothing)
