@@ -403,3 +403,14 @@ Test(writer, or_until_patience_ends)
 	dofi_writer_await(&writer, 0);
 	child_kill(&c);
 }
+
+/* The memory of a PZ is used again. */
+Test(grant_book, a_new_table_is_not_published)
+{
+	fini();
+	grant = NULL;
+	dofi_grants_init(&grants);
+	cr_expect_eq(grants.book, NULL);
+	cr_assert_eq(dofi_grants_publish(&grants), 0);
+	cr_assert_eq(dofi_grant_pages_map(dofi_grant_book_fd(grants.book), &pages), 0);
+}

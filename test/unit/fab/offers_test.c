@@ -4,6 +4,7 @@
 #include "fab/offers.h"
 
 #include <criterion/criterion.h>
+#include <unistd.h>
 
 Test(names, a_name_is_a_whole_word)
 {
@@ -25,4 +26,18 @@ Test(names, each_is_added_once)
 	cr_expect_str_eq(names, "tcp shm");
 	dofi_names_add(names, sizeof(names), "too-long-for-it");
 	cr_expect_str_eq(names, "tcp shm too-lon");
+}
+
+Test(names, an_address_of_this_machine_takes_no_descriptor)
+{
+	const int next = dup(STDERR_FILENO);
+	int after;
+
+	close(next);
+	cr_expect(dofi_address_is_local("127.0.0.1"));
+	cr_expect(!dofi_address_is_local("192.0.2.77"));
+	cr_expect(!dofi_address_is_local("no address"));
+	after = dup(STDERR_FILENO);
+	cr_expect_eq(after, next);
+	close(after);
 }
