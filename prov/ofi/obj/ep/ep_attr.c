@@ -146,19 +146,14 @@ static bool streams_swap(const struct dofi_ep_parts *old, const struct dofi_ep_p
 	return dofi_evd_streams_swap(from, to, STREAMS);
 }
 
-/*
- * An EP without a peer feeds no EVD. With a pool of such EPs, a program would read the CQ of their
- * PZ at each poll, and no thread could lead the one CQ of its connections.
- */
-static struct dofi_cq *feed_of(const struct dofi_ep *ep, struct dofi_cq *cq)
-{
-	return ep->conn ? cq : NULL;
-}
-
 void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 {
 	const struct dofi_ep_parts parts = parts_of(ep);
-	struct dofi_cq *feed = feed_of(ep, cq);
+	/*
+	 * With a pool of EPs without a peer, a program would read the CQ of their PZ at each poll,
+	 * and no thread could lead the one CQ of its connections.
+	 */
+	struct dofi_cq *feed = ep->conn ? cq : NULL;
 
 	dofi_mutex_assert_held(&ep->lock);
 	if (feed != ep->feed) {
@@ -198,7 +193,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	const DAT_EP_ATTR *a = &parts->attr;
 	DAT_COUNT iov = a->max_request_iov;
 	struct dofi_queue sq, rq;
-	struct dofi_cq *cq, *feed;
+	struct dofi_cq *cq;
 	int ret;
 
 	dofi_mutex_assert_held(&ep->lock);
@@ -218,22 +213,18 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	}
 	dofi_queue_replace(&ep->sq, &sq);
 	dofi_queue_replace(&ep->rq, &rq);
-	/* an EVD that stays is never unused in between; and an EVD can poll few CQs */
+	/* an EVD that stays is never unused in between */
 	parts_get(parts);
-	feeds(&old, ep->feed, dofi_evd_feed_put);
 	/* a transport may have set the CQ of the PZ that the EP keeps */
 	if (!parts->pz)
 		cq = NULL;
 	else
 		cq = parts->pz == old.pz ? ep->cq : &parts->pz->domain.cq;
-	feed = feed_of(ep, cq);
-	feeds(parts, feed, dofi_evd_feed_get);
 	dofi_ep_parts_put(&old);
 	if (old.pz && old.pz != parts->pz)
 		dofi_queue_change_pz(&ep->rq, old.pz->id, parts->pz->id);
 	ep->pz = parts->pz;
 	ep->cq = cq;
-	ep->feed = feed;
 	ep->recv_evd = parts->recv_evd;
 	ep->request_evd = parts->request_evd;
 	ep->had_other_connect_evd |= ep->connect_evd && ep->connect_evd != parts->connect_evd;
@@ -259,7 +250,6 @@ void dofi_ep_parts_drop(struct dofi_ep *ep)
 	static const struct dofi_ep_parts none;
 	const struct dofi_ep_parts parts = parts_of(ep);
 
-	feeds(&parts, ep->feed, dofi_evd_feed_put);
 	streams_swap(&parts, &none);
 	dofi_ep_parts_put(&parts);
 	dofi_queue_fini(&ep->sq);

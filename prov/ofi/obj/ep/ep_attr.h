@@ -25,9 +25,8 @@ void dofi_ep_parts_put(const struct dofi_ep_parts *parts);
 
 /*
  * Replaces the parts of @ep, if it had any, by @parts, of which the caller has references; posted
- * receives stay. Takes further references, and lets the EVDs poll the EP's CQ if it has a peer.
- * Returns 0, or without a change -ENOMEM, or -EINVAL if completions cannot notify as @parts have
- * it. EP lock held; the fabric has no operations of it.
+ * receives stay. Takes further references. Returns 0, or without a change -ENOMEM, or -EINVAL if
+ * completions cannot notify as @parts have it. EP lock held; the EP has no peer.
  */
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts) DOFI_NEEDS(ep->lock);
 /*
