@@ -309,6 +309,8 @@ Test(ep_srq, an_endpoint_takes_no_more_than_it_may_hold)
 	dofi_mutex_unlock(&inside()->lock);
 	expect_dto(1);
 	expect_dto(2);
+	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].ops, 2);
+	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].bytes, 16);
 }
 
 Test(ep_srq, memory_that_was_freed_is_not_received_into)
