@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
@@ -84,14 +85,35 @@ static const char *bytes_text(unsigned long long bytes, char *buf, size_t len)
 /* --- descriptors ---------------------------------------------------------- */
 
 #define FILES_AMPLE 4096
+/* An IA, and a connection within a process over the fabric that takes most. */
+#define FILES_LEAST 64
 
-static enum check_state check_files(char *text, size_t len)
+/* Returns how many descriptors are free below @limit, at most FILES_LEAST. */
+static int files_free(rlim_t limit)
+{
+	int fd, n = 0;
+
+	for (fd = 0; (rlim_t)fd < limit && n < FILES_LEAST; fd++)
+		n += fcntl(fd, F_GETFD) < 0;
+	return n;
+}
+
+enum check_state check_files(char *text, size_t len)
 {
 	struct rlimit limit;
+	int n;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY) {
 		snprintf(text, len, "unlimited");
 		return CHECK_OK;
+	}
+	n = files_free(limit.rlim_cur);
+	if (n < FILES_LEAST) {
+		snprintf(text, len, "limited to %llu, and %d are free: an IA with a connection "
+			 "needs %d; raise the limit, by \"ulimit -n %d\", nofile in "
+			 "/etc/security/limits.conf, or LimitNOFILE in a service",
+			 (unsigned long long)limit.rlim_cur, n, FILES_LEAST, FILES_AMPLE);
+		return CHECK_BAD;
 	}
 	if (limit.rlim_cur >= FILES_AMPLE) {
 		snprintf(text, len, "%llu", (unsigned long long)limit.rlim_cur);

@@ -33,6 +33,8 @@ extern const char *checks_root;
 enum check_state check_rdma(char *text, size_t len);
 /* The row of /dev/shm, which also explains why shared memory is not usable. */
 enum check_state check_shm(char *text, size_t len);
+/* The descriptors that the process may open. Bad if they are too few for an IA. */
+enum check_state check_files(char *text, size_t len);
 
 /*
  * Reads the range of ports that the system picks from. Returns false, with the kernel's default, if

@@ -373,10 +373,17 @@ static bool ias_do(FILE *out, const struct registry *r, const char *name, bool a
 bool doctor(FILE *out, const char *device, const struct doctor_peer *peer)
 {
 	struct registry r = { .n = 0 };
+	char files[CHECK_TEXT_MAX];
 	const char *name;
 	bool works = false;
 
 	fprintf(out, "datinfo " PACKAGE_VERSION ", DAT %s\n\n", API_TEXT);
+	/* each step of an IA fails in its own way then, none of which is the cause */
+	if (check_files(files, sizeof(files)) == CHECK_BAD) {
+		check_row(out, "descriptors", CHECK_BAD, "%s", files);
+		fprintf(out, "\n  nothing else was checked\n");
+		return false;
+	}
 	libfabric_print(out);
 	registry_print(out);
 	if (conf_read(out, &r)) {

@@ -237,6 +237,25 @@ little_memory()
 	has '^  descriptors  *note  *limited to 200, .*ulimit -n 4096'
 }
 
+# Each step of an IA fails in its own way without descriptors: the doctor names no such failure. With
+# fewer than 5, the program or a checker of memory cannot be loaded.
+few_descriptors()
+{
+	line ofi-tcp provider=tcp >"$DAT_OVERRIDE"
+	first=5 program=$UTIL_DIR/.libs/${1##*/}
+	# Libtool's wrapper script needs more descriptors than its program
+	[ -x "$program" ] || program=$1
+	! grep -q '^CFLAGS = .*-fsanitize' "$top/Makefile" 2>/dev/null || first=32
+	for n in $(seq $first 64); do
+		run 1 env LD_LIBRARY_PATH="$top/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+			sh -c "ulimit -n $n; exec '$program' --doctor"
+		has "^  descriptors  *bad  *limited to $n, and [0-9]* are free: .*ulimit -n 4096"
+		[ "$(wc -l <"$tmp/out")" -eq 5 ] || fail "another cause is named at $n"
+	done
+	run 1 sh -c "ulimit -n 32; exec '$1' --doctor 127.0.0.1"
+	has '^  descriptors  *bad  *limited to 32'
+}
+
 loopback_only()
 {
 	if ! unshare -n ip link set lo up 2>/dev/null; then
@@ -292,6 +311,7 @@ done
 prog=$UTIL_DIR/datinfo
 no_device "$prog"
 little_memory "$prog"
+few_descriptors "$prog"
 wrong_settings "$prog"
 other_registry "$prog"
 no_shm "$prog"

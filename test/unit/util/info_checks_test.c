@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,6 +107,22 @@ Test(checks, ports)
 	finds("ports", CHECK_OK, "10000-32767");
 	put("/proc/sys/net/ipv4/ip_local_port_range", "1024\t60999\n");
 	finds("ports", CHECK_NOTE, "ip_local_port_range is 1024 60999");
+}
+
+Test(checks, descriptors)
+{
+	struct rlimit limit;
+	int taken;
+
+	cr_assert(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = 200;
+	cr_assert(!setrlimit(RLIMIT_NOFILE, &limit));
+	cr_expect_eq(run("descriptors"), CHECK_NOTE);
+	/* most of them are open: only free ones count */
+	while ((taken = dup(STDERR_FILENO)) >= 0 && taken < 150)
+		;
+	cr_expect_eq(run("descriptors"), CHECK_BAD);
+	cr_expect(strstr(text, "limited to 200, and 49 are free: "), "%s", text);
 }
 
 Test(checks, every_row_is_printed_once)
