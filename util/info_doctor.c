@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "unversioned"
@@ -330,6 +331,7 @@ static const char *nearest(const struct registry *r, const char *device)
 static void none_print(FILE *out, const struct registry *r, const char *device)
 {
 	const char *separator = "; registered are: ", *near = device ? nearest(r, device) : NULL;
+	const char *override = secure_getenv("DAT_OVERRIDE");
 	int i;
 
 	fprintf(out, "\n  no IA %s%sis registered for DAT %s", device ? device : "",
@@ -342,7 +344,9 @@ static void none_print(FILE *out, const struct registry *r, const char *device)
 		fprintf(out, "%s%s", separator, r->info[i].ia_name);
 		separator = ", ";
 	}
-	fprintf(out, "; \"datinfo --conf\" on a machine with an IA prints lines for dat.conf\n");
+	fprintf(out, "; %s\n", override && access(override, R_OK) ?
+			"correct DAT_OVERRIDE, or unset it" :
+			"\"datinfo --conf\" on a machine with an IA prints lines for dat.conf");
 }
 
 /* Checks the path from the IA @name to @peer. */

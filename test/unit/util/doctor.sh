@@ -184,7 +184,10 @@ wrong_conf()
 	run 1 "$1" --doctor -D no_libary
 	has 'no IA no_libary is registered for DAT ...; the nearest name is no-library; registered'
 	DAT_OVERRIDE=/dev/null run 1 "$1" --doctor
-	has 'no IA is registered for DAT'
+	has 'no IA is registered for DAT ...; "datinfo --conf"'
+	DAT_OVERRIDE=$tmp/missing run 1 "$1" --doctor
+	has "^  dat.conf  *cannot read $tmp/missing: No such file"
+	has 'no IA is registered for DAT ...; correct DAT_OVERRIDE, or unset it$'
 }
 
 no_device()
