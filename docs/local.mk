@@ -51,6 +51,7 @@ libfabric_defects = \
 	docs/libfabric-defects/sockets_info_kept.c \
 	docs/libfabric-defects/sockets_lost_mark.c \
 	docs/libfabric-defects/sockets_port_taken.c \
+	docs/libfabric-defects/sockets_stranger.c \
 	docs/libfabric-defects/shm_no_space.c \
 	docs/libfabric-defects/tcp_zerocopy.c \
 	docs/libfabric-defects/rxm_missing_interface.c \

@@ -61,8 +61,9 @@ static const struct dofi_quirk quirks[] = {
 	{ .provider = "sockets", .rank = 3, .late_listen_error = true, .shutdown_closes = true,
 	  .takes_offset = true, .delivers_after_refusal = true, .shutdown_overtakes = true,
 	  .has_delivery_complete = true, .loses_cq_data_flag = true, .silent_errors = true,
-	  .vague_refusal = true,
-	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), ends by another "
+	  .vague_refusal = true, .strangers_crash = true,
+	  .reason = "deprecated; a message of a connection crashes a listener (to 2.6), "
+		    "port in use is EINVAL from fi_listen (1.17, 2.6), ends by another "
 		    "socket than data (1.17), any failure to connect is a refusal (1.17), a "
 		    "connection outlives a refused write, a message that waits for a receive "
 		    "loses FI_REMOTE_CQ_DATA but not the data (1.17), a failed completion does "

@@ -41,6 +41,7 @@ struct dofi_quirk {
 	/* the system decides whether a passive endpoint at [::] also serves IPv4 */
 	bool joins_families;
 	bool vague_refusal;	/* any failure to connect is ECONNREFUSED */
+	bool strangers_crash;	/* bytes of any TCP client crash a process that listens */
 	bool eq_fails_for_one;	/* an error of the event queue may concern a single connection */
 	bool keeps_request; /* a request that could not be accepted is freed only by fi_reject */
 	bool reason_in_prov_errno; /* a failed attempt is ETIMEDOUT; prov_errno has the reason */

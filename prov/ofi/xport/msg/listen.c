@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -61,6 +62,17 @@ free_info:
 	return ret;
 }
 
+/* No call of libfabric keeps strangers out, so the user has to know. */
+static void warn_of_strangers(const struct dofi_fabric_choice *fabric)
+{
+	static atomic_flag warned = ATOMIC_FLAG_INIT;
+
+	if (fabric->quirk->strangers_crash && !atomic_flag_test_and_set(&warned))
+		dofi_log(DOFI_WARN, DOFI_CM, "fabric %s: by a fault of libfabric, any TCP client "
+			 "that reaches a port of this program can crash it, also one that uses "
+			 "another fabric; use tcp", fabric->info->fabric_attr->prov_name);
+}
+
 /* Listens to both families where one socket can, or to IPv4 if another program has IPv6. */
 static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
 {
@@ -93,6 +105,7 @@ static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port *
 		goto close_pep;
 	l->port.ia = ia;
 	l->port.number = number;
+	warn_of_strangers(&ia->fabric);
 	if (ia->fabric.quirk->keeps_half_open)
 		dofi_halfopen_begin(&ia->progress, number);
 	*out = &l->port;

@@ -3,11 +3,14 @@
 
 #include "xport/fabric.h"
 
+#include "base/log.h"
+#include "capture.h"
 #include "nomem.h"
 #include "xport/msg/msg.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define PORT 4711
@@ -136,6 +139,35 @@ static void init_tcp(void)
 	fake.version = FI_VERSION(2, 1);
 	fabric_name = "tcp";
 	xport_init();
+}
+
+/* Listens twice, and returns the log. */
+static const char *log_of_two(void)
+{
+	static struct capture said;
+	DAT_PSP_HANDLE first;
+
+	dofi_log_max = DOFI_WARN;
+	capture_begin(&said);
+	succeed(listen_for(PORT));
+	first = psp;
+	succeed(listen_for(MAPPED));
+	succeed(dofi_psp_free(first));
+	succeed(dofi_psp_free(psp));
+	return capture_end(&said);
+}
+
+Test(msg_listen, that_strangers_can_crash_the_process_is_logged_once, .init = init_sockets)
+{
+	const char *log = log_of_two(), *line = strstr(log, "any TCP client");
+
+	cr_expect(line, "%s", log);
+	cr_expect(!strstr(line + 1, "any TCP client"), "%s", log);
+}
+
+Test(msg_listen, tcp_has_no_such_warning, .init = init_tcp)
+{
+	cr_expect(!strstr(log_of_two(), "any TCP client"));
 }
 
 /*
