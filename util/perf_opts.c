@@ -166,7 +166,7 @@ static const struct {
 	{ 'T', 1, PERF_TIME_MAX },
 	{ 'W', 0, PERF_ITERS_MAX },
 	{ 'r', 1, PERF_REPEAT_MAX },
-	{ 'w', 2, PERF_WINDOW_MAX },
+	{ 'w', 1, PERF_WINDOW_MAX },
 	{ 'q', 1, PERF_ENDPOINTS_MAX },
 	{ OPT_THREADS, 1, PERF_THREADS_MAX },
 	{ OPT_SEGMENTS, 1, PERF_SEGMENTS_MAX },

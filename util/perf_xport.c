@@ -110,7 +110,7 @@ uint64_t perf_cpu_ns(void)
 
 int perf_hello_check(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello)
 {
-	if (perf_hello_decode(hello, buf, len) || hello->window < 2 || !hello->endpoints ||
+	if (perf_hello_decode(hello, buf, len) || !hello->window || !hello->endpoints ||
 	    hello->endpoints > PERF_ENDPOINTS_MAX || !hello->threads ||
 	    hello->threads > PERF_THREADS_MAX || hello->window > PERF_WINDOW_MAX ||
 	    !hello->size_max || hello->size_max > PERF_SIZE_MAX ||
