@@ -125,24 +125,35 @@ static bool excepted(const struct plain_test *test)
 	return found;
 }
 
-/*
- * Returns the argument after option @name, or "" if the option comes last. Of Criterion's options
- * only --filter PATTERN and --fail-fast have an effect.
- */
-static const char *option(int argc, char **argv, const char *name)
+static void usage(const char *program)
 {
+	fprintf(stderr, "usage: %s [--fail-fast] [[--filter] SUITE/TEST, a pattern]\n", program);
+	exit(2);
+}
+
+/* Of Criterion's options only two are known. */
+static const char *options_read(int argc, char **argv, bool *fail_fast)
+{
+	const char *filter = NULL;
 	int i;
 
-	for (i = 1; i < argc; i++)
-		if (!strcmp(argv[i], name))
-			return i + 1 < argc ? argv[i + 1] : "";
-	return NULL;
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--fail-fast"))
+			*fail_fast = true;
+		else if (!filter && !strcmp(argv[i], "--filter") && i + 1 < argc)
+			filter = argv[++i];
+		else if (!filter && argv[i][0] != '-')
+			filter = argv[i];
+		else
+			usage(argv[0]);
+	}
+	return filter;
 }
 
 int main(int argc, char **argv)
 {
-	const char *filter = option(argc, argv, "--filter");
-	const bool fail_fast = option(argc, argv, "--fail-fast");
+	bool fail_fast = false;
+	const char *filter = options_read(argc, argv, &fail_fast);
 	const struct plain_test *t;
 	int ran = 0, bad = 0, left_out = 0;
 
