@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 void dofi_std_fds_hold(void)
@@ -110,12 +111,14 @@ void dofi_epoll_each(int set, int *spare, void (*each)(void *arg, int fd, bool i
 	epoll_each(set, DEPTH, spare, each, arg);
 }
 
-static bool is_unix(int fd)
+/* Whether @fd is a Unix socket without a name, as both ends of a pair are. */
+static bool is_of_a_pair(int fd)
 {
-	struct sockaddr address = { .sa_family = AF_UNSPEC };
+	struct sockaddr_un address = { .sun_family = AF_UNSPEC };
 	socklen_t len = sizeof(address);
 
-	return !getsockname(fd, &address, &len) && address.sa_family == AF_UNIX;
+	return !getsockname(fd, (struct sockaddr *)&address, &len) &&
+	       address.sun_family == AF_UNIX && len == sizeof(address.sun_family);
 }
 
 /* How far apart the two descriptors of a pair are searched: each was the lowest free one. */
@@ -123,21 +126,32 @@ static bool is_unix(int fd)
 
 /*
  * libfabric wakes its epoll sets through socket pairs; a set contains the end that is read. One
- * call made both ends, so their inodes have successive numbers.
+ * call made both ends, so their inodes mostly have successive numbers. If not, as each processor
+ * has numbers of its own, the descriptors have.
  */
-static void close_on_exec(void *arg, int fd, bool is_socket)
+static int other_end(int fd)
 {
 	struct stat st, other;
 	int i;
 
-	(void)arg;
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (!is_socket || !is_unix(fd) || fstat(fd, &st))
-		return;
+	if (fstat(fd, &st))
+		return -1;
 	for (i = fd + 1; i < fd + APART; i++)
 		if (!fstat(i, &other) && other.st_dev == st.st_dev &&
-		    other.st_ino == st.st_ino + 1 && is_unix(i))
-			fcntl(i, F_SETFD, FD_CLOEXEC);
+		    other.st_ino == st.st_ino + 1 && is_of_a_pair(i))
+			return i;
+	return is_of_a_pair(fd + 1) ? fd + 1 : -1;
+}
+
+static void close_on_exec(void *arg, int fd, bool is_socket)
+{
+	int other;
+
+	(void)arg;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	other = is_socket && is_of_a_pair(fd) ? other_end(fd) : -1;
+	if (other >= 0)
+		fcntl(other, F_SETFD, FD_CLOEXEC);
 }
 
 void dofi_epoll_close_on_exec(int set)

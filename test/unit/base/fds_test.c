@@ -217,6 +217,40 @@ Test(close_on_exec, finds_an_end_that_is_apart)
 	cr_expect(!closes(between));
 }
 
+static bool has_successive_inodes(const int pair[2])
+{
+	struct stat first, second;
+
+	cr_assert_eq(fstat(pair[0], &first) + fstat(pair[1], &second), 0);
+	return second.st_ino == first.st_ino + 1;
+}
+
+/* Each processor takes inode numbers by the thousand. */
+Test(close_on_exec, finds_an_end_with_an_inode_number_apart)
+{
+	int set = epoll_create1(0), pair[2] = { -1, -1 }, program[2], tries;
+
+	for (tries = 0; tries < 20000; tries++) {
+		/* so that at times one number of a pair is left */
+		if (tries % 600 == 0)
+			close(socket(AF_UNIX, SOCK_STREAM, 0));
+		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+		if (!has_successive_inodes(pair))
+			break;
+		close(pair[0]);
+		close(pair[1]);
+	}
+	if (tries == 20000) {
+		fprintf(stderr, "skipped: inodes of pairs are in succession here\n");
+		return;
+	}
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, program), 0);
+	contain(set, pair[0]);
+	dofi_epoll_close_on_exec(set);
+	cr_expect(closes(pair[0]) && closes(pair[1]));
+	cr_expect(!closes(program[0]) && !closes(program[1]));
+}
+
 static void count(void *arg, int fd, bool is_socket)
 {
 	*(int *)arg += is_socket ? 100 : 1;
