@@ -188,7 +188,9 @@ Test(shards, a_resting_shard_that_is_asked_for_is_read_once)
 	come_unseen(&queue[2]);
 	cr_expect_eq(look(), -FI_EAGAIN);
 	dofi_shards_ask(&shards, shards.shard[2]);
+	cr_expect(shards.asked && shards.shard[2]->asked);
 	cr_expect_eq(look(), 1);
+	cr_expect(!shards.asked && !shards.shard[2]->asked);
 	cr_expect_eq(look(), -FI_EAGAIN);
 	cr_expect_eq(reads(), 2);
 	cr_expect_eq(look(), -FI_EAGAIN);
