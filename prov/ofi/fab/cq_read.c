@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/cond.h"
-#include "base/log.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -105,9 +104,6 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(cq
 	dofi_cq_unlock_access(cq);
 	if (n < 1)
 		return false;
-	if (e.err == FI_ETRUNC && e.olen)
-		dofi_log(DOFI_WARN, DOFI_EP, "a message is longer than its receive, by %zu bytes",
-			 e.olen);
 	entry = (struct fi_cq_data_entry){
 		.op_context = e.op_context, .flags = e.flags, .len = e.len,
 	};

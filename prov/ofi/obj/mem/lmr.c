@@ -45,6 +45,7 @@ DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr)
 
 int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *old)
 {
+	static atomic_flag reported = ATOMIC_FLAG_INIT;
 	uint64_t *target = (uint64_t *)(uintptr_t)a->addr;
 	struct dofi_lmr *lmr;
 	int ret = -EACCES;
@@ -67,9 +68,10 @@ int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *o
 		ret = 0;
 	}
 	dofi_mutex_unlock(&pz->atomic_lock);
-	if (ret)
+	/* a peer may repeat it endlessly */
+	if (ret && !atomic_flag_test_and_set(&reported))
 		dofi_log(DOFI_WARN, DOFI_MEM, "refused a peer's atomic operation at %#llx, context "
-			 "%#x, for its %s", (unsigned long long)a->addr, a->key,
+			 "%#x, for its %s; reported once", (unsigned long long)a->addr, a->key,
 			 lmr ? "range or alignment" : "context or privilege");
 	return ret;
 }

@@ -173,6 +173,7 @@ struct rdm_conn {
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
 	struct dofi_stall stall;	/* calls rdm_go_on() */
 	bool processing;
+	bool logged_refusal;		/* of the peer's RDMA: a peer may repeat it endlessly */
 	/* the peer was notified of a failed request: nothing behind that is processed */
 	bool refused;
 	bool left;			/* the peer has left, after frame last_frame */

@@ -25,10 +25,13 @@ static struct dofi_access use_of(const struct rdm_conn *conn, const struct rdm_f
 	};
 }
 
-/* The log of this process has the refused operation and the reason. */
-static enum rdm_result refuse(const struct rdm_conn *conn, const char *what,
-			      const struct dofi_access *use)
+/* The log of this process has the connection's first refused operation, and the reason. */
+static enum rdm_result refuse(struct rdm_conn *conn, const char *what,
+			      const struct dofi_access *use) DOFI_NEEDS(conn->ep->lock)
 {
+	if (conn->logged_refusal)
+		return RDM_NO_ACCESS;
+	conn->logged_refusal = true;
 	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: refused the peer's %s of %llu bytes at %#llx, context "
 		 "%#x, for its %s", (void *)conn->ep, what, (unsigned long long)use->len,
 		 (unsigned long long)use->addr, use->key, dofi_grant_refusal(grants_of(conn), use));

@@ -255,6 +255,14 @@ static const char *log_of(enum rdm_frame_kind kind, const struct dofi_access *us
 	return capture_end(&said);
 }
 
+/* A connection logs the first refusal alone. */
+static void log_anew(void)
+{
+	dofi_mutex_lock(&((struct dofi_ep *)ep)->lock);
+	rdm_conn_of(ep)->logged_refusal = false;
+	dofi_mutex_unlock(&((struct dofi_ep *)ep)->lock);
+}
+
 Test(rdm_target, the_log_has_the_reason_of_a_refusal)
 {
 	struct dofi_access use = use_of(big, 8);
@@ -267,11 +275,14 @@ Test(rdm_target, the_log_has_the_reason_of_a_refusal)
 	cr_expect(strstr(log, "refused the peer's RDMA write of 8 bytes at 0x"), "%s", log);
 	cr_expect(strstr(log, ", for its context\n"), "%s", log);
 	use = use_of(big + BIG - 7, 8);
+	cr_expect_str_eq(log_of(RDM_FRAME_READ, &use), "", "once is enough");
+	log_anew();
 	log = log_of(RDM_FRAME_READ, &use);
 	cr_expect(strstr(log, "refused the peer's RDMA read of 8 bytes at 0x"), "%s", log);
 	cr_expect(strstr(log, ", for its range\n"), "%s", log);
 	use = use_of(limited, 8);
 	use.key = write_only;
+	log_anew();
 	log = log_of(RDM_FRAME_READ, &use);
 	cr_expect(strstr(log, ", for its privilege\n"), "%s", log);
 }
