@@ -143,8 +143,24 @@ static void settle(struct node *n)
 	OK(dat_pz_free(pz));
 }
 
+/*
+ * In the registry's table a handle may have the place of another, and costs more there. After other
+ * objects were freed, the handles are others.
+ */
+static void others_come_and_go(struct player *x)
+{
+	unsigned i;
+
+	for (i = 0; i < env_count("DAT_TEST_BEFORE", 0); i++) {
+		node_open(&x->n);
+		OK(dat_ep_free(node_ep(&x->n, NULL)));
+		node_close(&x->n);
+	}
+}
+
 static void player_open(struct pair *p, struct player *x)
 {
+	others_come_and_go(x);
 	node_open(&x->n);
 	x->server = p->server;
 	x->ep = node_ep(&x->n, NULL);
