@@ -1202,8 +1202,8 @@ static void compare(const struct call *c, const struct outcome *o, DAT_RETURN re
 }
 
 /*
- * Whether a post finds the queue full that is not full in the model, and nothing shows when
- * operations of that queue end: it has no EVD.
+ * Whether a post found a full queue that the model has freed. Without an EVD the driver cannot wait
+ * for the event of an operation, so the operation may still be in flight.
  */
 static bool is_early(const struct call *c, const struct outcome *o, DAT_RETURN ret)
 {

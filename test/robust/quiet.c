@@ -144,8 +144,8 @@ static void settle(struct node *n)
 }
 
 /*
- * In the registry's table a handle may have the place of another, and costs more there. After other
- * objects were freed, the handles are others.
+ * Handles can collide in the registry's table, and a call with a colliding handle costs more.
+ * Objects that come and go first change the values of the handles.
  */
 static void others_come_and_go(struct player *x)
 {

@@ -147,9 +147,9 @@ static void linger_finish(struct dofi_linger *l, bool whole)
 }
 
 /*
- * Sends as much of the rest as our kernel takes, and then the end. Returns false if the socket has
- * no connection any more. The first call on the socket after a reset is told of it, perhaps one of
- * the fabric, or send() here: the discarding reads then find only an end.
+ * Sends as much of the rest as our kernel takes, and then the end. Returns false if the socket is
+ * no longer connected. The kernel reports a reset once, to the first call on the socket, which may
+ * be the fabric's or the send() here; later reads return only an end of file.
  */
 static bool end_send(struct dofi_linger *l)
 {

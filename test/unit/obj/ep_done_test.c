@@ -424,7 +424,7 @@ Test(ep_done, an_unknown_error_at_the_end_is_a_flush)
 	take(2, DAT_DTO_ERR_LOCAL_PROTECTION);
 }
 
-/* What the log tells */
+/* The log */
 
 /* Ends the connection, with operation 0 failing with @err unless that is 0, and returns the log. */
 static const char *log_of_end(int err, bool goodbye)

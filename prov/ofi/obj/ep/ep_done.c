@@ -108,7 +108,7 @@ static void describe(const struct dofi_dto *dto, char text[DOFI_DTO_TEXT])
 			 plain ? dto->plain_key : dto->remote_key);
 }
 
-/* The connection was lost before @dto, of @ep, was done: the first such request is remembered. */
+/* Describes @dto, which the loss of the connection ended, if it is the first such request. */
 static void lost_request(struct dofi_ep *ep, const struct dofi_dto *dto) DOFI_NEEDS(ep->lock)
 {
 	if (ep->closing || ep->lost_request[0] || dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
@@ -123,14 +123,15 @@ void dofi_dto_explain_end(struct dofi_ep *ep, bool broken)
 	char peer[INET6_ADDRSTRLEN];
 
 	dofi_mutex_assert_held(&ep->lock);
-	if (!ep->lost_request[0] && !dofi_queue_empty(&ep->sq))
-		describe(dofi_queue_oldest(&ep->sq), ep->lost_request);
-	if (broken && !ep->explained)
+	if (broken && !ep->explained) {
+		if (!ep->lost_request[0] && !dofi_queue_empty(&ep->sq))
+			describe(dofi_queue_oldest(&ep->sq), ep->lost_request);
 		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the connection with %s broke; in flight: %s%s",
 			 (void *)ep, dofi_address_text(&ep->request.peer, peer),
 			 ep->lost_request[0] ? ep->lost_request : "no request",
 			 refused ? ": the peer may have refused its context, range or privilege" :
 				   "");
+	}
 	ep->explained = ep->lost_rdma = false;
 	ep->lost_request[0] = '\0';
 }
@@ -148,10 +149,6 @@ __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto
 	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	flushed = dto->status == DAT_DTO_ERR_FLUSHED;
-	if (flushed)
-		lost_request(ep, dto);
-	else
-		ep->explained = true;
 	/* a peer may send any number of datagrams that are too long */
 	level = ep->datagrams || flushed ? DOFI_DEBUG : DOFI_WARN;
 	if (dofi_log_on(level, DOFI_EP)) {
@@ -159,10 +156,13 @@ __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto
 		dofi_log_write(level, DOFI_EP, "ep %p: %s: %s", (void *)ep, text, fi_strerror(err));
 	}
 	/* FI_ECANCELED comes after a read to the end, other errors when a send failed */
-	if (dto->status == DAT_DTO_ERR_FLUSHED)
+	if (flushed) {
+		lost_request(ep, dto);
 		dofi_ep_lost(ep, err != FI_ECANCELED);
-	else
+	} else {
+		ep->explained = true;
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+	}
 }
 
 #if DAT_VERSION_MAJOR >= 2

@@ -63,7 +63,7 @@ void dofi_evd_route(struct dofi_evd *evd)
 			      memory_order_relaxed);
 }
 
-/* A waiting thread leads the only CQ, or tells each that it sleeps. */
+/* Wakes a waiting thread, which then leads the only CQ, or sleeps on each. */
 static void feeds_changed(struct dofi_evd *evd) DOFI_NEEDS(evd->lock)
 {
 	dofi_evd_route(evd);

@@ -22,7 +22,7 @@
 /* How long and often a request is repeated: programs that start together have no listeners yet. */
 #define REPEAT_NS (500 * 1000000LL)
 #define REPEAT_EVERY_NS (10 * 1000000LL)
-/* How much of that time is left when a PZ opens its endpoint of the net for a peer of this host. */
+/* The rest of REPEAT_NS when a PZ opens its endpoint of the net for a peer of this host. */
 #define NET_NS (REPEAT_NS / 2)
 
 /* An exchange that this end began. */
