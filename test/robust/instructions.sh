@@ -98,7 +98,7 @@ export LD_LIBRARY_PATH="$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 DAT_TEST_IA=ofi-tcp
 export DAT_TEST_IA
-check "a send and its completion" counted_sends counted_send 300
+check "a send and its completion" counted_sends counted_send 310
 check "a receive and its completion" counted_recvs 'counted_recv_*' 330
 # DAT_COMPLETION_BARRIER_FENCE_FLAG, which waits for nothing here
 export DAT_TEST_FLAGS=8

@@ -19,7 +19,7 @@ prov_test_headers = \
 	test/unit/capture.h \
 	test/unit/child.h \
 	test/unit/thread.h \
-	test/unit/waitv.h \
+	test/unit/forbid.h \
 	test/unit/plain/criterion/criterion.h
 
 # The runner and shared code of the tests, compiled once, or per API version if it uses DAT types.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The slow paths of a mutex: threads that wait for it sleep on its word. And the debug checks. */
+/* The slow paths of a mutex: threads that wait for it sleep on its futex. And the debug checks. */
 
 #include "base/mutex.h"
+
+#include "base/clock.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -10,28 +12,53 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/*
- * A thread counts as a waiter until it has the mutex, so that each unlock before wakes a waiter. It
- * sleeps only if the word has not changed, so only while the mutex is locked.
- */
-void dofi_mutex_wait(struct dofi_mutex *mutex)
+/* A missed wakeup delays a thread so long where the kernel has no membarrier(2). */
+#define BLIND_NS 1000000
+
+/* From linux/membarrier.h, which older C libraries have no constants of. */
+enum {
+	PRIVATE_EXPEDITED = 1 << 3,	/* Linux 4.14 */
+	REGISTER_PRIVATE_EXPEDITED = 1 << 4,
+};
+
+static _Atomic bool barriers;		/* the process is registered for membarrier(2) */
+
+/* At load, while the process has few threads: the kernel waits for those on other processors. */
+static __attribute__((constructor)) void barriers_register(void)
 {
 	const int err = errno;
-	uint32_t word;
 
-	atomic_fetch_add_explicit(&mutex->word, DOFI_MUTEX_WAITER, memory_order_relaxed);
-	while ((word = dofi_mutex_take(mutex)) & DOFI_MUTEX_LOCKED)
-		syscall(SYS_futex, &mutex->word, FUTEX_WAIT_PRIVATE, word, NULL);
-	atomic_fetch_sub_explicit(&mutex->word, DOFI_MUTEX_WAITER, memory_order_relaxed);
+	barriers = !syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0);
 	errno = err;
 }
 
-/* A thread that locked the mutex meanwhile may have freed it: the wakeup has no effect then. */
+/*
+ * A thread counts as a waiter until it has the mutex, so that each unlock before wakes a waiter. It
+ * then makes the processors of all threads of the process pass a barrier. If it finds the mutex
+ * locked after that, the holder stores its unlock after the barrier, so it loads waiters after it
+ * as well, and sees this thread.
+ */
+void dofi_mutex_wait(struct dofi_mutex *mutex)
+{
+	const struct dofi_timespec blind = dofi_timespec(BLIND_NS);
+	const int err = errno;
+	bool sure;
+
+	atomic_fetch_add(&mutex->waiters, 1);
+	sure = barriers && !syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0);
+	while (!dofi_mutex_take(mutex))
+		syscall(DOFI_SYS_FUTEX, &mutex->locked, FUTEX_WAIT_PRIVATE, 1,
+			sure ? NULL : &blind);
+	atomic_fetch_sub(&mutex->waiters, 1);
+	errno = err;
+}
+
+/* A thread that took the mutex meanwhile may have ended its use: the wakeup has no effect then. */
 void dofi_mutex_wake(struct dofi_mutex *mutex)
 {
 	const int err = errno;
 
-	syscall(SYS_futex, &mutex->word, FUTEX_WAKE_PRIVATE, 1);
+	syscall(SYS_futex, &mutex->locked, FUTEX_WAKE_PRIVATE, 1);
 	errno = err;
 }
 

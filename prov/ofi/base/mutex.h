@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A mutex of one word. Without contention, locking and unlocking are an instruction and a branch
- * each, inline. A pthread_mutex_t costs sixty; an operation and its completion lock three mutexes.
+ * A mutex whose unlock is a store. Without contention, locking is a locked instruction and a
+ * branch, unlocking a store, a load and a branch, all inline. A pthread_mutex_t costs sixty
+ * instructions; an operation and its completion lock three mutexes.
+ *
+ * The memory must stay mapped until each unlock has returned: an unlock loads the number of waiters
+ * after its store, when another thread may have the mutex already. Either the memory is of a pool,
+ * or a thread that frees it first takes an outer lock that all users of the mutex hold.
  */
 #ifndef DOFI_BASE_MUTEX_H
 #define DOFI_BASE_MUTEX_H
@@ -105,17 +110,15 @@ struct dofi_owner {
 
 /* Zeroed, it is unlocked. */
 struct DOFI_LOCK dofi_mutex {
-	/* the futex: DOFI_MUTEX_LOCKED, plus DOFI_MUTEX_WAITER for each waiting thread */
-	_Atomic uint32_t word;
+	_Atomic uint32_t locked;	/* the futex: 0 or 1 */
+	_Atomic uint32_t waiters;	/* threads in dofi_mutex_wait() */
 	struct dofi_owner owner;
 };
 
-#define DOFI_MUTEX_LOCKED	1u
-#define DOFI_MUTEX_WAITER	2u
-
 static inline void dofi_mutex_init(struct dofi_mutex *mutex)
 {
-	atomic_init(&mutex->word, 0);
+	atomic_init(&mutex->locked, 0);
+	atomic_init(&mutex->waiters, 0);
 	dofi_owner_clear(&mutex->owner);
 }
 
@@ -136,10 +139,10 @@ static inline void dofi_mutex_check_held(const struct dofi_mutex *mutex, const c
 void dofi_mutex_wait(struct dofi_mutex *mutex);
 void dofi_mutex_wake(struct dofi_mutex *mutex);
 
-/* Returns the word before: if it was not locked, the caller has locked it. */
-static inline uint32_t dofi_mutex_take(struct dofi_mutex *mutex)
+/* Returns whether the caller has locked the mutex. */
+static inline bool dofi_mutex_take(struct dofi_mutex *mutex)
 {
-	return atomic_fetch_or_explicit(&mutex->word, DOFI_MUTEX_LOCKED, memory_order_acquire);
+	return !(atomic_fetch_or_explicit(&mutex->locked, 1, memory_order_acquire) & 1);
 }
 
 /* Returns false if the mutex is locked already. */
@@ -149,7 +152,7 @@ static inline bool dofi_mutex_try(struct dofi_mutex *mutex)
 	bool taken;
 
 	DOFI_TSAN_MUTEX(pre_lock, mutex, __tsan_mutex_try_lock);
-	taken = !(dofi_mutex_take(mutex) & DOFI_MUTEX_LOCKED);
+	taken = dofi_mutex_take(mutex);
 	if (taken)
 		dofi_owner_set(&mutex->owner);
 	DOFI_TSAN_MUTEX(post_lock, mutex,
@@ -162,21 +165,25 @@ static inline void dofi_mutex_lock(struct dofi_mutex *mutex) DOFI_TAKES(*mutex) 
 {
 	dofi_owner_check(&mutex->owner, false, __func__, "mutex");
 	DOFI_TSAN_MUTEX(pre_lock, mutex, 0);
-	if (__builtin_expect(dofi_mutex_take(mutex) & DOFI_MUTEX_LOCKED, 0))
+	if (__builtin_expect(!dofi_mutex_take(mutex), 0))
 		dofi_mutex_wait(mutex);
 	dofi_owner_set(&mutex->owner);
 	DOFI_TSAN_MUTEX(post_lock, mutex, 0, 0);
 }
 
+/*
+ * The processor may load waiters before the others see the store; the compiler may not. A thread
+ * that is going to sleep makes all processors pass a barrier between the two: dofi_mutex_wait().
+ */
 static inline void dofi_mutex_unlock(struct dofi_mutex *mutex)
 	DOFI_DROPS(*mutex) DOFI_UNCHECKED_LOCKS
 {
 	dofi_owner_check(&mutex->owner, true, __func__, "mutex");
 	dofi_owner_clear(&mutex->owner);
 	DOFI_TSAN_MUTEX(pre_unlock, mutex, 0);
-	if (__builtin_expect(atomic_fetch_sub_explicit(&mutex->word, DOFI_MUTEX_LOCKED,
-						       memory_order_release) != DOFI_MUTEX_LOCKED,
-			     0))
+	atomic_store_explicit(&mutex->locked, 0, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&mutex->waiters, memory_order_relaxed), 0))
 		dofi_mutex_wake(mutex);
 	DOFI_TSAN_MUTEX(post_unlock, mutex, 0);
 }

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "thread.h"
-#include "waitv.h"
+#include "forbid.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -369,7 +369,7 @@ static void old_kernel(int err)
 {
 	struct sleeper s;
 
-	if (!waitv_forbid(err))
+	if (!forbid_call(SYS_futex_waitv, err))
 		return;
 	cr_expect(!has_waitv());
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);

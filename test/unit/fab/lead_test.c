@@ -10,7 +10,7 @@
 #include "base/env.h"
 #include "fab/fake.h"
 #include "thread.h"
-#include "waitv.h"
+#include "forbid.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -681,7 +681,7 @@ Test(lead, on_a_shared_word_it_does_not_sleep_for_ever)
 /* A wait that cannot sleep on the word costs a read, and the next peer a system call. */
 Test(lead, without_futex_waitv_one_thread_tries_to_lead)
 {
-	if (!waitv_forbid(ENOSYS))
+	if (!forbid_call(SYS_futex_waitv, ENOSYS))
 		return;
 	make_shared();
 	dofi_lead_set_word(&cq, &peers_word);

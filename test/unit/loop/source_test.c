@@ -4,16 +4,12 @@
 #include "loop/progress.h"
 
 #include "base/clock.h"
+#include "forbid.h"
 #include "loop/one.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 TestSuite(source, .init = init, .fini = fini);
 
@@ -242,16 +238,7 @@ Test(source, a_time_in_the_past_fires_at_once)
 /* Where a sandbox refuses the filter, the thread has the call. */
 static void epoll_pwait2_end(void *arg)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { .len = 4, .filter = filter };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+	forbid_call(SYS_epoll_pwait2, ENOSYS);
 }
 
 static void start_soon(void *arg)

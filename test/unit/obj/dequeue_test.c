@@ -613,7 +613,7 @@ static void behind_the_lock(void)
 	dofi_mutex_lock(&inside()->lock);
 	cr_assert(!pthread_create(&thread, NULL, take_one, transport.context[0]));
 	/* the thread reads the completion and then waits for the EP's lock */
-	while (!(atomic_load(&inside()->lock.word) & ~DOFI_MUTEX_LOCKED))
+	while (!atomic_load(&inside()->lock.waiters))
 		sched_yield();
 	cr_expect_eq(dofi_queue_used(&inside()->sq), 2);
 	dofi_mutex_unlock(&inside()->lock);

@@ -130,7 +130,7 @@ static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 static bool is_locked(struct dofi_mutex *mutex)
 {
-	return atomic_load(&mutex->word) & DOFI_MUTEX_LOCKED;
+	return atomic_load(&mutex->locked);
 }
 
 /* Records a plain operation as t_submit() does, with its buffer as the segment. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A process without futex_waitv. */
-#ifndef UNIT_WAITV_H
-#define UNIT_WAITV_H
+/* A process that lacks a system call, as on an older kernel or in a sandbox. */
+#ifndef UNIT_FORBID_H
+#define UNIT_FORBID_H
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -10,16 +10,12 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#ifdef SYS_futex_waitv
-/*
- * Makes futex_waitv fail with @err in this process, as on a kernel before 5.16 or in a sandbox that
- * does not know the call. Returns false if that is not possible.
- */
-static inline bool waitv_forbid(int err)
+/* Makes system call @number fail with @err in this process. False if that is not possible. */
+static inline bool forbid_call(unsigned number, int err)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex_waitv, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -28,6 +24,5 @@ static inline bool waitv_forbid(int err)
 	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
-#endif
 
 #endif
