@@ -38,6 +38,15 @@
 #define DOFI_RING_FIRST (4096 / DOFI_RING_LINE - 8)
 #define DOFI_RING_RECORD_MAX 8320		/* bytes of the longest record */
 
+/*
+ * With a record of up to DOFI_RING_SHORT lines the producer fetches as many, from the third one
+ * behind the record on: it will write them soon, and the consumer's processor has them. It fetched
+ * the two before with earlier records. A long record fetches nothing: the consumer's processor
+ * reads ahead of it, and would take the lines back.
+ */
+#define DOFI_RING_AHEAD 2
+#define DOFI_RING_SHORT 2
+
 /* All zero at first. */
 struct dofi_ring {
 	/* how many lines the consumer has released */
@@ -101,14 +110,16 @@ static inline int dofi_ring_read_head(struct dofi_ring_out *out)
  */
 static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsigned char **data)
 {
-	const uint64_t line = out->tail % DOFI_RING_LINES, left = DOFI_RING_LINES - line;
+	struct dofi_ring *ring = out->ring;
+	const uint64_t tail = out->tail, line = tail % DOFI_RING_LINES;
+	const uint64_t left = DOFI_RING_LINES - line;
 	const uint64_t n = dofi_ring_lines(len);
 	/* begins before line DOFI_RING_FIRST and ends at it or after, in one comparison */
 	const bool leaves = line + n - DOFI_RING_FIRST < n;
 	/* instead of leaving, the record begins at the first line again if the ring is empty */
 	const bool skips = n > left || (__builtin_expect(leaves, 0) && n < line &&
-					!dofi_ring_read_head(out) && out->head == out->tail);
-	const uint64_t at = skips ? out->tail + left : out->tail;
+					!dofi_ring_read_head(out) && out->head == tail);
+	const uint64_t at = skips ? tail + left : tail;
 	const uint64_t end = at + n + 1;	/* including the word to be cleared */
 	int ret;
 
@@ -123,25 +134,31 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 	 * Fetches the line of the next record's word, which dofi_ring_publish() clears: a polling
 	 * consumer would take back this record's line during that fetch.
 	 */
-	atomic_store_explicit(dofi_ring_word(out->ring, at + n), 0, memory_order_relaxed);
+	atomic_store_explicit(dofi_ring_word(ring, at + n), 0, memory_order_relaxed);
+	if (n <= DOFI_RING_SHORT) {
+		dofi_fetch_to_store(dofi_ring_word(ring, at + n + DOFI_RING_AHEAD));
+		if (n > 1)
+			dofi_fetch_to_store(dofi_ring_word(ring, at + n + DOFI_RING_AHEAD + 1));
+	}
 	out->at = at;
-	*data = (unsigned char *)(dofi_ring_word(out->ring, at) + 1);
+	*data = (unsigned char *)(dofi_ring_word(ring, at) + 1);
 	return 0;
 }
 
 /* Publishes the reserved record, which has @len bytes. */
 static inline void dofi_ring_publish(struct dofi_ring_out *out, size_t len)
 {
-	const uint64_t end = out->at + dofi_ring_lines(len);
-	_Atomic uint64_t *word = dofi_ring_word(out->ring, out->at);
+	struct dofi_ring *ring = out->ring;
+	const uint64_t at = out->at, tail = out->tail, end = at + dofi_ring_lines(len);
+	_Atomic uint64_t *word = dofi_ring_word(ring, at);
 
-	atomic_store_explicit(dofi_ring_word(out->ring, end), 0, memory_order_relaxed);
-	if (out->at == out->tail) {
+	atomic_store_explicit(dofi_ring_word(ring, end), 0, memory_order_relaxed);
+	if (__builtin_expect(at == tail, 1)) {
 		atomic_store(word, len + 1);	/* publish */
 	} else {
 		/* the consumer does not load this before it has seen the SKIP */
 		atomic_store_explicit(word, len + 1, memory_order_relaxed);
-		atomic_store(dofi_ring_word(out->ring, out->tail), DOFI_RING_SKIP); /* publish */
+		atomic_store(dofi_ring_word(ring, tail), DOFI_RING_SKIP); /* publish */
 	}
 	out->tail = end;
 }
