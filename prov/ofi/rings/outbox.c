@@ -63,7 +63,19 @@ void dofi_outbox_unmap(struct dofi_outbox *outbox)
 	free(outbox);
 }
 
-int dofi_outbox_get(struct dofi_rings *rings, struct dofi_outbox **offer,
+/* From now on each user takes the outbox's lock. */
+static void share(struct dofi_outbox *outbox)
+{
+	struct dofi_mutex *sole = outbox->sole;
+
+	if (!sole)
+		return;
+	dofi_mutex_lock(sole);
+	outbox->sole = NULL;
+	dofi_mutex_unlock(sole);
+}
+
+int dofi_outbox_get(struct dofi_rings *rings, struct dofi_outbox **offer, struct dofi_mutex *sole,
 		    struct dofi_outbox **out)
 {
 	struct dofi_outbox *outbox;
@@ -74,8 +86,11 @@ int dofi_outbox_get(struct dofi_rings *rings, struct dofi_outbox **offer,
 		if (outbox->peer == (*offer)->peer &&
 		    atomic_load(&outbox->link->use) != DOFI_LINK_SHUT)
 			break;
-	if (!outbox) {
+	if (outbox) {
+		share(outbox);
+	} else {
 		outbox = *offer;
+		outbox->sole = sole;
 		atomic_store(&outbox->link->pid, (uint32_t)getpid());
 		atomic_store(&outbox->link->key, rings->doorbell->key);
 		memcpy(outbox->link->bell, rings->doorbell->bell, sizeof(outbox->link->bell));

@@ -12,8 +12,13 @@
 struct dofi_rings;
 
 struct dofi_outbox {
-	struct dofi_mutex lock;		/* a leaf */
-	struct dofi_ring_out out;	/* under @lock */
+	struct dofi_mutex lock;		/* a leaf: dofi_outbox_lock() */
+	struct dofi_ring_out out;	/* under it */
+	/*
+	 * The lock that the only user holds while it sends, until there is another user; then @lock
+	 * counts. Written by the progress thread with the first user's lock held.
+	 */
+	struct dofi_mutex *sole;
 	/* constant once the outbox is used */
 	struct dofi_doorbell *doorbell;	/* of the peer */
 	uint32_t mark;			/* of the peer's inbox */
@@ -40,9 +45,10 @@ int dofi_outbox_map(int link, int doorbell, int grants, struct dofi_outbox **off
 void dofi_outbox_unmap(struct dofi_outbox *offer);
 /*
  * Sets *@outbox to the outbox of @rings to the peer of *@offer, with one more use. That is *@offer,
- * which is set to NULL, if there was none. Returns 0, or -ECONNRESET if the peer has withdrawn it.
+ * which is set to NULL, if there was none. @sole is a lock that the user always holds while it
+ * sends, or NULL. Returns 0, or -ECONNRESET if the peer has withdrawn the offer. No lock held.
  */
-int dofi_outbox_get(struct dofi_rings *rings, struct dofi_outbox **offer,
+int dofi_outbox_get(struct dofi_rings *rings, struct dofi_outbox **offer, struct dofi_mutex *sole,
 		    struct dofi_outbox **outbox);
 /* Removes a use. The last one ends the outbox, and wakes the peer by @bell. NULL is ignored. */
 void dofi_outbox_put(struct dofi_outbox *outbox, const struct dofi_bell *bell);
@@ -51,6 +57,26 @@ void dofi_outbox_put(struct dofi_outbox *outbox, const struct dofi_bell *bell);
  * find out. Any thread.
  */
 bool dofi_outbox_has_ended(const struct dofi_outbox *outbox, const struct dofi_bell *bell);
+
+/*
+ * Call around dofi_outbox_reserve() and dofi_outbox_send(), with the lock held that the user gave
+ * dofi_outbox_get(). DOFI_UNCHECKED_LOCKS: the analysis counts @lock as held also for a sole user.
+ */
+static inline void dofi_outbox_lock(struct dofi_outbox *outbox)
+	DOFI_TAKES(outbox->lock) DOFI_UNCHECKED_LOCKS
+{
+	if (outbox->sole)
+		dofi_mutex_assert_held(outbox->sole);
+	else
+		dofi_mutex_lock(&outbox->lock);
+}
+
+static inline void dofi_outbox_unlock(struct dofi_outbox *outbox)
+	DOFI_DROPS(outbox->lock) DOFI_UNCHECKED_LOCKS
+{
+	if (!outbox->sole)
+		dofi_mutex_unlock(&outbox->lock);
+}
 
 /*
  * Reserves a frame of up to @len bytes, at most DOFI_LINK_FRAME, which dofi_outbox_send() publishes

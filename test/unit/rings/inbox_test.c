@@ -36,7 +36,7 @@ static void claim(void)
 {
 	struct dofi_outbox *offer = set_offer(inbox);
 
-	cr_assert_eq(dofi_outbox_get(there.rings, &offer, &outbox), 0);
+	cr_assert_eq(dofi_outbox_get(there.rings, &offer, NULL, &outbox), 0);
 }
 
 static unsigned inboxes(void)

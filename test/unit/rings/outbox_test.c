@@ -8,6 +8,8 @@
 #include "rings/set.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,7 +37,7 @@ TestSuite(outbox, .init = init, .fini = fini, .timeout = 30);
 static int use(const struct dofi_inbox *in, struct dofi_outbox **out)
 {
 	struct dofi_outbox *offer = set_offer(in);
-	int ret = dofi_outbox_get(here.rings, &offer, out);
+	int ret = dofi_outbox_get(here.rings, &offer, NULL, out);
 
 	dofi_outbox_unmap(offer);
 	return ret;
@@ -94,6 +96,68 @@ Test(outbox, one_serves_all_uses)
 	cr_expect_eq(set_take(inbox), 3);
 }
 
+static struct dofi_mutex first_users;
+
+/* The first use, of a user that holds first_users while it sends. */
+static void couple_sole(void)
+{
+	struct dofi_outbox *offer = set_offer(inbox);
+
+	cr_assert_eq(dofi_outbox_get(here.rings, &offer, &first_users, &outbox), 0);
+	cr_assert(!offer);
+}
+
+Test(outbox, a_sole_user_takes_its_own_lock_alone)
+{
+	struct dofi_outbox *again = NULL;
+
+	couple_sole();
+	dofi_mutex_lock(&first_users);
+	dofi_outbox_lock(outbox);
+	cr_expect(!outbox->lock.locked);
+	dofi_outbox_unlock(outbox);
+	set_send(outbox, 1);
+	dofi_mutex_unlock(&first_users);
+	couple_again(&there, &again);
+	dofi_outbox_lock(outbox);
+	cr_expect(outbox->lock.locked);
+	dofi_outbox_unlock(outbox);
+	cr_expect_eq(set_take(inbox), 1);
+	dofi_outbox_put(again, &here.bell);
+}
+
+static void *use_again(void *again)
+{
+	couple_again(&there, again);
+	return NULL;
+}
+
+Test(outbox, a_second_user_waits_for_the_frame_of_the_first)
+{
+	struct dofi_outbox *again = NULL;
+	unsigned char *frame;
+	pthread_t thread;
+
+	couple_sole();
+	dofi_mutex_lock(&first_users);
+	dofi_outbox_lock(outbox);
+	cr_assert_eq(dofi_outbox_reserve(outbox, 1, &frame), 0);
+	*frame = 1;
+	cr_assert(!pthread_create(&thread, NULL, use_again, &again));
+	while (!atomic_load(&first_users.waiters))
+		sched_yield();
+	cr_expect_eq(outbox->sole, &first_users);
+	dofi_outbox_send(outbox, 1);
+	dofi_outbox_unlock(outbox);
+	dofi_mutex_unlock(&first_users);
+	pthread_join(thread, NULL);
+	cr_expect(!outbox->sole);
+	set_send(outbox, 2);
+	cr_expect_eq(set_take(inbox), 1);
+	cr_expect_eq(set_take(inbox), 2);
+	dofi_outbox_put(again, &here.bell);
+}
+
 Test(outbox, each_peer_has_its_own)
 {
 	struct dofi_outbox *other = NULL;
@@ -133,7 +197,7 @@ Test(outbox, a_withdrawn_offer_is_not_used)
 	struct dofi_outbox *offer = set_offer(inbox);
 
 	dofi_inbox_offer_end(inbox);
-	cr_expect_eq(dofi_outbox_get(here.rings, &offer, &outbox), -ECONNRESET);
+	cr_expect_eq(dofi_outbox_get(here.rings, &offer, NULL, &outbox), -ECONNRESET);
 	cr_expect(!outbox);
 	dofi_outbox_unmap(offer);
 }

@@ -52,11 +52,11 @@ static inline void set_send(struct dofi_outbox *outbox, unsigned char byte)
 {
 	unsigned char *frame;
 
-	dofi_mutex_lock(&outbox->lock);
+	dofi_outbox_lock(outbox);
 	cr_assert_eq(dofi_outbox_reserve(outbox, 1, &frame), 0);
 	*frame = byte;
 	dofi_outbox_send(outbox, 1);
-	dofi_mutex_unlock(&outbox->lock);
+	dofi_outbox_unlock(outbox);
 }
 
 /* Takes a frame of a byte from @inbox. */

@@ -120,7 +120,7 @@ static int rings_find(struct rdm_conn *conn)
 	struct dofi_grant_book *book = conn->rpz->pz->domain.grants.book;
 	struct rdm_peer *peer = conn->peer;
 	struct dofi_outbox *out;
-	int ret = dofi_outbox_get(conn->rpz->rings, &peer->offer, &out);
+	int ret = dofi_outbox_get(conn->rpz->rings, &peer->offer, &conn->ep->lock, &out);
 
 	dofi_outbox_unmap(peer->offer);
 	peer->offer = NULL;

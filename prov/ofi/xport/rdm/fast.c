@@ -45,7 +45,7 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 		return send_frame(conn, buf, len);
 	if (RDM_FRAME_HEADER + len > conn->inject)
 		return -FI_EAGAIN;
-	dofi_mutex_lock(&out->lock);
+	dofi_outbox_lock(out);
 	ret = dofi_outbox_reserve(out, RDM_FRAME_HEADER + len, &frame);
 	if (!ret) {
 		rdm_frame_pack_send(frame, conn->peer_id, (uint16_t)conn->credits_owed,
@@ -53,7 +53,7 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 		memcpy(frame + RDM_FRAME_HEADER, buf, len);
 		dofi_outbox_send(out, RDM_FRAME_HEADER + len);
 	}
-	dofi_mutex_unlock(&out->lock);
+	dofi_outbox_unlock(out);
 	/* the slow path reserves again, and reports a full or broken ring */
 	if (ret)
 		return -FI_EAGAIN;

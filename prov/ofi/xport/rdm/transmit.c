@@ -69,14 +69,14 @@ static ssize_t send_ring(struct rdm_conn *conn, const struct rdm_frame *f, const
 	size_t len;
 	int ret;
 
-	dofi_mutex_lock(&out->lock);
+	dofi_outbox_lock(out);
 	ret = dofi_outbox_reserve(out, rdm_frame_head(f) + size, &frame);
 	if (!ret) {
 		len = rdm_frame_pack(frame, f);
 		len += dofi_iov_gather(frame + len, from, n, offset, size);
 		dofi_outbox_send(out, len);
 	}
-	dofi_mutex_unlock(&out->lock);
+	dofi_outbox_unlock(out);
 	return ret;
 }
 

@@ -129,7 +129,7 @@ static int peer_new(struct ud_pz *upz, struct ud_intro *intro, struct ud_peer **
 	peer->addr_len = intro->addr_len;
 	memcpy(peer->addr, intro->addr, intro->addr_len);
 	if (intro->local) {
-		ret = dofi_outbox_get(upz->rings, &intro->offer, &peer->out);
+		ret = dofi_outbox_get(upz->rings, &intro->offer, NULL, &peer->out);
 	} else {
 		dofi_mutex_lock(&upz->lock);
 		ret = dofi_rdm_peer_add(&upz->rdm, intro->addr, intro->addr_len, &peer->to);

@@ -75,13 +75,13 @@ static int send_ring(struct dofi_outbox *out, const void *bytes, size_t len)
 	unsigned char *frame;
 	int ret;
 
-	dofi_mutex_lock(&out->lock);
+	dofi_outbox_lock(out);
 	ret = dofi_outbox_reserve(out, len, &frame);
 	if (!ret) {
 		memcpy(frame, bytes, len);
 		dofi_outbox_send(out, len);
 	}
-	dofi_mutex_unlock(&out->lock);
+	dofi_outbox_unlock(out);
 	return ret;
 }
 
@@ -251,11 +251,11 @@ static int write_ring(const struct ud_peer *peer, const struct dofi_dto *dto)
 	unsigned char *frame;
 	int ret;
 
-	dofi_mutex_lock(&out->lock);
+	dofi_outbox_lock(out);
 	ret = dofi_outbox_reserve(out, UD_FRAME_HEADER + dto->length, &frame);
 	if (!ret)
 		dofi_outbox_send(out, pack(peer, dto, frame));
-	dofi_mutex_unlock(&out->lock);
+	dofi_outbox_unlock(out);
 	return ret;
 }
 

@@ -197,7 +197,7 @@ static inline void couple_by(const struct dofi_cm_msg *m)
 	cr_assert(accepted.n_fds >= 2);
 	cr_assert_eq(dofi_outbox_map(accepted.fd[0], accepted.fd[1],
 				     accepted.n_fds > 2 ? accepted.fd[2] : -1, &offer), 0);
-	cr_assert_eq(dofi_outbox_get(peer.rings, &offer, &outbox), 0);
+	cr_assert_eq(dofi_outbox_get(peer.rings, &offer, NULL, &outbox), 0);
 	for (i = 0; i < accepted.n_fds; i++)
 		close(accepted.fd[i]);
 	ep_id = accepted.conn_id;
