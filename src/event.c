@@ -57,7 +57,7 @@ static DAT_RETURN event_deliver(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EV
 	if (ret != DAT_SUCCESS)
 		return ret;
 #if DAT_VERSION_MAJOR >= 2
-	if (event->event_number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+	if (event->event_number == DAT_IB_UD_CONNECTION_REQUEST_EVENT)
 		cr_arrived(evd, event);
 #endif
 	if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)

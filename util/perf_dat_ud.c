@@ -169,7 +169,7 @@ static int wait_address(struct perf_dat *dat, unsigned int lane)
 	if (perf_dat_event(dat, dat->ud->conn_evd, (int)dat->x.timeout_ms + 1000, &event))
 		return -1;
 	ext = (DAT_IB_EXTENSION_EVENT_DATA *)event.event_extension_data;
-	if (event.event_number != (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED)
+	if (event.event_number != DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED)
 		return perf_fail(&dat->x, "%s: no exchange of addresses for datagrams: event %#x",
 				 dat->device, (unsigned int)event.event_number);
 	dat->ud->lane[lane].peer = ext->remote_ah;

@@ -106,6 +106,15 @@ typedef enum dat_ib_event_number {
 	DAT_IB_COLLECTIVE_EVENT			= 0x40005	/* a collective is done */
 } DAT_IB_EVENT_NUMBER;
 
+/* With the type of event_number: C and C++ compilers warn of a comparison of two types. */
+#define DAT_IB_DTO_EVENT ((DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT)
+#define DAT_IB_UD_CONNECTION_REQUEST_EVENT ((DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+#define DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED \
+	((DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED)
+#define DAT_IB_UD_CONNECTION_REJECT_EVENT ((DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REJECT_EVENT)
+#define DAT_IB_UD_CONNECTION_ERROR_EVENT ((DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT)
+#define DAT_IB_COLLECTIVE_EVENT ((DAT_EVENT_NUMBER)DAT_IB_COLLECTIVE_EVENT)
+
 /* The kind of an event's extension data. */
 typedef enum dat_ib_ext_type {
 	/* atomic done; the old value is in the local buffer */

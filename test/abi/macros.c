@@ -61,6 +61,32 @@ static void check_provider_attr(void)
 
 #if DAT_VERSION_MAJOR >= 2
 
+/* The extension's event numbers compare with event_number, and are cases of a switch over it. */
+static int is_completion(const DAT_EVENT *event)
+{
+	switch (event->event_number) {
+	case DAT_DTO_COMPLETION_EVENT:
+	case DAT_IB_DTO_EVENT:
+		return 1;
+	default:
+		return event->event_number == DAT_IB_COLLECTIVE_EVENT;
+	}
+}
+
+static void check_event_numbers(void)
+{
+	DAT_EVENT event;
+
+	memset((void *)&event, 0, sizeof(event));
+	event.event_number = DAT_IB_DTO_EVENT;
+	CHECK(is_completion(&event));
+	event.event_number = DAT_IB_UD_CONNECTION_REQUEST_EVENT;
+	CHECK(!is_completion(&event));
+	CHECK(event.event_number != DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED &&
+	      event.event_number != DAT_IB_UD_CONNECTION_REJECT_EVENT &&
+	      event.event_number != DAT_IB_UD_CONNECTION_ERROR_EVENT);
+}
+
 /* Arguments of the last extension call. */
 static struct {
 	DAT_HANDLE handle;
@@ -219,6 +245,7 @@ static void check_texts(void)
 
 static void check_version(void)
 {
+	check_event_numbers();
 	check_counters();
 	check_clock();
 	check_collectives();

@@ -64,7 +64,7 @@ static DAT_CR_HANDLE requested(struct node *n, struct end *a, DAT_COUNT size, co
 
 	node_listen(n, &listener.qual);
 	connect_with(a->ep, &listener, PAIR_LIMIT, size, data);
-	expect_event(n->cr, (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT, &event);
+	expect_event(n->cr, DAT_IB_UD_CONNECTION_REQUEST_EVENT, &event);
 	SAME(ext(&event)->type, DAT_IB_UD_CONNECT_REQUEST);
 	SAME(event.event_data.cr_arrival_event_data.conn_qual, listener.qual);
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
@@ -74,13 +74,13 @@ static DAT_CR_HANDLE requested(struct node *n, struct end *a, DAT_COUNT size, co
 	return cr;
 }
 
-static DAT_IB_EXTENSION_EVENT_DATA ended(struct end *e, DAT_IB_EVENT_NUMBER number,
+static DAT_IB_EXTENSION_EVENT_DATA ended(struct end *e, DAT_EVENT_NUMBER number,
 					 DAT_IB_EXT_TYPE type, DAT_COUNT size, const void *data)
 {
 	const DAT_CONNECTION_EVENT_DATA *d;
 	DAT_EVENT event;
 
-	expect_event(e->conn, (DAT_EVENT_NUMBER)number, &event);
+	expect_event(e->conn, number, &event);
 	d = &event.event_data.connect_event_data;
 	CHECK(d->ep_handle == e->ep, "another EP");
 	SAME(ext(&event)->type, type);
@@ -294,7 +294,7 @@ static DAT_EVENT completed(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_IB_DTOS oper
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
 	DAT_EVENT event;
 
-	expect_event(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	expect_event(evd, DAT_IB_DTO_EVENT, &event);
 	d = &event.event_data.dto_completion_event_data;
 	SAME(d->user_cookie.as_64, cookie);
 	SAME(d->status, status);

@@ -492,7 +492,7 @@ static const DAT_IB_EXTENSION_EVENT_DATA *expect_extension(DAT_EVD_HANDLE evd, u
 {
 	const DAT_IB_EXTENSION_EVENT_DATA *x = (void *)event->event_extension_data;
 
-	expect_event(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, event);
+	expect_event(evd, DAT_IB_DTO_EVENT, event);
 	SAME(event->event_data.dto_completion_event_data.user_cookie.as_64, cookie);
 	SAME(event->event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 	SAME(x->type, type);

@@ -361,7 +361,7 @@ COUPLED("dat_extension_op")
 	*counter = 40;
 	remote = mem_remote(&m, 0, sizeof(*counter));
 	OK(take_ticket(c->a.ep, &remote, ticket, m.lmr_context));
-	expect_event(c->a.req, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	expect_event(c->a.req, DAT_IB_DTO_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 	CHECK(event.event_data.dto_completion_event_data.user_cookie.as_ptr == ticket,
 	      "wrong cookie");

@@ -71,7 +71,7 @@ static void exchanged(struct ud *u)
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 
-	expect_event(u->n.conn, (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, &event);
+	expect_event(u->n.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, &event);
 	ep = event.event_data.connect_event_data.ep_handle;
 	x = ud_ext(&event);
 	CHECK(x.remote_ah.ah == u->to.ah, "another address handle");
@@ -328,7 +328,7 @@ static void dropped_server(struct pair *p)
 	post_recv(u.ep, &u.m, 0, GRH + 99, 1);
 	post_recv(u.ep, &u.m, 0, GRH + 100, 2);
 	pair_sync(p);
-	expect_event(u.n.recv, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	expect_event(u.n.recv, DAT_IB_DTO_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_LOCAL_LENGTH);
 	arrived(&u, 2, 0, 100, 7);

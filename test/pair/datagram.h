@@ -84,14 +84,14 @@ static inline DAT_IB_EXTENSION_EVENT_DATA ud_ext(const DAT_EVENT *event)
 
 /* Waits for the end of an exchange of @ep, which must be this. Returns its address handle. */
 static inline DAT_IB_ADDR_HANDLE ud_ended(struct ud *u, DAT_EP_HANDLE ep,
-					  DAT_IB_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
+					  DAT_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
 					  size_t size, unsigned seed)
 {
 	const DAT_CONNECTION_EVENT_DATA *d;
 	DAT_IB_EXTENSION_EVENT_DATA x;
 	DAT_EVENT event;
 
-	expect_event(u->n.conn, (DAT_EVENT_NUMBER)number, &event);
+	expect_event(u->n.conn, number, &event);
 	d = &event.event_data.connect_event_data;
 	CHECK(d->ep_handle == ep, "of another EP");
 	check_data(d->private_data_size, d->private_data, (DAT_COUNT)size, seed);
@@ -128,7 +128,7 @@ static inline DAT_CR_HANDLE ud_request(struct ud *u)
 	DAT_CR_PARAM param;
 	DAT_EVENT event;
 
-	expect_event(u->n.cr, (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT, &event);
+	expect_event(u->n.cr, DAT_IB_UD_CONNECTION_REQUEST_EVENT, &event);
 	SAME(ud_ext(&event).type, DAT_IB_UD_CONNECT_REQUEST);
 	OK(dat_cr_query(event.event_data.cr_arrival_event_data.cr_handle, DAT_CR_FIELD_ALL,
 			&param));
@@ -162,7 +162,7 @@ static inline uint32_t ud_done(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep, uint64_t co
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
 	DAT_EVENT event;
 
-	expect_event(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	expect_event(evd, DAT_IB_DTO_EVENT, &event);
 	d = &event.event_data.dto_completion_event_data;
 	CHECK(d->ep_handle == ep, "of another EP");
 	SAME(d->user_cookie.as_64, cookie);

@@ -34,7 +34,7 @@ static uint32_t expect_ext(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_IB_EXT_TYPE 
 	DAT_IB_EXTENSION_EVENT_DATA x;
 	DAT_EVENT event;
 
-	expect_event(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	expect_event(evd, DAT_IB_DTO_EVENT, &event);
 	d = &event.event_data.dto_completion_event_data;
 	memcpy(&x, event.event_extension_data, sizeof(x));
 	SAME(d->user_cookie.as_64, cookie);
@@ -294,7 +294,7 @@ static void refused_client(struct pair *p)
 	l.theirs.rmr_context ^= 0x5a5a5a5a;
 	pair_sync(p);
 	OK(write_immed(&l, 64, 7, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	expect_event(l.n.req, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	expect_event(l.n.req, DAT_IB_DTO_EVENT, &event);
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it succeeded");
 	expect_end(l.n.conn, l.ep);
 	/* requests posted now are flushed, and their events name their operation */

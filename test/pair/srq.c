@@ -207,7 +207,7 @@ static void immediate_server(struct pair *p)
 		DAT_IB_EXTENSION_EVENT_DATA x;
 		DAT_EVENT event;
 
-		expect_event(s.n.recv, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+		expect_event(s.n.recv, DAT_IB_DTO_EVENT, &event);
 		d = &event.event_data.dto_completion_event_data;
 		memcpy(&x, event.event_extension_data, sizeof(x));
 		SAME(d->status, DAT_DTO_SUCCESS);

@@ -155,7 +155,7 @@ static void on_exchange(struct receiver *r, const DAT_EVENT *event)
 	struct life *life;
 
 	CHECK(x.context.as_ptr, "no exchange");
-	if (event->event_number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED) {
+	if (event->event_number == DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED) {
 		SAME(d->private_data_size, sizeof(hello));
 		memcpy(&hello, d->private_data, sizeof(hello));
 		life = &r->sender[hello.sender % SENDERS];

@@ -284,7 +284,7 @@ static void limit_reached(const struct crowd *c, unsigned reached, const DAT_EVE
 static void hub_reach(struct hub *h)
 {
 	const DAT_EVENT_NUMBER wanted = h->c->ud ?
-		(DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED :
+		DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED :
 		DAT_CONNECTION_EVENT_ESTABLISHED;
 	const DAT_CONNECTION_EVENT_DATA *d;
 	unsigned i, number;

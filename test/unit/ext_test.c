@@ -150,7 +150,7 @@ Test(ext_datagrams, send_with_immediate_data)
 Test(ext_datagrams, free_what_an_event_brought)
 {
 	const struct dofi_exchanged how = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, .ah = ah_make(1),
+		.event = DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, .ah = ah_make(1),
 	};
 	DAT_IB_EXTENSION_EVENT_DATA x;
 	DAT_EVENT event;

@@ -136,7 +136,7 @@ static struct dofi_exchange *failed;
 static void datagrams_init(void)
 {
 	static const struct dofi_exchanged how = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+		.event = DAT_IB_UD_CONNECTION_ERROR_EVENT,
 	};
 
 	service_init();

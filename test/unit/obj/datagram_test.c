@@ -211,7 +211,7 @@ Test(datagram, may_have_an_srq)
 	dofi_mutex_unlock(&inside()->lock);
 	cr_assert(dto);
 	deliver(ep, 48);
-	cr_expect_eq(event_take(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT)
+	cr_expect_eq(event_take(evd, DAT_IB_DTO_EVENT)
 			     .event_data.dto_completion_event_data.user_cookie.as_64, 7);
 	succeed(dofi_ep_free(ep));
 	succeed(dofi_srq_free(srq));
@@ -223,7 +223,7 @@ static DAT_IB_EXTENSION_EVENT_DATA completion(uint64_t cookie, int operation,
 					      DAT_DTO_COMPLETION_EVENT_DATA *d)
 {
 	DAT_IB_EXTENSION_EVENT_DATA x;
-	DAT_EVENT event = event_take(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	DAT_EVENT event = event_take(evd, DAT_IB_DTO_EVENT);
 
 	memcpy(&x, event.event_extension_data, sizeof(x));
 	*d = event.event_data.dto_completion_event_data;

@@ -677,7 +677,7 @@ Test(ep_ext, atomics_are_of_eight_aligned_bytes)
 static void expect_refused(uint64_t cookie)
 {
 #if DAT_VERSION_MAJOR >= 2
-	DAT_EVENT event = event_take(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	DAT_EVENT event = event_take(evd, DAT_IB_DTO_EVENT);
 #else
 	DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
 #endif
@@ -805,11 +805,11 @@ Test(ep_ext, each_completes_as_what_it_is)
 		int operation, type;
 	} row[] = {
 		{ dofi_ep_post_send_immed, DAT_DTO_COMPLETION_EVENT, DAT_DTO_SEND, 0 },
-		{ dofi_ep_post_write_immed, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT,
+		{ dofi_ep_post_write_immed, DAT_IB_DTO_EVENT,
 		  DAT_IB_DTO_RDMA_WRITE_IMMED, DAT_IB_RDMA_WRITE_IMMED },
-		{ dofi_ep_post_fetch_add, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT,
+		{ dofi_ep_post_fetch_add, DAT_IB_DTO_EVENT,
 		  DAT_IB_DTO_FETCH_ADD, DAT_IB_FETCH_AND_ADD },
-		{ dofi_ep_post_cmp_swap, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT,
+		{ dofi_ep_post_cmp_swap, DAT_IB_DTO_EVENT,
 		  DAT_IB_DTO_CMP_SWAP, DAT_IB_CMP_AND_SWAP },
 	};
 	unsigned i;

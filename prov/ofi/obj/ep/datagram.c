@@ -123,9 +123,9 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 
 	dofi_mutex_lock(&ep->lock);
 #if DAT_VERSION_MAJOR >= 2
-	if (how->event == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REJECT_EVENT)
+	if (how->event == DAT_IB_UD_CONNECTION_REJECT_EVENT)
 		x->type = DAT_IB_UD_CONNECT_REJECT;
-	else if (how->event != (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED)
+	else if (how->event != DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED)
 		x->type = DAT_IB_UD_CONNECT_ERROR;
 	else
 		x->type = x->active ? DAT_IB_UD_REMOTE_AH : DAT_IB_UD_PASSIVE_REMOTE_AH;
@@ -203,7 +203,7 @@ void dofi_exchange_extend(DAT_EVENT *event, uint32_t index)
 	DAT_IB_EXTENSION_EVENT_DATA extension = { .type = DAT_IB_UD_CONNECT_REQUEST };
 	struct dofi_exchange *x;
 
-	if (event->event_number != (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT) {
+	if (event->event_number != DAT_IB_UD_CONNECTION_REQUEST_EVENT) {
 		x = dofi_pool_at(&dofi_exchange_pool, index);
 		extension.type = (DAT_IB_EXT_TYPE)x->type;
 		extension.status = x->ah ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;

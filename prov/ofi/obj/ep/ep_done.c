@@ -216,7 +216,7 @@ static __attribute__((noinline)) DAT_EVENT_NUMBER fill_other_event(DAT_EVENT_DAT
 	if (dto->kind == DOFI_DTO_RECV_INVALIDATE)
 		data->dto_completion_event_data.rmr_context = dto->immed;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_EXTENDED))
-		return (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT;
+		return DAT_IB_DTO_EVENT;
 #endif
 	return DAT_DTO_COMPLETION_EVENT;
 }

@@ -28,7 +28,7 @@ void dofi_extension_fill(DAT_EVENT *event, uint32_t immed);
 static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
 {
 #if DAT_VERSION_MAJOR >= 2
-	if (__builtin_expect(event->event_number >= (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, 0))
+	if (__builtin_expect(event->event_number >= DAT_IB_DTO_EVENT, 0))
 		dofi_extension_fill(event, immed);
 #else
 	(void)event, (void)immed;

@@ -50,7 +50,7 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
 static bool is_request(DAT_EVENT_NUMBER number)
 {
 #if DAT_VERSION_MAJOR >= 2
-	if (number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+	if (number == DAT_IB_UD_CONNECTION_REQUEST_EVENT)
 		return true;
 #endif
 	return number == DAT_CONNECTION_REQUEST_EVENT;
@@ -60,8 +60,8 @@ static bool is_request(DAT_EVENT_NUMBER number)
 static bool is_of_connection(DAT_EVENT_NUMBER number)
 {
 #if DAT_VERSION_MAJOR >= 2
-	if (number >= (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED &&
-	    number <= (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT)
+	if (number >= DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED &&
+	    number <= DAT_IB_UD_CONNECTION_ERROR_EVENT)
 		return true;
 #endif
 	return number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
@@ -157,7 +157,7 @@ void dofi_extension_fill(DAT_EVENT *event, uint32_t immed)
 	const DAT_IB_STATUS status = d->status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
 	char *to = (char *)event->event_extension_data;
 
-	if (event->event_number != (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT) {
+	if (event->event_number != DAT_IB_DTO_EVENT) {
 		dofi_exchange_extend(event, immed);
 		return;
 	}

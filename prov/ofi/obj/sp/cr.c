@@ -96,7 +96,7 @@ static int push_event(struct dofi_sp *sp, struct dofi_cr *cr)
 
 #if DAT_VERSION_MAJOR >= 2
 	if (cr->datagram)
-		event.number = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
+		event.number = DAT_IB_UD_CONNECTION_REQUEST_EVENT;
 #endif
 	event.data.cr_arrival_event_data = (DAT_CR_ARRIVAL_EVENT_DATA){
 		.sp_handle.psp_handle = sp,

@@ -83,9 +83,9 @@ static void call_end(struct ud_call *call, const struct dofi_exchanged *how)
 	dofi_exchange_end(x, how);
 }
 
-static void call_fail(struct ud_call *call, DAT_IB_EVENT_NUMBER event, const char *why)
+static void call_fail(struct ud_call *call, DAT_EVENT_NUMBER event, const char *why)
 {
-	const struct dofi_exchanged how = { .event = (DAT_EVENT_NUMBER)event };
+	const struct dofi_exchanged how = { .event = event };
 
 	dofi_log(DOFI_WARN, DOFI_CM, "ep %p: no address of a peer for qualifier %llu: %s",
 		 (void *)call->x->ep, (unsigned long long)call->x->request.conn_qual, why);
@@ -104,7 +104,7 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 {
 	static const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
 	struct dofi_exchanged how = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+		.event = DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
 		.number = msg->number, .peer = call->x->request.peer, .data = msg->data,
 		.data_size = msg->data_size,
 	};
@@ -133,7 +133,7 @@ static void on_answer(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
 {
 	struct ud_call *call = dofi_cm_owner(cm);
 	const struct dofi_exchanged rejected = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REJECT_EVENT,
+		.event = DAT_IB_UD_CONNECTION_REJECT_EVENT,
 		.data = msg->data, .data_size = msg->data_size,
 	};
 
@@ -312,7 +312,7 @@ void ud_calls_begin(struct dofi_work *work)
 void ud_connect(struct dofi_exchange *x)
 {
 	static const struct dofi_exchanged failed = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+		.event = DAT_IB_UD_CONNECTION_ERROR_EVENT,
 	};
 	struct ud_ep *uep = ud_ep_of(x->ep);
 	struct ud_ia *uia = uep->upz->uia;

@@ -36,7 +36,7 @@ struct ud_request {
 };
 
 static const struct dofi_exchanged failed = {
-	.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_ERROR_EVENT,
+	.event = DAT_IB_UD_CONNECTION_ERROR_EVENT,
 };
 
 static void request_free(struct ud_request *request)
@@ -89,7 +89,7 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 static void answer_end(struct ud_request *request, bool confirmed)
 {
 	const struct dofi_exchanged established = {
-		.event = (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+		.event = DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
 		.ah = request->ah, .number = request->intro.number, .peer = request->peer,
 		.data = request->data, .data_size = request->data_size,
 	};

@@ -157,7 +157,7 @@ static DAT_RETURN fetch_add(uint64_t cookie)
 
 static DAT_DTO_COMPLETION_STATUS completed(uint64_t cookie)
 {
-	DAT_EVENT event = event_take(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	DAT_EVENT event = event_take(evd, DAT_IB_DTO_EVENT);
 
 	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie);
 	return event.event_data.dto_completion_event_data.status;
@@ -441,7 +441,7 @@ static void immediate(uint64_t data, size_t len, DAT_IB_EXT_TYPE type, uint64_t 
 
 	receive_posted(3);
 	message(data, len);
-	event = event_take(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	event = event_take(evd, DAT_IB_DTO_EVENT);
 	memcpy(&x, event.event_extension_data, sizeof(x));
 	cr_expect_eq(x.type, type);
 	cr_expect_eq(x.status, DAT_OP_SUCCESS);

@@ -362,7 +362,7 @@ static void arrives(uint64_t flags, uint32_t data, size_t len)
 
 static DAT_EVENT extended(DAT_IB_EXT_TYPE type, uint64_t length)
 {
-	DAT_EVENT event = event_take(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	DAT_EVENT event = event_take(evd, DAT_IB_DTO_EVENT);
 	DAT_IB_EXTENSION_EVENT_DATA x;
 
 	memcpy(&x, event.event_extension_data, sizeof(x));

@@ -357,7 +357,7 @@ Test(onesided, a_message_with_the_data_follows_the_bytes)
 
 	write_immed();
 	cr_expect(!memcmp(area + 5, big, 300));
-	event_await(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	event_await(evd, DAT_IB_DTO_EVENT);
 	f = take_frame();
 	cr_expect(f.kind == RDM_FRAME_SEND && !f.data_size);
 	cr_expect_eq(dofi_cq_data_kind(f.cq_data), DOFI_CQ_DATA_WRITE_IMMED);
@@ -383,7 +383,7 @@ Test(onesided, the_message_may_wait)
 	f = frame(RDM_FRAME_CREDIT);
 	f.credits = RDM_WINDOW;
 	send_frame(&f, NULL, 0);
-	event_await(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	event_await(evd, DAT_IB_DTO_EVENT);
 	cr_expect_eq(take_frame().kind, RDM_FRAME_SEND);
 	cr_expect_eq(area[5], 0);
 }

@@ -66,7 +66,7 @@ Test(rdm_rma_fabric, reports_a_write_when_it_is_done)
 	const struct dofi_post p = {
 		.n = 1, .iov = &from, .remote = &remote, .cookie.as_64 = 1, .immed = 0xfeed,
 	};
-	const DAT_EVENT_NUMBER number = (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT;
+	const DAT_EVENT_NUMBER number = DAT_IB_DTO_EVENT;
 	bool reported = false;
 	DAT_EVENT event;
 	int i;
@@ -295,7 +295,7 @@ Test(rdm_rma, a_read_is_brought_or_fetched)
 #if DAT_VERSION_MAJOR >= 2
 static DAT_EVENT extended(void)
 {
-	return event_await(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	return event_await(evd, DAT_IB_DTO_EVENT);
 }
 
 static struct dofi_post ext_post(DAT_LMR_TRIPLET *iov, DAT_RMR_TRIPLET *to, size_t length)

@@ -96,7 +96,7 @@ static void reported(uint64_t cookie)
 	DAT_EVENT event;
 
 #if DAT_VERSION_MAJOR >= 2
-	event = event_await(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	event = event_await(evd, DAT_IB_DTO_EVENT);
 	cr_expect_eq(event.event_data.dto_completion_event_data.transfered_length, 100);
 #else
 	event = event_await(evd, DAT_DTO_COMPLETION_EVENT);

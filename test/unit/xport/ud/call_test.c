@@ -34,7 +34,7 @@ static DAT_EVENT established(const struct ud_side *s, DAT_IB_EXT_TYPE type, cons
 	return ud_ended(s, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, data);
 }
 
-static void failed(DAT_IB_EVENT_NUMBER number)
+static void failed(DAT_EVENT_NUMBER number)
 {
 	ud_ended(&ud_near, number,
 		 number == DAT_IB_UD_CONNECTION_REJECT_EVENT ? DAT_IB_UD_CONNECT_REJECT :

@@ -41,7 +41,7 @@ static struct ud_peer *established(const struct ud_side *s, DAT_IB_EXT_TYPE type
 static struct ud_peer *any_established(const struct ud_side *s)
 {
 	const DAT_EVENT event =
-		event_await(s->evd, (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+		event_await(s->evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
 
 	return ud_ah_of(&event);
 }
@@ -213,7 +213,7 @@ static void exchange_ends(void)
 	while (dofi_evd_wait(ud_near.evd, 1000, 1, &event, &more)) {
 		if (dofi_evd_wait(ud_far.evd, 1000, 1, &event, &more))
 			continue;
-		if (event.event_number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+		if (event.event_number == DAT_IB_UD_CONNECTION_REQUEST_EVENT)
 			dofi_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ud_far.ep,
 				       0, NULL);
 	}
@@ -437,7 +437,7 @@ Test(xport_ud_inbox, gives_a_datagram_to_the_thread_that_polls)
 		ud_sent_one(&ud_near, 1);
 		while (dofi_evd_dequeue(ud_far.evd, &event) == DAT_QUEUE_EMPTY)
 			;
-		cr_expect_eq(event.event_number, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+		cr_expect_eq(event.event_number, DAT_IB_DTO_EVENT);
 		cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, i);
 		cr_expect_eq(event.event_data.dto_completion_event_data.transfered_length,
 			     UD_GRH + 10);

@@ -273,7 +273,7 @@ const DAT_IB_EXTENSION_EVENT_DATA *ud_extension(const DAT_EVENT *event)
 DAT_EVENT ud_done(const struct ud_side *s, uint64_t cookie, DAT_DTO_COMPLETION_STATUS status,
 		  DAT_IB_DTOS operation)
 {
-	const DAT_EVENT event = event_await(s->evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	const DAT_EVENT event = event_await(s->evd, DAT_IB_DTO_EVENT);
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
 
 	cr_expect(d->ep_handle == s->ep);
@@ -288,7 +288,7 @@ DAT_EVENT ud_done(const struct ud_side *s, uint64_t cookie, DAT_DTO_COMPLETION_S
 
 void ud_flushed(const struct ud_side *s, DAT_EP_HANDLE ep, uint64_t cookie)
 {
-	const DAT_EVENT event = event_await(s->evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	const DAT_EVENT event = event_await(s->evd, DAT_IB_DTO_EVENT);
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
 
 	cr_expect_eq(d->ep_handle, ep);
@@ -387,7 +387,7 @@ static void expect_data(const void *got, DAT_COUNT size, const char *data)
 DAT_CR_HANDLE ud_request(const struct ud_side *s, const char *data)
 {
 	const DAT_EVENT event =
-		event_await(s->evd, (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+		event_await(s->evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
 	const DAT_CR_HANDLE cr = event.event_data.cr_arrival_event_data.cr_handle;
 	DAT_CR_PARAM param;
 
@@ -397,10 +397,10 @@ DAT_CR_HANDLE ud_request(const struct ud_side *s, const char *data)
 	return cr;
 }
 
-DAT_EVENT ud_ended(const struct ud_side *s, DAT_IB_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
+DAT_EVENT ud_ended(const struct ud_side *s, DAT_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
 		   const char *data)
 {
-	const DAT_EVENT event = event_await(s->evd, (DAT_EVENT_NUMBER)number);
+	const DAT_EVENT event = event_await(s->evd, number);
 	const DAT_CONNECTION_EVENT_DATA *d = &event.event_data.connect_event_data;
 
 	cr_expect_eq(d->ep_handle, s->ep);

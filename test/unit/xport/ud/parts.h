@@ -107,7 +107,7 @@ DAT_RETURN ud_call_at(const struct ud_side *s, DAT_CONN_QUAL qual, DAT_TIMEOUT t
 /* Waits for a request at @s, which must have this private data. */
 DAT_CR_HANDLE ud_request(const struct ud_side *s, const char *data);
 /* Waits for the end of an exchange, which must have this private data. */
-DAT_EVENT ud_ended(const struct ud_side *s, DAT_IB_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
+DAT_EVENT ud_ended(const struct ud_side *s, DAT_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
 		   const char *data);
 /* The address handle of an ESTABLISHED event. */
 struct ud_peer *ud_ah_of(const DAT_EVENT *event);
