@@ -59,6 +59,7 @@ struct perf_opts {
 	bool srq;     /* receives come from an SRQ */
 	bool bare_cq; /* raw: a CQ without a wait object */
 	int warm_up; /* messages before each measurement; -1: the default */
+	const char *failure; /* for the JSON: why the measurement ended early; NULL: it did not */
 	bool wait, verify, bind, json, csv, verbose, histogram;
 };
 

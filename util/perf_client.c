@@ -32,6 +32,7 @@ struct client {
 	struct perf_measure measure;
 	unsigned int done, all; /* points, for the progress line */
 	struct perf_row *rows;
+	char failure[512];	/* why the measurement ended early */
 };
 
 int perf_raw_only_fabric(const struct perf_opts *opts, struct perf_fabric *fabric, char *err,
@@ -340,6 +341,21 @@ static int run_size(struct client *c, struct perf_row *row)
 	return 0;
 }
 
+/* Copies the error text of the side that failed. */
+static void collect_error(const struct client *c, char *err, size_t errlen)
+{
+	unsigned int i;
+	int s;
+
+	snprintf(err, errlen, "out of memory");
+	for (i = 1; i < c->opts->threads; i++)
+		if (c->thread[i] && c->thread[i]->err[0])
+			snprintf(err, errlen, "%s", c->thread[i]->err);
+	for (s = PERF_NSIDES - 1; s >= 0; s--)
+		if (c->x[s] && c->x[s]->err[0])
+			snprintf(err, errlen, "%s", c->x[s]->err);
+}
+
 static int run_all(struct client *c)
 {
 	const struct perf_opts *opts = c->opts;
@@ -363,11 +379,14 @@ static int run_all(struct client *c)
 		perf_rows_mark(c->rows, i - 1, n);
 		perf_out_row(opts, &c->fabric, &c->rows[i - 1]);
 	}
-	if (rc && !perf_stop)
-		return -1;
+	rc = rc && !perf_stop ? -1 : 0;
+	if (rc) {
+		collect_error(c, c->failure, sizeof(c->failure));
+		c->own.failure = c->failure;
+	}
 	c->own.nsizes = n;
 	perf_out_end(opts, &c->fabric, c->rows);
-	return 0;
+	return rc;
 }
 
 static int quit(struct client *c)
@@ -388,21 +407,6 @@ static int quit(struct client *c)
 		if (c->x[s])
 			c->x[s]->ops->disconnect(c->x[s]);
 	return 0;
-}
-
-/* Copies the error text of the side that failed. */
-static void collect_error(const struct client *c, char *err, size_t errlen)
-{
-	unsigned int i;
-	int s;
-
-	snprintf(err, errlen, "out of memory");
-	for (i = 1; i < c->opts->threads; i++)
-		if (c->thread[i] && c->thread[i]->err[0])
-			snprintf(err, errlen, "%s", c->thread[i]->err);
-	for (s = PERF_NSIDES - 1; s >= 0; s--)
-		if (c->x[s] && c->x[s]->err[0])
-			snprintf(err, errlen, "%s", c->x[s]->err);
 }
 
 int perf_client(const struct perf_opts *opts, char *err, size_t errlen)

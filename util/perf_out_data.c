@@ -151,8 +151,10 @@ void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
 	json_string(j, "provider", fabric->provider);
 	json_string(j, "domain", fabric->domain);
 	json_string(j, "mode", opts->wait ? "wait" : "poll");
-	if (perf_stop)
+	if (perf_stop || opts->failure)
 		json_bool(j, "interrupted", true);
+	if (opts->failure)
+		json_string(j, "reason", opts->failure);
 }
 
 void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,

@@ -445,10 +445,14 @@ static int run_all(struct peers *p)
 			perf_peers_out_begin(opts, &p->fabric);
 		perf_peers_out_row(opts, &p->fabric, &rows[i]);
 	}
-	if (i < opts->npeers && !perf_stop)
-		return -1;
 	done.npeers = i;
-	perf_peers_out_json(&done, &p->fabric, rows);
+	if (i < opts->npeers && !perf_stop)
+		done.failure = p->x->err;
+	/* without a first number there is no fabric */
+	if (i || !done.failure)
+		perf_peers_out_json(&done, &p->fabric, rows);
+	if (done.failure)
+		return -1;
 	return notify(p, PERF_CTL_QUIT, 0) && !perf_stop ? -1 : 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A mutex whose unlock is a store. Without contention, locking is a locked instruction and a
+ * A mutex that is unlocked by a store. Without contention, locking is a locked instruction and a
  * branch, unlocking a store, a load and a branch, all inline. A pthread_mutex_t costs sixty
  * instructions; an operation and its completion lock three mutexes.
  *

@@ -62,6 +62,10 @@ Test(perf_out_data, json_of_an_interrupted_measurement)
 	cr_expect(!strstr(JSON, "interrupted"));
 	perf_stop = SIGTERM;
 	cr_expect(strstr(JSON, "  \"mode\": \"poll\",\n  \"interrupted\": true,\n"));
+	cr_expect(!strstr(JSON, "reason"));
+	perf_stop = 0;
+	opts.failure = "the peer is gone";
+	cr_expect(strstr(JSON, "  \"interrupted\": true,\n  \"reason\": \"the peer is gone\",\n"));
 }
 
 Test(perf_out_data, json_with_srq_and_segments)

@@ -510,6 +510,32 @@ interrupt_json()
 	END
 }
 
+# server_dies OPTIONS... - the JSON of a measurement whose server dies: what was measured, and why no
+# more
+server_dies()
+{
+	command -v python3 >/dev/null || return 0
+	python3 - "$UTIL_DIR/datperf" -p $((port + 2)) -D ofi-tcp "$@" \
+		>"$tmp/out" 2>"$tmp/err" <<-'END' || fail "no JSON: $*"
+	import json, os, pty, subprocess, sys
+	command = sys.argv[1:]
+	server = subprocess.Popen([*command, "--server"], stderr=subprocess.PIPE)
+	server.stderr.readline()	# it listens
+	master, slave = pty.openpty()
+	run = subprocess.Popen([*command, "--json", "127.0.0.1"], stdout=subprocess.PIPE,
+	                       stderr=slave, start_new_session=True)
+	os.close(slave)
+	shown = b""
+	while b"[3/" not in shown:	# the first size is done, or two numbers of connections
+	    shown += os.read(master, 1000)
+	server.kill()
+	out = json.load(run.stdout)
+	assert run.wait() == 1, run.returncode
+	assert out["interrupted"] and out["reason"], out
+	assert out.get("results") or out.get("peers"), out
+	END
+}
+
 # The server that the client starts with ssh, here a program that starts it on this machine. The
 # server has a descriptor of a FIFO, which so ends when the server has ended.
 ssh_server()
@@ -712,6 +738,8 @@ shared_receives
 interrupt INT 130
 interrupt TERM 143 --peers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16
 interrupt_json
+server_dies -t send -S 8,16,32,64 -T 500
+server_dies --peers 1,2,3,4,5 -T 500
 ssh_server
 death -D ofi-tcp
 exit $bad
