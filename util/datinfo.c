@@ -492,6 +492,15 @@ static int show_explained(const char *text)
 	return EXIT_USAGE;
 }
 
+/* Returns the option that prints text alone, or NULL. */
+static const char *without_json(const struct opts *opts)
+{
+	return opts->doctor ? "doctor" :
+	       opts->counters ? "counters" :
+	       opts->explain ? "explain" :
+	       opts->conf && !opts->settings ? "conf" : NULL;
+}
+
 /* Returns -1 to continue, else the exit status. */
 static int parse(int argc, char **argv, struct opts *opts)
 {
@@ -550,6 +559,10 @@ static int parse(int argc, char **argv, struct opts *opts)
 		opts->peer.host = argv[optind++];
 	if (opts->append && !opts->conf) {
 		fputs("datinfo: --append needs --conf\n", stderr);
+		return EXIT_USAGE;
+	}
+	if (opts->json && without_json(opts)) {
+		fprintf(stderr, "datinfo: --%s prints no JSON\n", without_json(opts));
 		return EXIT_USAGE;
 	}
 	if (optind == argc)
@@ -612,10 +625,6 @@ int main(int argc, char **argv)
 		return show_explained(opts.explain);
 	if (opts.conf && !opts.settings && !prepare_conf(&opts, argv))
 		return EXIT_FAILURE;
-	if (opts.doctor && opts.json) {
-		fputs("datinfo: --doctor prints no JSON\n", stderr);
-		return EXIT_USAGE;
-	}
 	if (opts.doctor)
 		return run_doctor(opts.device, &opts.peer) ? EXIT_SUCCESS : EXIT_FAILURE;
 	if (opts.settings)

@@ -158,8 +158,11 @@ info()
 	one_line_of_error datinfo
 	FI_PROVIDER=tpc run 1 "$prog" --settings
 	has err "^datinfo: .*FI_PROVIDER=tpc: libfabric .* has no provider tpc"
-	run 2 "$prog" --doctor --json
-	one_line datinfo
+	for option in --doctor "--counters 1" "--explain 0x4003" --conf; do
+		run 2 "$prog" --json $option
+		one_line datinfo
+		has err "^datinfo: ${option%% *} prints no JSON$"
+	done
 	run 1 "$prog" -D missing
 	one_line datinfo
 	run 0 "$prog" --conf
