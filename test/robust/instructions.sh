@@ -108,8 +108,8 @@ export DAT_TEST_SEGMENTS=2
 check "a send of two segments and its completion" counted_sends counted_send 650
 unset DAT_TEST_SEGMENTS
 DAT_TEST_IA=ofi
-check "a send and its completion" counted_sends counted_send 440
-check "a receive and its completion" counted_recvs 'counted_recv_*' 420
+check "a send and its completion" counted_sends counted_send 460
+check "a receive and its completion" counted_recvs 'counted_recv_*' 430
 for eps in 1 8 9 40; do
 	export DAT_TEST_EPS=$eps
 	# with more than 8 rings a poll reads the marks of all, and one ring
