@@ -188,7 +188,8 @@ Test(rdm_conn_active, an_acceptor_whose_frames_do_not_arrive_is_unreachable)
 Test(rdm_conn_active, the_limit_of_the_program_is_observed)
 {
 	dofi_settings.keepalive_s = 0;
-	is_asked_within(200000);
+	/* on a busy machine, too, the attempt must not end before the answer */
+	is_asked_within(2000000);
 	inject_by(inject_nothing);
 	reply(DOFI_CM_ACCEPT, 0);
 	ends_with(DAT_CONNECTION_EVENT_TIMED_OUT);
