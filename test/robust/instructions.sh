@@ -98,14 +98,14 @@ export LD_LIBRARY_PATH="$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 DAT_TEST_IA=ofi-tcp
 export DAT_TEST_IA
-check "a send and its completion" counted_sends counted_send 315
+check "a send and its completion" counted_sends counted_send 310
 check "a receive and its completion" counted_recvs 'counted_recv_*' 340
 # DAT_COMPLETION_BARRIER_FENCE_FLAG, which waits for nothing here
 export DAT_TEST_FLAGS=8
-check "a send with a flag and its completion" counted_sends counted_send 460
+check "a send with a flag and its completion" counted_sends counted_send 450
 unset DAT_TEST_FLAGS
 export DAT_TEST_SEGMENTS=2
-check "a send of two segments and its completion" counted_sends counted_send 660
+check "a send of two segments and its completion" counted_sends counted_send 650
 unset DAT_TEST_SEGMENTS
 DAT_TEST_IA=ofi
 check "a send and its completion" counted_sends counted_send 460

@@ -24,8 +24,8 @@
 #endif
 
 /*
- * Begins to fetch the cache line of @p for a store. On x86 GCC emits this instruction only for
- * processors that it is told of; older ones, without it, do nothing.
+ * Begins to fetch the cache line of @p for a store. GCC compiles __builtin_prefetch() to a fetch
+ * for a load unless an option names a processor with prefetchw. Other processors ignore prefetchw.
  */
 static inline void dofi_fetch_to_store(const void *p)
 {

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A missed wakeup delays a thread so long where the kernel has no membarrier(2). */
+/* Without membarrier(2) a wakeup may be missed: a sleeping thread tries again after this time. */
 #define BLIND_NS 1000000
 
 /* From linux/membarrier.h, which older C libraries have no constants of. */

@@ -41,8 +41,7 @@
 /*
  * With a record of up to DOFI_RING_SHORT lines the producer fetches as many, from the third one
  * behind the record on: it will write them soon, and the consumer's processor has them. It fetched
- * the two before with earlier records. A long record fetches nothing: the consumer's processor
- * reads ahead of it, and would take the lines back.
+ * the two before with earlier records. For longer records no gain was measured.
  */
 #define DOFI_RING_AHEAD 2
 #define DOFI_RING_SHORT 2
