@@ -8,7 +8,9 @@
 # usage: test/install.sh [BUILD]
 #
 # The libraries have the paths of the prefix in them, so without BUILD another build is configured. A
-# BUILD is configured with a prefix that does not exist, and with --libdir=PREFIX/lib.
+# BUILD is configured with a prefix that does not exist or is empty, and with --libdir=PREFIX/lib.
+#
+# Environment: INSTALL_BUILD  the default of BUILD
 set -u
 unset FI_PROVIDER DAT_OVERRIDE PKG_CONFIG_PATH LD_LIBRARY_PATH DESTDIR MAKEFLAGS MFLAGS
 src=$(cd "${top_srcdir:-.}" && pwd) && top=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -20,12 +22,13 @@ if [ -n "${TEST_RUNNER:-}" ]; then
 fi
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
-build=${1:-$tmp/build}
+given=${1:-${INSTALL_BUILD:-}}
+build=${given:-$tmp/build}
 prefix=$tmp/dat
-[ $# -eq 0 ] || prefix=$(sed -n 's/^prefix = //p' "$build/Makefile")
+[ -z "$given" ] || prefix=$(sed -n 's/^prefix = //p' "$build/Makefile")
 conf=$prefix/etc/dat.conf
 examples=$prefix/share/doc/dat/examples
-[ ! -e "$prefix" ] || { echo "$prefix exists"; exit 99; }
+[ -z "$(ls -A "$prefix" 2>/dev/null)" ] || { echo "$prefix is not empty"; exit 99; }
 : >"$tmp/out"
 
 fail()
@@ -63,7 +66,7 @@ make_in_build()
 	run 0 make -C "$build" -s "$@"
 }
 
-if [ $# -eq 0 ]; then
+if [ -z "$given" ]; then
 	mkdir "$build" || exit 99
 	(cd "$build" && "$src/configure" -q --prefix="$prefix" --libdir="$prefix/lib" \
 		--disable-tests ${CC:+CC="$CC"} CFLAGS=-O0) >"$tmp/out" 2>&1 ||
