@@ -14,6 +14,7 @@
 #include "info_registry.h"
 #include "info_settings.h"
 #include "info_wrap.h"
+#include "log_lines.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -625,10 +626,12 @@ int main(int argc, char **argv)
 		return show_explained(opts.explain);
 	if (opts.conf && !opts.settings && !prepare_conf(&opts, argv))
 		return EXIT_FAILURE;
-	if (opts.doctor)
-		return run_doctor(opts.device, &opts.peer) ? EXIT_SUCCESS : EXIT_FAILURE;
 	if (opts.settings)
 		reason_keep_level();
+	else
+		log_to_stderr();	/* from there come the reasons that are printed */
+	if (opts.doctor)
+		return run_doctor(opts.device, &opts.peer) ? EXIT_SUCCESS : EXIT_FAILURE;
 	if (registry_read(&registry))
 		status = EXIT_FAILURE;
 	else if (opts.settings)

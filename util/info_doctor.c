@@ -117,6 +117,7 @@ static bool trial_run(struct child *c, void *shared)
 /* Completes t->why by the child's end and log. */
 static void trial_judge(struct trial *t, const struct child_result *r)
 {
+	const char *log = log_without_ia(r->log, t->info.ia_name);
 	char why[REASON_MAX];
 
 	text_set(why, sizeof(why), t->why);
@@ -130,8 +131,8 @@ static void trial_judge(struct trial *t, const struct child_result *r)
 			 r->signal ? strsignal(r->signal) : "it exited");
 		break;
 	default:
-		if (r->log[0] && !strstr(why, r->log))
-			snprintf(t->why, sizeof(t->why), "%.200s: %.300s", why, r->log);
+		if (log[0] && !strstr(why, log))
+			snprintf(t->why, sizeof(t->why), "%.200s: %.300s", why, log);
 	}
 }
 

@@ -17,6 +17,13 @@ static bool logs_warnings(void)
 	return types && strtol(types, NULL, 0) > 1;
 }
 
+void log_to_stderr(void)
+{
+	unsetenv("DAT_OFI_LOG_FILE");
+	setenv("DAT_OFI_LOG_DEST", "1", 1);
+	setenv("DAT_DBG_DEST", "1", 1);
+}
+
 bool log_raise(void)
 {
 	static bool raised;
@@ -57,8 +64,8 @@ void log_capture_end(struct log_capture *c, char text[LOG_TEXT_MAX])
 }
 
 /*
- * Returns the message in a line "dat-ofi[PID] PART: LEVEL: MESSAGE" or "libdat2[PID]: MESSAGE";
- * NULL if the line has another form.
+ * Returns the message in a line "dat-ofi[PID] TIMES PART: LEVEL: [IA: ]MESSAGE" or "libdat2[PID]:
+ * MESSAGE"; NULL if the line has another form.
  */
 static const char *message_of(const char *line)
 {
@@ -98,4 +105,12 @@ void log_reason(char *text, FILE *rest, bool warnings, char *reason, size_t len)
 	}
 	if (reason)
 		snprintf(reason, len, "%s", last ? message_of(last) : "");
+}
+
+const char *log_without_ia(const char *message, const char *ia)
+{
+	const size_t len = strlen(ia);
+
+	return strncmp(message, ia, len) || strncmp(message + len, ": ", 2) ? message :
+									    message + len + 2;
 }

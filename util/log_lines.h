@@ -19,6 +19,9 @@ struct log_capture {
  */
 bool log_raise(void);
 
+/* Lets the logs of provider and registry go to stderr only. Call before the first IA opens. */
+void log_to_stderr(void);
+
 /* Redirects stderr to a file in memory. Returns false, without effect, if that fails. */
 bool log_capture_begin(struct log_capture *c);
 /* Ends the redirection; @text gets the output. */
@@ -33,5 +36,8 @@ void log_read(int file, char text[LOG_TEXT_MAX]);
  * all other lines to @rest unless it is NULL, warnings of the provider only with @warnings.
  */
 void log_reason(char *text, FILE *rest, bool warnings, char *reason, size_t len);
+
+/* Returns the part of @message behind "IA: ", with the name @ia; all of it if that is missing. */
+const char *log_without_ia(const char *message, const char *ia);
 
 #endif

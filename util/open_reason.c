@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static DAT_RETURN ia_open(const DAT_PROVIDER_INFO *info, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
@@ -28,8 +29,7 @@ DAT_RETURN reason_open_info(const DAT_PROVIDER_INFO *info, DAT_COUNT qlen,
 			    DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia, char *reason, size_t len)
 {
 	char text[LOG_TEXT_MAX] = "", why[REASON_MAX] = "", code[128];
-	const size_t named = strlen(info->ia_name);
-	const char *what = why;
+	const char *what;
 	const bool raised = !keeps_level && log_raise();
 	struct log_capture capture;
 	DAT_RETURN ret;
@@ -42,9 +42,9 @@ DAT_RETURN reason_open_info(const DAT_PROVIDER_INFO *info, DAT_COUNT qlen,
 	}
 	log_reason(text, stderr, !raised, ret == DAT_SUCCESS ? NULL : why, sizeof(why));
 	dat_text_error(ret, code, sizeof(code));
-	/* the caller prints the name */
-	if (!strncmp(why, info->ia_name, named) && !strncmp(why + named, ": ", 2))
-		what += named + 2;
+	what = log_without_ia(why, info->ia_name);	/* the caller prints the name */
+	if (ret != DAT_SUCCESS && !*what && secure_getenv("DAT_OFI_LOG_FILE"))
+		what = "the reason is in the file that DAT_OFI_LOG_FILE names";
 	snprintf(reason, len, "%s%s%s", code, *what ? ": " : "", what);
 	return ret;
 }

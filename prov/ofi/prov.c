@@ -131,12 +131,12 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 
 	err = dofi_params_parse(e->ia_params, &params, why, sizeof(why));
 	if (err) {
-		dofi_log(DOFI_ERR, DOFI_CORE, "%s: ia_params: %s", e->info.ia_name, why);
+		dofi_log(DOFI_ERR, DOFI_CORE, "ia_params: %s", why);
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
 	}
 	err = dofi_named_find(&params, DOFI_NAMED_SYSFS, why, sizeof(why));
 	if (err) {
-		dofi_log(DOFI_ERR, DOFI_CORE, "%s: %s", e->info.ia_name, why);
+		dofi_log(DOFI_ERR, DOFI_CORE, "%s", why);
 		return dofi_ret(err);
 	}
 	err = dofi_ia_open(&e->table, &params, &xports, e->info.is_thread_safe, ia);
@@ -170,14 +170,16 @@ static DAT_RETURN ia_open(const char *name, bool thread_safe, DAT_COUNT qlen,
 	e = entry_find(name, thread_safe);
 	if (!e)
 		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	dofi_log_call_ia = e->info.ia_name;
 	ret = open_bare(e, &ia);
-	if (ret)
-		return ret;
-	ret = async_evd_set(ia, e, qlen, async_evd);
-	if (ret)
-		dofi_ia_destroy(ia);
-	else
-		*ia_handle = ia;
+	if (!ret) {
+		ret = async_evd_set(ia, e, qlen, async_evd);
+		if (ret)
+			dofi_ia_destroy(ia);
+		else
+			*ia_handle = ia;
+	}
+	dofi_log_call_ia = NULL;
 	return ret;
 }
 

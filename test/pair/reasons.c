@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,10 +29,10 @@ static void log_begin(void)
 	setenv("DAT_OFI_LOG_DEST", "1", 1);
 }
 
-/* The last attempt has left one line, with one of the reasons. */
-static void log_has(const char *const reasons[])
+/* The last attempt has left one line, with the name @ia and one of the reasons. */
+static void log_has(const char *ia, const char *const reasons[])
 {
-	char text[4096];
+	char text[4096], begin[128];
 	ssize_t n = pread(log_file, text, sizeof(text) - 1, 0);
 	const char *line;
 
@@ -40,6 +41,8 @@ static void log_has(const char *const reasons[])
 	CHECK(!ftruncate(log_file, 0) && !lseek(log_file, 0, SEEK_SET), "%s", strerror(errno));
 	line = strstr(text, "no connection to ");
 	CHECK(line && !strstr(line + 1, "no connection to "), "not one line: %s", text);
+	snprintf(begin, sizeof(begin), " cm: warning: %s: ep 0x", ia);
+	CHECK(strstr(text, begin), "not \"%s\": %s", begin, text);
 	while (*reasons && !strstr(line, *reasons))
 		reasons++;
 	CHECK(*reasons, "another reason: %s", line);
@@ -135,7 +138,7 @@ static void meets_foreign_server(struct pair *p)
 	node_begin(&n, 0);
 	server_open(&s, &n, &listener);
 	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	log_has(foreign);
+	log_has(pair_ia_name(), foreign);
 	server_close(&s);
 	node_end(&n);
 }
@@ -156,7 +159,7 @@ static void meets_silent_server(struct pair *p)
 	server_open(&s, &n, &listener);
 	connect_with(ep, &listener, pair_scaled(TIMEOUT_MS), 0, NULL);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
-	log_has(unanswered);
+	log_has(pair_ia_name(), unanswered);
 	OK(dat_ep_free(ep));
 	server_close(&s);
 	node_close(&n);
@@ -175,7 +178,7 @@ static void meets_nobody(struct pair *p)
 	server_open(&s, &n, &listener);
 	server_close(&s);
 	connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	log_has(refused);
+	log_has(pair_ia_name(), refused);
 	node_end(&n);
 }
 
@@ -193,7 +196,7 @@ static void meets_no_host(struct pair *p)
 		in->sin_family = AF_INET;
 		CHECK(inet_pton(AF_INET, addresses[i], &in->sin_addr) == 1, "address");
 		connect_fails(&n, n.ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
-		log_has(no_route);
+		log_has(pair_ia_name(), no_route);
 		OK(dat_ep_reset(n.ep));
 	}
 	node_end(&n);
@@ -204,6 +207,8 @@ static void meets_no_host(struct pair *p)
  * direction ends the process of the service point, within libfabric's sockets provider (1.17).
  */
 
+static char sockets[] = "ofi-sockets";
+
 struct other {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async, conn;
@@ -213,11 +218,9 @@ struct other {
 
 static void other_open(struct other *o)
 {
-	static char name[] = "ofi-sockets";
-
 	*o = (struct other){ .async = DAT_HANDLE_NULL };
-	if (dat_ia_open(name, 8, &o->async, &o->ia))
-		pair_skip("%s cannot be opened", name);
+	if (dat_ia_open(sockets, 8, &o->async, &o->ia))
+		pair_skip("%s cannot be opened", sockets);
 	OK(dat_pz_create(o->ia, &o->pz));
 	OK(dat_evd_create(o->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &o->conn));
 	OK(dat_ep_create(o->ia, o->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, o->conn, NULL, &o->ep));
@@ -247,7 +250,7 @@ static void meets_other_fabric(struct pair *p)
 	listener.address = n.address;
 	ep_connect(o.ep, &listener);
 	expect_conn(o.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, o.ep);
-	log_has(foreign);
+	log_has(sockets, foreign);
 	expect_quiet(n.cr);
 	OK(dat_psp_free(psp));
 	other_close(&o);

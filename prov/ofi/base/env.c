@@ -180,6 +180,8 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_VERBS_MIN_RNR_TIMER", "code",
 	  "of libfabric: pause before a peer without a receive is tried again",
 	  .alias = "DAPL_RNR_TIMER", .min = 0, .max = 31 },
+	{ "DAT_OFI_LOG_FILE", "path",
+	  "the file that the log goes to in place of stderr; %p is the process", .given = NULL },
 	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers", .given = NULL },
 	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", .given = NULL },
 	{ "DAT_DBG_TYPE", "bits", "of the registry: what it logs", .given = NULL },
@@ -259,9 +261,18 @@ static bool is_read(const char *entry, size_t len)
 		if (is_name(entry, len, s->name) || is_name(entry, len, s->alias))
 			return true;
 	for (f = dofi_foreign_table; f->name; f++)
-		if (is_name(entry, len, f->alias))
+		if (is_name(entry, len, f->name) || is_name(entry, len, f->alias))
 			return true;
 	return false;
+}
+
+/* The log's file, which the program may unset meanwhile. Without memory the log goes to stderr. */
+static void log_file_take(void)
+{
+	const char *path = secure_getenv("DAT_OFI_LOG_FILE");
+
+	if (path && *path)
+		dofi_log_file = strdup(path);
 }
 
 /* Logs settings with a wrong value, and variables that the provider does not read. */
@@ -369,6 +380,7 @@ static void settings_read_once(void)
 	dofi_log_max = (enum dofi_log_level)dofi_settings.log;
 	dofi_log_parts = dofi_settings.log_parts;
 	dofi_log_dest = dofi_settings.log_dest;
+	log_file_take();
 	/* with one processor, a thread that polls only keeps the event's producer from running */
 	if (!sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == 1) {
 		dofi_settings.spin_us = 0;

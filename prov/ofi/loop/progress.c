@@ -166,6 +166,7 @@ static void *progress_run(void *arg)
 	int64_t now, next, due;
 	struct dofi_timer *t;
 
+	dofi_log_thread_ia = p->log_ia;
 	pthread_setname_np(pthread_self(), "dat-ofi");
 	dofi_ask_short_slices();
 	while (!stopped(p)) {
@@ -215,6 +216,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	memset(p, 0, sizeof(*p));
 	p->ops = ops;
 	p->traits = *traits;
+	p->log_ia = dofi_log_call_ia;
 	dofi_mutex_init(&p->lock);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->served);

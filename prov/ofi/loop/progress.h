@@ -175,6 +175,7 @@ struct dofi_progress {
 	int wake_fd;
 	struct dofi_source wake_source;
 	pthread_t thread;
+	const char *log_ia;		/* dofi_log_call_ia of the thread that opens the IA */
 	_Atomic int failure;		/* a negative errno once the fabric has failed */
 	struct dofi_work failure_work;
 	_Atomic bool eq_away;		/* eq is out of the epoll set, as the program polls */

@@ -21,7 +21,7 @@
 /* @ret of a call that is refused, after a line in the log with the reason. */
 #define DOFI_REFUSED(ret, subsys, ...)                                       \
 	(dofi_log_on(DOFI_WARN, subsys) ?                                    \
-		 dofi_log_write(DOFI_WARN, subsys, __VA_ARGS__) : (void)0, (ret))
+		 dofi_log_write(NULL, DOFI_WARN, subsys, __VA_ARGS__) : (void)0, (ret))
 
 /*
  * Time-outs, masks and lengths keep their DAT types; lengths differ between the versions. No LMR is

@@ -246,9 +246,9 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	if (ret)
 		goto stop_progress;
 	dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));
-	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s%s%s",
-		 provider->device_name, ia->fabric.info->fabric_attr->prov_name,
-		 ia->fabric.info->domain_attr->name, ia->local.info ? "; on this host " : "",
+	dofi_log(DOFI_INFO, DOFI_CORE, "opened on fabric %s, domain %s%s%s",
+		 ia->fabric.info->fabric_attr->prov_name, ia->fabric.info->domain_attr->name,
+		 ia->local.info ? "; on this host " : "",
 		 ia->local.info ? ia->local.info->fabric_attr->prov_name : "");
 	*out = ia;
 	return 0;
@@ -348,8 +348,10 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));
 		return DOFI_BAD_STATE(IA_IN_USE);
 	}
-	dofi_log(DOFI_INFO, DOFI_CORE, "%s closed", ia->obj.provider->device_name);
+	dofi_log_call_ia = ia->obj.provider->device_name;
+	dofi_log(DOFI_INFO, DOFI_CORE, "closed");
 	dofi_ia_destroy(ia);
+	dofi_log_call_ia = NULL;
 	return DAT_SUCCESS;
 }
 

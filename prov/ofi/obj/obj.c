@@ -19,8 +19,10 @@ static bool enter(struct dofi_obj *obj, int kind)
 	dofi_calls_begin(&obj->calls);
 	if (dofi_obj_kind(obj) == kind) {
 		dofi_calls_begin(&ia_of(obj)->calls);
-		if (dofi_obj_kind(ia_of(obj)) == DOFI_KIND(DAT_HANDLE_TYPE_IA))
+		if (dofi_obj_kind(ia_of(obj)) == DOFI_KIND(DAT_HANDLE_TYPE_IA)) {
+			dofi_log_call_ia = obj->provider->device_name;
 			return true;
+		}
 		dofi_calls_end(&ia_of(obj)->calls);
 	}
 	dofi_calls_end(&obj->calls);
@@ -44,6 +46,7 @@ struct dofi_ia *dofi_obj_leave_to_ia(struct dofi_obj *obj)
 
 void dofi_ia_leave(struct dofi_ia *ia)
 {
+	dofi_log_call_ia = NULL;
 	dofi_calls_end(&((struct dofi_obj *)ia)->calls);
 }
 

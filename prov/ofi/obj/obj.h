@@ -66,6 +66,10 @@ struct dofi_obj {
 
 TAILQ_HEAD(dofi_obj_list, dofi_obj);
 
+/* A line of the log with the name of the object's IA, from a call that sets none (base/log.h). */
+#define dofi_obj_log(obj, level, subsys, ...) \
+	dofi_log_for((obj)->provider->device_name, level, subsys, __VA_ARGS__)
+
 extern struct dofi_pool dofi_ia_pool, dofi_pz_pool, dofi_lmr_pool, dofi_rmr_pool, dofi_cno_pool,
 	dofi_evd_pool, dofi_ep_pool, dofi_srq_pool, dofi_psp_pool, dofi_rsp_pool, dofi_csp_pool,
 	dofi_cr_pool;

@@ -194,7 +194,7 @@ bool dofi_port_next(struct dofi_ep *ep, int err, const char *why)
 {
 	const struct failure f = failure_of(err);
 
-	dofi_log(DOFI_DEBUG, DOFI_CM, "ep %p: connecting: %s", (void *)ep, fi_strerror(err));
+	dofi_ep_log(ep, DOFI_DEBUG, DOFI_CM, "connecting: %s", fi_strerror(err));
 	if (f.event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
 	    ++ep->attempt < dofi_wire_ports(ep->request.conn_qual))
 		return true;

@@ -318,6 +318,7 @@ Test(env, a_line_has_value_and_origin)
 	setenv("DAT_OFI_TICK_US", "wrong", 1);
 	setenv("DAPL_DBG_TYPE", "0xa", 1);
 	setenv("DAT_OVERRIDE", "/a\tb", 1);
+	setenv("DAT_OFI_LOG_FILE", "/no/log", 1);
 	setenv("FI_OFI_RXM_TX_SIZE", "7", 1);
 	read_settings();
 	expect_line("DAT_OFI_PROBE_US", "environment", "16");
@@ -330,6 +331,8 @@ Test(env, a_line_has_value_and_origin)
 	expect_line("FI_TCP_MAX_RX_SIZE", "provider", "128");
 	expect_line("FI_OFI_RXM_TX_SIZE", "environment", "7");
 	cr_expect(strstr(line_of("DAT_OVERRIDE"), "\t/a\tb"));
+	expect_line("DAT_OFI_LOG_FILE", "environment", "/no/log");
+	cr_expect_str_eq(dofi_log_file, "/no/log");
 }
 
 Test(env, a_long_value_is_cut)
@@ -616,11 +619,15 @@ Test(env, the_page_has_no_other_settings)
 	while ((p = strstr(p, "DAT_OFI_"))) {
 		size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
 		const struct dofi_setting *s;
+		const struct dofi_foreign *f;
 
 		for (s = dofi_setting_table; s->name; s++)
 			if (strlen(s->name) == len && !strncmp(s->name, p, len))
 				break;
-		cr_expect(s->name || len == strlen("DAT_OFI_"), "%.*s", (int)len, p);
+		for (f = dofi_foreign_table; f->name; f++)
+			if (strlen(f->name) == len && !strncmp(f->name, p, len))
+				break;
+		cr_expect(s->name || f->name || len == strlen("DAT_OFI_"), "%.*s", (int)len, p);
 		p += len;
 	}
 }

@@ -10,8 +10,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <syslog.h>
+#include <time.h>
 
 static struct capture capture;
 static int evaluated;
@@ -123,15 +128,179 @@ Test(log, arguments_are_not_evaluated_when_off)
 	cr_expect_eq(evaluated, 0);
 }
 
-Test(log, a_line_has_process_subsystem_and_level)
+static int64_t microseconds(int64_t seconds, long part)
 {
-	char expected[128];
+	return seconds * 1000000 + part;
+}
 
-	snprintf(expected, sizeof(expected), "dat-ofi[%d] cm: warning: port 7\n", (int)getpid());
+/* The two times of @line, after "dat-ofi[PID] ", in microseconds. Returns the text behind them. */
+static const char *times_of(const char *line, int64_t *wall, int64_t *monotonic)
+{
+	struct tm tm = { .tm_isdst = 0 };
+	long part, seconds, monotonic_part;
+	int n = 0;
+
+	line = strptime(strchr(line, ' ') + 1, "%Y-%m-%dT%H:%M:%S", &tm);
+	cr_assert(line);
+	cr_assert_eq(sscanf(line, ".%6ldZ %ld.%6ld %n", &part, &seconds, &monotonic_part, &n), 3);
+	*wall = microseconds(timegm(&tm), part);
+	*monotonic = microseconds(seconds, monotonic_part);
+	return line + n;
+}
+
+static int64_t clock_now(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return microseconds(t.tv_sec, t.tv_nsec / 1000);
+}
+
+Test(log, a_line_has_process_times_subsystem_and_level)
+{
+	const int64_t wall = clock_now(CLOCK_REALTIME), monotonic = clock_now(CLOCK_MONOTONIC);
+	int64_t at, monotonic_at;
+	const char *line;
+	char begin[32];
+
+	snprintf(begin, sizeof(begin), "dat-ofi[%d] ", (int)getpid());
 	dofi_log_max = DOFI_WARN;
+	setenv("TZ", "Asia/Tokyo", 1);
 	capture_begin(&capture);
 	dofi_log(DOFI_WARN, DOFI_CM, "port %d", 7);
-	cr_expect_str_eq(capture_end(&capture), expected);
+	line = capture_end(&capture);
+	cr_expect(!strncmp(line, begin, strlen(begin)), "%s", line);
+	cr_expect_str_eq(times_of(line, &at, &monotonic_at), "cm: warning: port 7\n");
+	cr_expect(at >= wall && at <= clock_now(CLOCK_REALTIME));
+	cr_expect(monotonic_at >= monotonic && monotonic_at <= clock_now(CLOCK_MONOTONIC));
+}
+
+/* Logs "x" for @ia, and returns the line from the level on. */
+static const char *line_for(const char *ia)
+{
+	capture_begin(&capture);
+	dofi_log_for(ia, DOFI_ERR, DOFI_CM, "x");
+	return strstr(capture_end(&capture), "error: ");
+}
+
+static void *of_no_ia(void *arg)
+{
+	(void)arg;
+	cr_expect_str_eq(line_for(NULL), "error: x\n");
+	return NULL;
+}
+
+Test(log, a_line_has_the_ia_of_the_message_or_the_call_or_the_thread)
+{
+	pthread_t thread;
+
+	cr_expect_str_eq(line_for(NULL), "error: x\n");
+	dofi_log_thread_ia = "a";
+	cr_expect_str_eq(line_for(NULL), "error: a: x\n");
+	dofi_log_call_ia = "b";
+	cr_expect_str_eq(line_for(NULL), "error: b: x\n");
+	cr_expect_str_eq(line_for("c"), "error: c: x\n");
+	pthread_create(&thread, NULL, of_no_ia, NULL);
+	pthread_join(thread, NULL);
+	dofi_log_call_ia = NULL;
+	cr_expect_str_eq(line_for(NULL), "error: a: x\n");
+}
+
+static char directory[] = "/tmp/log_test.XXXXXX";
+
+/* Returns the number of lines in the file @name of the directory; -1 if there is none. */
+static int lines_in(const char *name)
+{
+	char path[128], line[1024];
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		n++;
+	fclose(f);
+	remove(path);
+	return n;
+}
+
+/* Makes the file @name of a new directory the log's. */
+static void log_to(const char *name)
+{
+	static char path[128];
+
+	cr_assert(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	dofi_log_file = path;
+}
+
+static const char *logged_to_stderr(void)
+{
+	capture_begin(&capture);
+	dofi_log(DOFI_ERR, DOFI_CM, "x");
+	return capture_end(&capture);
+}
+
+/* Each process has its file, which may be removed. */
+Test(log, a_file_takes_the_place_of_stderr)
+{
+	char own[32], forked[32];
+	pid_t pid;
+
+	log_to("a%p.log");
+	snprintf(own, sizeof(own), "a%d.log", (int)getpid());
+	cr_expect_str_eq(logged_to_stderr(), "");
+	cr_expect_str_eq(logged_to_stderr(), "");
+	cr_expect_eq(lines_in(own), 2);
+	cr_expect_str_eq(logged_to_stderr(), "");
+	pid = fork();
+	if (!pid) {
+		dofi_log(DOFI_ERR, DOFI_CM, "x");
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	snprintf(forked, sizeof(forked), "a%d.log", (int)pid);
+	cr_expect_eq(lines_in(own), 1);
+	cr_expect_eq(lines_in(forked), 1);
+	rmdir(directory);
+}
+
+Test(log, other_percent_signs_are_characters_of_the_name)
+{
+	log_to("%s%n.log");
+	cr_expect_str_eq(logged_to_stderr(), "");
+	cr_expect_eq(lines_in("%s%n.log"), 1);
+	rmdir(directory);
+}
+
+/* The reason is said once. */
+Test(log, stderr_has_what_the_file_does_not_take)
+{
+	const char *text;
+
+	log_to("no/such/directory");
+	text = logged_to_stderr();
+	cr_expect(strstr(text, "DAT_OFI_LOG_FILE=/tmp/log_test."), "%s", text);
+	cr_expect(strstr(text, ": No such file or directory\n"), "%s", text);
+	cr_expect(strstr(text, "cm: error: x\n"), "%s", text);
+	text = logged_to_stderr();
+	cr_expect(!strstr(text, "DAT_OFI_LOG_FILE"), "%s", text);
+	cr_expect(strstr(text, "cm: error: x\n"), "%s", text);
+	rmdir(directory);
+}
+
+/* Nobody reads the FIFO, and a full device takes part of no line. */
+Test(log, a_file_that_is_no_regular_one_delays_nothing)
+{
+	log_to("fifo");
+	cr_assert_eq(mkfifo(dofi_log_file, 0600), 0);
+	cr_expect(strstr(logged_to_stderr(), "cm: error: x\n"));
+	remove(dofi_log_file);
+	rmdir(directory);
+	dofi_log_file = "/dev/full";
+	cr_expect(strstr(logged_to_stderr(), "cm: error: x\n"));
 }
 
 Test(log, every_subsystem_has_a_name)
@@ -143,7 +312,7 @@ Test(log, every_subsystem_has_a_name)
 	for (i = DOFI_CORE; i <= DOFI_MEM; i++) {
 		capture_begin(&capture);
 		dofi_log(DOFI_ERR, (enum dofi_log_subsys)i, "x");
-		snprintf(expected, sizeof(expected), "] %s: error: x\n", name[i]);
+		snprintf(expected, sizeof(expected), " %s: error: x\n", name[i]);
 		cr_expect(strstr(capture_end(&capture), expected), "%s", capture.text);
 	}
 }
@@ -178,7 +347,7 @@ Test(log, each_line_is_one_write)
 	char line[2048];
 	int n;
 
-	for (n = 0; n < 1500; n += n > 400 && n < 520 ? 1 : 37) {
+	for (n = 0; n < 1500; n += n > 450 && n < 610 ? 1 : 37) {
 		ssize_t got = line_of(n, line, sizeof(line));
 
 		cr_assert(got > 0);
@@ -193,8 +362,8 @@ Test(log, long_lines_are_cut)
 	char line[2048];
 	ssize_t got = line_of(1500, line, sizeof(line));
 
-	cr_expect(got <= 512);
-	cr_expect(got >= 510);
+	cr_expect(got <= 600);
+	cr_expect(got >= 598);
 	cr_expect_eq(line[got - 2], 'x');
 }
 

@@ -23,8 +23,9 @@ static const char *reason_in(const char *text, bool warnings)
 	return reason;
 }
 
-#define WARNING "dat-ofi[7] fabric: warning: no device\n"
-#define ERROR "dat-ofi[7] core: error: unknown setting: DAT_OFI_X\n"
+#define TIMES "2026-11-30T22:48:30.123456Z 17466.123456"
+#define WARNING "dat-ofi[7] " TIMES " fabric: warning: no device\n"
+#define ERROR "dat-ofi[7] " TIMES " core: error: unknown setting: DAT_OFI_X\n"
 #define REGISTRY "libdat2[7]: cannot load a.so: not found\n"
 
 Test(log_lines, the_last_message_is_the_reason)
@@ -80,6 +81,23 @@ Test(log_lines, the_level_is_raised_once)
 	cr_expect(log_raise());
 	cr_expect_str_eq(getenv("DAT_OFI_LOG"), "1");
 	cr_expect(log_raise());
+}
+
+Test(log_lines, the_log_goes_to_stderr)
+{
+	setenv("DAT_OFI_LOG_FILE", "/dev/null", 1);
+	setenv("DAT_OFI_LOG_DEST", "2", 1);
+	log_to_stderr();
+	cr_expect(!getenv("DAT_OFI_LOG_FILE"));
+	cr_expect_str_eq(getenv("DAT_OFI_LOG_DEST"), "1");
+}
+
+Test(log_lines, the_name_of_the_ia_is_removed)
+{
+	cr_expect_str_eq(log_without_ia("ofi-tcp: x", "ofi-tcp"), "x");
+	cr_expect_str_eq(log_without_ia("ofi-tcp: x", "ofi"), "ofi-tcp: x");
+	cr_expect_str_eq(log_without_ia("x: y", "ofi"), "x: y");
+	cr_expect_str_eq(log_without_ia("", "ofi"), "");
 }
 
 static void keeps(const char *name, const char *value)

@@ -94,8 +94,8 @@ void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
 {
 	dofi_mutex_assert_held(&ep->lock);
 	assert(dofi_ep_states[ep->state].next & (1u << next));
-	dofi_log(DOFI_DEBUG, DOFI_EP, "ep %p: %s -> %s", (void *)ep,
-		 dofi_ep_states[ep->state].name, dofi_ep_states[next].name);
+	dofi_ep_log(ep, DOFI_DEBUG, DOFI_EP, "%s -> %s", dofi_ep_states[ep->state].name,
+		    dofi_ep_states[next].name);
 	ep->state = next;
 	dofi_ep_open_queues(ep);
 }

@@ -50,6 +50,10 @@ struct dofi_fast {
 	struct fid_ep *to;		/* the first argument of send and recv */
 };
 
+/* A line of the log with the names of the EP's IA and the EP. */
+#define dofi_ep_log(ep, level, subsys, fmt, ...) \
+	dofi_obj_log(&(ep)->obj, level, subsys, "ep %p: " fmt, (void *)(ep), ##__VA_ARGS__)
+
 /*
  * How a connection ends. Members of an EP, in the order in which they are set:
  *

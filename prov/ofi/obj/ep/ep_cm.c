@@ -163,9 +163,9 @@ void dofi_ep_no_connection(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const cha
 {
 	char text[INET6_ADDRSTRLEN];
 
-	dofi_log(DOFI_WARN, DOFI_CM, "ep %p: no connection to %s, qualifier %llu: %s", (void *)ep,
-		 dofi_address_text(&ep->request.peer, text),
-		 (unsigned long long)ep->request.conn_qual, why);
+	dofi_ep_log(ep, DOFI_WARN, DOFI_CM, "no connection to %s, qualifier %llu: %s",
+		    dofi_address_text(&ep->request.peer, text),
+		    (unsigned long long)ep->request.conn_qual, why);
 	dofi_ep_end_with(ep, event, NULL, 0);
 }
 

@@ -126,11 +126,11 @@ void dofi_dto_explain_end(struct dofi_ep *ep, bool broken)
 	if (broken && !ep->explained) {
 		if (!ep->lost_request[0] && !dofi_queue_empty(&ep->sq))
 			describe(dofi_queue_oldest(&ep->sq), ep->lost_request);
-		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the connection with %s broke; in flight: %s%s",
-			 (void *)ep, dofi_address_text(&ep->request.peer, peer),
-			 ep->lost_request[0] ? ep->lost_request : "no request",
-			 refused ? ": the peer may have refused its context, range or privilege" :
-				   "");
+		dofi_ep_log(ep, DOFI_WARN, DOFI_EP, "the connection with %s broke; in flight: %s%s",
+			    dofi_address_text(&ep->request.peer, peer),
+			    ep->lost_request[0] ? ep->lost_request : "no request",
+			    !refused ? "" :
+			    ": the peer may have refused its context, range or privilege");
 	}
 	ep->explained = ep->lost_rdma = false;
 	ep->lost_request[0] = '\0';
@@ -153,7 +153,7 @@ __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto
 	level = ep->datagrams || flushed ? DOFI_DEBUG : DOFI_WARN;
 	if (dofi_log_on(level, DOFI_EP)) {
 		describe(dto, text);
-		dofi_log_write(level, DOFI_EP, "ep %p: %s: %s", (void *)ep, text, fi_strerror(err));
+		dofi_ep_log(ep, level, DOFI_EP, "%s: %s", text, fi_strerror(err));
 	}
 	/* FI_ECANCELED comes after a read to the end, other errors when a send failed */
 	if (flushed) {

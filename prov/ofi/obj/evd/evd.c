@@ -155,9 +155,9 @@ static int streams_count(const struct dofi_stream *s, int n, int by) DOFI_NEEDS(
 
 static void misfit_log(const struct dofi_evd *evd, DAT_COMPLETION_FLAGS flags, const char *misfit)
 {
-	dofi_log(DOFI_WARN, DOFI_EVD,
-		 "evd %p: events with completion flags %#x are refused, as the EVD has %s; "
-		 "DAT_OFI_STRICT=0 accepts both", (const void *)evd, flags, misfit);
+	dofi_obj_log(&evd->obj, DOFI_WARN, DOFI_EVD,
+		     "evd %p: events with completion flags %#x are refused, as the EVD has %s; "
+		     "DAT_OFI_STRICT=0 accepts both", (const void *)evd, flags, misfit);
 }
 
 bool dofi_evd_take_async(struct dofi_evd *evd)

@@ -285,7 +285,8 @@ void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason)
 {
-	dofi_log(DOFI_WARN, DOFI_EVD, "asynchronous error %#x, reason %d", number, reason);
+	dofi_obj_log(&ia->obj, DOFI_WARN, DOFI_EVD, "asynchronous error %#x, reason %d", number,
+		     reason);
 	dofi_async_event(ia, number, handle, reason);
 }
 

@@ -70,9 +70,10 @@ int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *o
 	dofi_mutex_unlock(&pz->atomic_lock);
 	/* a peer may repeat it endlessly */
 	if (ret && !atomic_flag_test_and_set(&reported))
-		dofi_log(DOFI_WARN, DOFI_MEM, "refused a peer's atomic operation at %#llx, context "
-			 "%#x, for its %s; reported once", (unsigned long long)a->addr, a->key,
-			 lmr ? "range or alignment" : "context or privilege");
+		dofi_obj_log(&pz->obj, DOFI_WARN, DOFI_MEM,
+			     "refused a peer's atomic operation at %#llx, context %#x, for its %s; "
+			     "reported once", (unsigned long long)a->addr, a->key,
+			     lmr ? "range or alignment" : "context or privilege");
 	return ret;
 }
 

@@ -140,7 +140,7 @@ void msg_accept(struct dofi_ep *ep)
 		dofi_progress_await(&ep->obj.ia->progress);
 	}
 	if (ret)
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
+		dofi_ep_log(ep, DOFI_INFO, DOFI_CM, "accept: %s", fi_strerror(-ret));
 	/* first: freeing the request may close its listener, which processes events */
 	if (ret || gone)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);

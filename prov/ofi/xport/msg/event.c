@@ -90,7 +90,7 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
 		return;
 	if (ia->fabric.quirk->misses_end_while_blocked &&
 	    dofi_watch_open(&msg_part(ep)->watch, &ia->progress, ep->fid, msg_peer_ended))
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
+		dofi_ep_log(ep, DOFI_INFO, DOFI_CM, "its socket was not found");
 	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		accepted(ep, entry->data, data_size);
 	else

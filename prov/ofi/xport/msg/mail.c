@@ -257,6 +257,5 @@ void msg_bye_send(struct dofi_ep *ep, struct fid_ep *fid)
 		dofi_cq_drain(ep->cq);
 	}
 	if (ret)
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: no goodbye: %s", (void *)ep,
-			 fi_strerror((int)-ret));
+		dofi_ep_log(ep, DOFI_INFO, DOFI_CM, "no goodbye: %s", fi_strerror((int)-ret));
 }

@@ -149,7 +149,7 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 	if (err || !(ep->rq.open || ep->lost))
 		return;
 	if (msg_preamble_unpack(in->buf, len, &in->last)) {
-		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: an invalid preamble arrived", (void *)ep);
+		dofi_ep_log(ep, DOFI_WARN, DOFI_EP, "an invalid preamble arrived");
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 		return;
 	}

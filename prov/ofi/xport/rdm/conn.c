@@ -84,8 +84,8 @@ static void probe_memory_access(struct rdm_conn *conn)
 	int ret = tries ? dofi_peer_probe(peer->msg.host.pid, &alive) : -EPERM;
 
 	if (ret) {
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: the peer's memory cannot be read: %s",
-			 (void *)conn->ep, strerror(-ret));
+		dofi_ep_log(conn->ep, DOFI_INFO, DOFI_CM, "the peer's memory cannot be read: %s",
+			    strerror(-ret));
 		return;
 	}
 	conn->pid = peer->msg.host.pid;
@@ -100,8 +100,8 @@ static int endpoint_find(struct rdm_conn *conn)
 
 	conn->reached = !ret;
 	if (ret) {
-		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the peer is out of the fabric's reach: %s",
-			 (void *)conn->ep, fi_strerror(-ret));
+		dofi_ep_log(conn->ep, DOFI_WARN, DOFI_CM,
+			    "the peer is out of the fabric's reach: %s", fi_strerror(-ret));
 		return ret;
 	}
 	conn->same_host = rdm_fabric(conn)->shared_memory &&
@@ -314,7 +314,7 @@ static void lost_fire(struct dofi_timer *timer)
 
 	if (dofi_port_attempt_lost(ep, event, why) || conn->left)
 		return;
-	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the fabric lost data", (void *)ep);
+	dofi_ep_log(ep, DOFI_WARN, DOFI_EP, "the fabric lost data");
 	dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 }
 

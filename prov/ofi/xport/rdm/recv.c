@@ -37,9 +37,9 @@ struct dofi_dto *rdm_receive_find(struct dofi_ep *ep, uint32_t *matched)
 static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 {
 	if (f->length > (dto->flags & DOFI_DTO_EXCLUDED ? 0 : dto->length)) {
-		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: a message of %llu bytes for a receive of %llu",
-			 (void *)dto->ep, (unsigned long long)f->length,
-			 (unsigned long long)dto->length);
+		dofi_ep_log(dto->ep, DOFI_WARN, DOFI_EP,
+			    "a message of %llu bytes for a receive of %llu",
+			    (unsigned long long)f->length, (unsigned long long)dto->length);
 		return FI_ETRUNC;
 	}
 	dofi_dto_trim(dto, f->length);
@@ -349,7 +349,7 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 static void stray(struct rdm_pz *rpz, const char *what)
 {
 	if (!atomic_fetch_add_explicit(&rpz->ria->strays, 1, memory_order_relaxed))
-		dofi_log(DOFI_WARN, DOFI_EP, "received %s; reported once", what);
+		dofi_obj_log(&rpz->pz->obj, DOFI_WARN, DOFI_EP, "received %s; reported once", what);
 }
 
 static void task_begin(struct rdm_task *task)
@@ -389,7 +389,8 @@ void rdm_buffer_arrived(struct dofi_rdm_buffer *buffer, const struct fi_cq_data_
 	if (!err && !frame_arrived(rpz, buffer->data, entry->len, sink))
 		stray(rpz, "an invalid frame");
 	if (err && err != FI_ECANCELED)
-		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
+		dofi_obj_log(&rpz->pz->obj, DOFI_WARN, DOFI_EP, "a frame was lost: %s",
+			     fi_strerror(err));
 	dofi_rdm_repost(buffer);
 }
 

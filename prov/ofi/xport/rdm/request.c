@@ -38,9 +38,9 @@ static void connect_otherwise(struct dofi_ep *ep, int err)
 		dofi_ep_no_connection(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NO_PATH);
 		return;
 	}
-	dofi_log(DOFI_INFO, DOFI_CM,
-		 "ep %p: the peer on this host is reached by the network, not by shared memory: %s",
-		 (void *)ep, err ? strerror(err) : "it refused the memory");
+	dofi_ep_log(ep, DOFI_INFO, DOFI_CM,
+		    "the peer on this host is reached by the network, not by shared memory: %s",
+		    err ? strerror(err) : "it refused the memory");
 	rdm_conn_close(ep);
 	ep->obj.ia->xport->connect_otherwise(ep);
 }

@@ -32,9 +32,10 @@ static enum rdm_result refuse(struct rdm_conn *conn, const char *what,
 	if (conn->logged_refusal)
 		return RDM_NO_ACCESS;
 	conn->logged_refusal = true;
-	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: refused the peer's %s of %llu bytes at %#llx, context "
-		 "%#x, for its %s", (void *)conn->ep, what, (unsigned long long)use->len,
-		 (unsigned long long)use->addr, use->key, dofi_grant_refusal(grants_of(conn), use));
+	dofi_ep_log(conn->ep, DOFI_WARN, DOFI_EP,
+		    "refused the peer's %s of %llu bytes at %#llx, context %#x, for its %s", what,
+		    (unsigned long long)use->len, (unsigned long long)use->addr, use->key,
+		    dofi_grant_refusal(grants_of(conn), use));
 	return RDM_NO_ACCESS;
 }
 

@@ -20,8 +20,8 @@ static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t
 		return -FI_EAGAIN;
 	}
 	if (ret) {
-		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: sending a frame: %s", (void *)conn->ep,
-			 fi_strerror((int)-ret));
+		dofi_ep_log(conn->ep, DOFI_WARN, DOFI_EP, "sending a frame: %s",
+			    fi_strerror((int)-ret));
 		rdm_lost(conn);
 		return (int)ret;
 	}
@@ -164,7 +164,7 @@ int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n, const stru
 void rdm_peer_error(struct rdm_conn *conn, const char *how)
 {
 	dofi_mutex_assert_held(&conn->ep->lock);
-	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer %s", (void *)conn->ep, how);
+	dofi_ep_log(conn->ep, DOFI_WARN, DOFI_EP, "the peer %s", how);
 	dofi_ep_end(conn->ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 

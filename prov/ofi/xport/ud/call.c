@@ -87,8 +87,8 @@ static void call_fail(struct ud_call *call, DAT_EVENT_NUMBER event, const char *
 {
 	const struct dofi_exchanged how = { .event = event };
 
-	dofi_log(DOFI_WARN, DOFI_CM, "ep %p: no address of a peer for qualifier %llu: %s",
-		 (void *)call->x->ep, (unsigned long long)call->x->request.conn_qual, why);
+	dofi_ep_log(call->x->ep, DOFI_WARN, DOFI_CM, "no address of a peer for qualifier %llu: %s",
+		    (unsigned long long)call->x->request.conn_qual, why);
 	call_end(call, &how);
 }
 

@@ -35,7 +35,8 @@ static void foreign(struct ud_pz *upz, const char *what)
 	struct dofi_ia *ia = upz->uia->ia;
 
 	if (!__atomic_fetch_add(&ia->count.dropped_foreign, 1, __ATOMIC_RELAXED))
-		dofi_log(DOFI_WARN, DOFI_EP, "dropped a datagram %s; reported once", what);
+		dofi_obj_log(&ia->obj, DOFI_WARN, DOFI_EP, "dropped a datagram %s; reported once",
+			     what);
 }
 
 /* Delivers a datagram, with @header before its data; drops it without a receive. CQ lock held. */

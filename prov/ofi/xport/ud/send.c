@@ -116,8 +116,8 @@ static void record_result(struct ud_pz *upz, struct ud_peer *peer, ssize_t ret)
 		peer->stuck_since = 0;
 	} else if (ret != -FI_EAGAIN) {
 		count_dropped(upz);
-		dofi_log(DOFI_DEBUG, DOFI_EP, "a datagram was not sent: %s",
-			 fi_strerror((int)-ret));
+		dofi_obj_log(&upz->uia->ia->obj, DOFI_DEBUG, DOFI_EP, "a datagram was not sent: %s",
+			     fi_strerror((int)-ret));
 	} else if (!peer->stuck_since) {
 		peer->stuck_since = dofi_now();
 		peer->gone = peer->out && dofi_outbox_has_ended(peer->out, ud_bell(upz->uia));
