@@ -143,7 +143,7 @@ ofa-v2-ib0 u2.0 nonthreadsafe default libdaplofi.so.2 dapl.2.0 "lo 0" ""
 OpenIB-bad u2.0 nonthreadsafe default libdaplofi.so.2 dapl.2.0 "mlx9_0 one" ""
 END
 ln -s "$tmp/ofed.conf" "$prefix/etc/dat.conf.d/ofed.conf"
-run 0 "$datinfo" --list
+run 0 "$datinfo" --list --all
 has "^ofa-v2-ib0 .* tcp .* 127\.0\.0\.1"
 has "^ofi-tcp .* tcp "
 has "^ofa-v2-mlx9_0-1u .* no RDMA device \"mlx9_0\""
@@ -187,7 +187,7 @@ cp "$tmp/other.conf" "$conf"
 make_in_build install
 has "installing $conf.d/ofi.conf"
 cmp -s "$tmp/other.conf" "$conf" || fail "the dat.conf of another package has changed"
-run 0 "$datinfo" --list
+run 0 "$datinfo" --list --all
 has "^ofa-v2-mlx4_0-1m "
 has "^ofi-tcp .* tcp "
 make_in_build install

@@ -38,7 +38,7 @@
 
 struct opts {
 	const char *device; /* NULL: all IAs */
-	bool list, conf, append, caps, settings, doctor, json;
+	bool list, all, conf, append, caps, settings, doctor, json;
 	pid_t counters;		/* process to query for counters; 0: none */
 	struct doctor_peer peer; /* of the doctor */
 	const char *explain;	/* number or name to explain */
@@ -62,7 +62,9 @@ static const char help_text[] =
 	"with its value and source.\n"
 	"\n"
 	"  -D, --device NAME    only this IA\n"
-	"  -l, --list           only names, fabrics and addresses, one line per IA\n"
+	"  -l, --list           only names, fabrics and addresses, one line per IA that\n"
+	"                       can be opened\n"
+	"  -a, --all            with --list: also the other IAs, with the reasons\n"
 	"      --doctor         try every IA, check the machine, and print what to do about\n"
 	"                       what does not work; or, with a host behind the options,\n"
 	"                       check the path to \"datperf --server\" there\n"
@@ -292,16 +294,44 @@ static size_t longest_name(const struct opts *opts, const struct registry *r)
 	return most;
 }
 
+/* The lines of the list for IAs that cannot be opened, which come last. */
+struct closed {
+	FILE *out;	/* NULL without memory */
+	char *text;
+	size_t size;
+	int names;
+};
+
+/* Ends the list with all lines, or with the number of names. */
+static void closed_end(struct closed *c, FILE *out, bool all)
+{
+	const bool complete = c->out && !fclose(c->out);
+	char *line, *save;
+
+	/* line by line: info_wrap.h */
+	for (line = complete && all ? strtok_r(c->text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		fprintf(out, "%s\n", line);
+	if (complete && !all && c->names)
+		fprintf(out, "%d other name%s cannot be opened here: --all shows the reason%s\n",
+			c->names, c->names > 1 ? "s" : "", c->names > 1 ? "s" : "");
+	free(c->text);
+}
+
 static int show_all(const struct opts *opts, const struct registry *r)
 {
 	const size_t width = wrap_width(stdout);
 	struct list_form form =
-		list_form_of(wrap_open(stdout, width), longest_name(opts, r), width);
+		list_form_of(wrap_open(stdout, width), longest_name(opts, r), width), closed_form;
 	struct json j = { .out = stdout };
 	int i, tried = 0, opened = 0;
 	char err[REASON_MAX];
+	struct closed closed = { .names = 0 };
 	struct ia ia;
 
+	closed.out = open_memstream(&closed.text, &closed.size);
+	closed_form = form;
+	closed_form.out = closed.out ? closed.out : form.out;
 	if (opts->list && !opts->json)
 		list_head_print(&form);
 	if (opts->json) {
@@ -315,7 +345,8 @@ static int show_all(const struct opts *opts, const struct registry *r)
 			continue;
 		tried++;
 		if (ia_open(&r->info[i], &ia, err, sizeof(err))) {
-			show(opts, &j, &form, &r->info[i], NULL, err);
+			show(opts, &j, &closed_form, &r->info[i], NULL, err);
+			closed.names += opts->list && !registry_repeats(r, i);
 			continue;
 		}
 		opened++;
@@ -326,6 +357,7 @@ static int show_all(const struct opts *opts, const struct registry *r)
 		json_end(&j, ']');
 		json_end(&j, '}');
 	}
+	closed_end(&closed, form.out, opts->all || opts->device || !opened);
 	wrap_close(form.out, stdout);
 	return opened ? EXIT_SUCCESS : none_opened(opts, tried);
 }
@@ -431,6 +463,7 @@ enum {
 static const struct option long_options[] = {
 	{ "device", required_argument, NULL, 'D' },
 	{ "list", no_argument, NULL, 'l' },
+	{ "all", no_argument, NULL, 'a' },
 	{ "counters", required_argument, NULL, OPT_COUNTERS },
 	{ "conf", no_argument, NULL, OPT_CONF },
 	{ "append", no_argument, NULL, OPT_APPEND },
@@ -507,13 +540,16 @@ static int parse(int argc, char **argv, struct opts *opts)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "D:ljp:hV", long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "D:lajp:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'D':
 			opts->device = optarg;
 			break;
 		case 'l':
 			opts->list = true;
+			break;
+		case 'a':
+			opts->all = true;
 			break;
 		case OPT_COUNTERS:
 			if (parse_pid(optarg, &opts->counters) >= 0)
@@ -560,6 +596,10 @@ static int parse(int argc, char **argv, struct opts *opts)
 		opts->peer.host = argv[optind++];
 	if (opts->append && !opts->conf) {
 		fputs("datinfo: --append needs --conf\n", stderr);
+		return EXIT_USAGE;
+	}
+	if (opts->all && !opts->list) {
+		fputs("datinfo: --all needs --list\n", stderr);
 		return EXIT_USAGE;
 	}
 	if (opts->json && without_json(opts)) {

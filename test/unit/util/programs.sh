@@ -121,6 +121,19 @@ info()
 	run 0 "$prog" --list
 	has out "^ofi-tcp .* tcp "
 	has out "^name  *API  *threads  *fabric  *domain  *address$"
+	grep -q " - " "$tmp/out" && fail "entries that cannot be opened"
+	others=$(sed -n '$s/^\([0-9]*\) other names cannot be opened here: --all shows the reasons$/\1/p' "$tmp/out")
+	run 1 "$prog" --list -D ofi-nosuch
+	has out "^ofi-nosuch .* - "
+	run 2 "$prog" --all
+	one_line datinfo
+	has err "^datinfo: --all needs --list$"
+	run 0 "$prog" --list --all
+	grep " - " "$tmp/out" >"$tmp/closed"
+	tail -n "$(wc -l <"$tmp/closed")" "$tmp/out" | cmp -s - "$tmp/closed" ||
+		fail "an entry that can be opened is not among the first"
+	[ "$(cut -d ' ' -f 1 "$tmp/closed" | sort -u | wc -l)" = "$others" ] ||
+		fail "not $others other names"
 	has out "^ofi-nosuch .* - libfabric offers none for provider=nosuch ("
 	has out "^ofi-device .* - this machine has no RDMA device \"nosuch\" "
 	terminal 80 "$prog" --list
