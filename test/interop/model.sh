@@ -7,7 +7,8 @@
 # Environment: MODEL_SEEDS  how many seeds, from 1 (50); MODEL_CALLS: see test/model/drive.c
 
 . "${top_srcdir:-.}/test/interop/rxe.sh"
-program=$build/test/model/.libs/model2
+program=$build/test/model/.libs/model2	# Libtool's
+[[ -x $program ]] || program=$build/test/model/model2
 [[ -x $program ]] || { echo "SKIP: $program is not built"; exit 77; }
 export LD_LIBRARY_PATH=$build/.libs MODEL_SEQUENCES=1
 
