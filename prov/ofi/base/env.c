@@ -101,6 +101,9 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "0 nothing, 1 shows them to datinfo --counters, "
 	  "2 also writes them when an object is freed",
 	  1, 0, 2, &dofi_settings.counters, NULL, NULL },
+	{ "DAT_OFI_COUNTERS_GROUP", "group ID",
+	  "also shows the counters to processes of this group; -1: none",
+	  -1, -1, UINT32_MAX - 1, &dofi_settings.counters_group, NULL, NULL },
 	{ NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -19,7 +20,32 @@
 /* The most IAs of a process that have a server. */
 #define MOST 256
 
-/* Sends the text, in a memory file, to processes of this user and of root. */
+/* Whether the process at the other end of @fd is this user's, root's or of the permitted group. */
+static bool may_read(int fd)
+{
+	gid_t groups[1024];
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	size_t i;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		return false;
+	if (peer.uid == geteuid() || !peer.uid)
+		return true;
+	if (dofi_settings.counters_group < 0)
+		return false;
+	if (peer.gid == (gid_t)dofi_settings.counters_group)
+		return true;
+	len = sizeof(groups);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+		return false;
+	for (i = 0; i < len / sizeof(groups[0]); i++)
+		if (groups[i] == (gid_t)dofi_settings.counters_group)
+			return true;
+	return false;
+}
+
+/* Sends the text in a memory file. */
 static void serve(struct dofi_source *source)
 {
 	struct dofi_counter_server *t =
@@ -35,14 +61,11 @@ static void serve(struct dofi_source *source)
 		.msg_iov = &byte, .msg_iovlen = 1,
 		.msg_control = &control, .msg_controllen = sizeof(control.buffer),
 	};
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
 	FILE *file;
 
 	if (to < 0)
 		return;
-	if (getsockopt(to, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
-	    (peer.uid != geteuid() && peer.uid != 0))
+	if (!may_read(to))
 		goto close_to;
 	fd = memfd_create("dat-ofi counters", MFD_CLOEXEC);
 	if (fd < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Serves the counters of an IA to datinfo --counters. The progress thread listens at an abstract
- * AF_UNIX address, dat-ofi/PID/NUMBER, for processes of its own user and root. It never waits: it
- * sends the descriptor of a memory file with the text.
+ * AF_UNIX address, dat-ofi/PID/NUMBER, for processes of its own user, of root and of the group
+ * DAT_OFI_COUNTERS_GROUP. It never waits: it sends the descriptor of a memory file with the text.
  */
 #ifndef DOFI_LOOP_COUNTER_SERVER_H
 #define DOFI_LOOP_COUNTER_SERVER_H

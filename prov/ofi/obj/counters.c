@@ -292,6 +292,20 @@ void dofi_counters_log(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 	funlockfile(stderr);
 }
 
+/* The EP's state, and the address and port of its peer: what a line of counters belongs to. */
+static void render_state(FILE *to, const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	char peer[INET6_ADDRSTRLEN];
+
+	fprintf(to, "ep %p state %s\n", (const void *)ep, dofi_ep_states[ep->state].name);
+	if (!dofi_ep_has_peer(ep))
+		return;
+	fprintf(to, "ep %p peer %s\n", (const void *)ep,
+		dofi_address_text(&ep->request.peer, peer));
+	fprintf(to, "ep %p peer_port %llu\n", (const void *)ep,
+		(unsigned long long)ep->remote_port);
+}
+
 /* The IA's lock keeps its objects from going away. */
 static void render_children(FILE *to, struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
@@ -302,6 +316,8 @@ static void render_children(FILE *to, struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 		if (!counted_of(obj, &c))
 			continue;
 		dofi_mutex_lock(c.lock);
+		if (type == DAT_HANDLE_TYPE_EP)
+			render_state(to, c.obj);
 		render(to, &c);
 		dofi_mutex_unlock(c.lock);
 	}

@@ -8,9 +8,12 @@
 #include "fab/info.h"
 
 #include <criterion/criterion.h>
+#include <grp.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct dofi_progress progress;
@@ -56,18 +59,22 @@ static void fini(void)
 
 TestSuite(counter_server, .init = init, .fini = fini);
 
-/* Connects to socket number @i of this process. Returns -1 if nothing listens there. */
-static int asker(int i)
+/* Connects to socket number @i of process @pid. Returns -1 if nothing listens there. */
+static int asker_of(pid_t pid, int i)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d", (int)getpid(),
-			   i);
+	int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d", (int)pid, i);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	if (!connect(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + 1 + len))
 		return fd;
 	close(fd);
 	return -1;
+}
+
+static int asker(int i)
+{
+	return asker_of(getpid(), i);
 }
 
 /* Reads the answer from the file that was handed over. */
@@ -172,4 +179,47 @@ Test(counter_server, no_descriptor_is_left_for_it)
 	dofi_counter_server_open(&server, &none, render, NULL);
 	cr_expect_eq(server.fd, -1);
 	cr_expect_eq(asker(0), -1);
+}
+
+enum { USER = 65534, OTHERS = 65533, AGENTS = 4000000000, MANY = 1500 };
+
+/* Whether a process of another user gets an answer: with the group @gid and @n others. */
+static bool gets_an_answer(gid_t gid, size_t n, const gid_t *groups)
+{
+	const pid_t server_pid = getpid(), pid = fork();
+	char text[64];
+	int status;
+
+	if (!pid) {
+		if (setgroups(n, groups) || setgid(gid) || setuid(USER))
+			_exit(2);
+		_exit(answer(asker_of(server_pid, 0), text, sizeof(text)) > 0 ? 0 : 1);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2, "%#x", status);
+	return !WEXITSTATUS(status);
+}
+
+/* A process with more groups than the server reads is refused. */
+Test(counter_server, another_user_needs_the_group)
+{
+	static gid_t groups[MANY];
+	size_t i;
+
+	if (geteuid())
+		return;	/* only root has other users */
+	for (i = 0; i < MANY; i++)
+		groups[i] = (gid_t)(1000 + i);
+	open_server(&server, "one");
+	cr_expect(!gets_an_answer(OTHERS, 0, NULL));
+	/* what -1 would be as a group */
+	cr_expect(!gets_an_answer(OTHERS, 1, (gid_t[]){ UINT32_MAX - 1 }));
+	dofi_settings.counters_group = AGENTS;
+	cr_expect(!gets_an_answer(OTHERS, 0, NULL));
+	cr_expect(gets_an_answer(AGENTS, 0, NULL));
+	cr_expect(!gets_an_answer(OTHERS, 2, (gid_t[]){ 7, 8 }));
+	cr_expect(gets_an_answer(OTHERS, 3, (gid_t[]){ 7, AGENTS, 8 }));
+	dofi_settings.counters_group = 1000;
+	cr_expect(!gets_an_answer(OTHERS, MANY, groups));
+	cr_expect(gets_an_answer(OTHERS, 1000, groups));
 }

@@ -263,8 +263,24 @@ Test(counters, are_rendered_with_all_objects)
 	fclose(f);
 	cr_expect(says("ia "), "%s", text);
 	cr_expect(says(" pz_create 1\n"), "%s", text);
+	cr_expect(says(" state CONNECTED\n"), "%s", text);
+	cr_expect(says(" peer 127.0.0.1\n"), "%s", text);
+	cr_expect(says(" peer_port "), "%s", text);
 	cr_expect(says(" post_send_data 24\n"), "%s", text);
 	cr_expect(says(" conn_callback "), "%s", text);
 	cr_expect(!says(" 0\n"), "%s", text);
+	free(text);
+}
+
+Test(counters, an_ep_without_a_peer_has_a_state_alone)
+{
+	FILE *f = open_memstream(&text, &text_size);
+
+	succeed(dofi_ep_free(ep));
+	ep_make();
+	dofi_counters_render(f, ia);
+	fclose(f);
+	cr_expect(says(" state UNCONNECTED\n"), "%s", text);
+	cr_expect(!says(" peer"), "%s", text);
 	free(text);
 }

@@ -187,6 +187,13 @@ static inline bool dofi_ep_is_live(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock
 	return dofi_ep_states[ep->state].may & DOFI_EP_IS_LIVE;
 }
 
+/* Whether the address and port of a peer are known. EP lock held. */
+static inline bool dofi_ep_has_peer(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+{
+	dofi_mutex_assert_held(&ep->lock);
+	return !ep->datagrams && dofi_ep_states[ep->state].may & DOFI_EP_HAS_PEER;
+}
+
 /* The fabric's key of a request. */
 static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {

@@ -396,7 +396,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 		return DOFI_BAD_ARG(3);
 	memset(param, 0, sizeof(*param));
 	dofi_mutex_lock(&ep->lock);
-	has_peer = !ep->datagrams && dofi_ep_states[ep->state].may & DOFI_EP_HAS_PEER;
+	has_peer = dofi_ep_has_peer(ep);
 	param->ia_handle = dofi_ia_export(ep->obj.ia);
 	param->ep_state = ep->state;
 #if DAT_VERSION_MAJOR >= 2
