@@ -85,8 +85,8 @@ ALTERNATE = 1
 ALTERNATE_MORE =
 
 check-alternate:
-	tests=`$(alternate) $(ALTERNATE) $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(PAIR_TESTS) $(ROBUST_TESTS) \
-		$(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
+	tests=`$(alternate) $(ALTERNATE) test/unit/src/handle_threads $(PROV_UNIT_TESTS) $(PAIR_TESTS) \
+		$(ROBUST_TESTS) $(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` $(CONFORM_TESTS)" \
 		check_PROGRAMS="`echo $$programs $(conform_programs) $(examples_programs) $(hello_programs)`"
 
@@ -95,7 +95,7 @@ check-alternate:
 # check-valgrind runs the other API version. Checkers are slow where libfabric looks for devices: once
 # for each program (test/pair/pair.h).
 check-sanitized:
-	$(MAKE) $(AM_MAKEFLAGS) check-alternate ALTERNATE_MORE='$(UTIL_TESTS)'
+	$(MAKE) $(AM_MAKEFLAGS) check-alternate ALTERNATE_MORE='$(registry_unit_tests) $(UTIL_TESTS)'
 
 # The two-process tests and the conformance suite under valgrind, with one API version. What it
 # calls possibly lost is libfabric's lists, which point into the middle of their elements, in the
@@ -114,18 +114,23 @@ check-valgrind:
 # On another libfabric than that of Debian 12: all tests that call it, the longest first, with one API
 # version each. Debian's programs run on this registry only: Debian's registry would call the same
 # functions of the provider.
+libfabric_programs = $(filter-out $(registry_unit_tests) $(util_unit_tests),$(check_PROGRAMS))
+
+libfabric-programs:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS= check_PROGRAMS='$(libfabric_programs)'
+
 check-libfabric:
 	tests=`$(alternate) 1 $(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) $(PAIR_TESTS) \
-		$(ROBUST_TESTS) $(CONFORM_TESTS) $(REGISTRY_TESTS) $(UTIL_TESTS)` && \
+		$(ROBUST_TESTS) $(CONFORM_TESTS)` && \
 		DAT_TEST_WARM=1 INTEROP_LIBS=ours $(MAKE) $(AM_MAKEFLAGS) check \
-		TESTS="`echo $$tests`"
+		TESTS="`echo $$tests`" check_PROGRAMS='$(libfabric_programs)'
 
 # In "make distcheck": the tests that read files of the tree, and the test of the installation, which
 # needs no build of its own there. No other test is compiled; test/man.sh asks the examples for their
 # names.
-DIST_TESTS = $(ABI_TESTS) $(REGISTRY_TESTS) $(fuzz_replays) test/examples/commands.sh test/examples/standard.sh \
+DIST_TESTS = $(ABI_TESTS) $(fuzz_replays) test/examples/commands.sh test/examples/standard.sh \
 	test/unit/util/completion.sh test/install.sh
-dist_programs = $(REGISTRY_TESTS) $(fuzz_replays) test/examples/examples1 test/examples/examples2
+dist_programs = $(fuzz_replays) test/examples/examples1 test/examples/examples2
 
 check-dist:
 	INSTALL_BUILD=. $(MAKE) $(AM_MAKEFLAGS) distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O0 TESTS='$(DIST_TESTS)' \
@@ -233,7 +238,7 @@ check-verbs: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS=
 	$(top_srcdir)/contrib/vm/check $(abs_top_builddir) $(VERBS) || test $$? -eq 77
 
-.PHONY: brief-programs check-brief check-sanitized check-alternate check-dist check-valgrind check-libfabric check-old old-programs check-arm64 \
+.PHONY: brief-programs libfabric-programs check-brief check-sanitized check-alternate check-dist check-valgrind check-libfabric check-old old-programs check-arm64 \
 	arm64-programs check-i386 i386-programs check-verbs
 
 include test/pair/local.mk

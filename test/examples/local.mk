@@ -13,6 +13,7 @@ examples_programs = test/examples/examples1 test/examples/examples2
 check_PROGRAMS += $(examples_programs)
 CONFORM_TESTS += $(examples_programs)
 UTIL_TESTS += test/examples/commands.sh test/examples/standard.sh
+LIBFABRIC_TESTS += test/examples/commands.sh
 
 # An example must compile with more warnings than the build may enable, and each of its functions
 # must be called.
