@@ -16,7 +16,7 @@ struct dofi_settings {
 	int64_t probe_us;	/* how long a polling program may take between two polls */
 	/* 0: not served; 1: served to datinfo; 2: also written when an object is freed */
 	int64_t counters;
-	int64_t counters_group;	/* whose processes may read them, besides the user's; -1: none */
+	int64_t counters_group;	/* a group with the right to read them; -1: none */
 	int64_t tick_us; /* a quarter of the longest pause between checks of a polled queue */
 	/* a closed connection is reset when its data has not moved for this long */
 	int64_t linger_ms;

@@ -292,7 +292,7 @@ void dofi_counters_log(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 	funlockfile(stderr);
 }
 
-/* The EP's state, and the address and port of its peer: what a line of counters belongs to. */
+/* The EP's state, and the address and port of its peer, so that its counters have a meaning. */
 static void render_state(FILE *to, const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	char peer[INET6_ADDRSTRLEN];

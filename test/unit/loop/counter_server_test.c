@@ -212,7 +212,7 @@ Test(counter_server, another_user_needs_the_group)
 		groups[i] = (gid_t)(1000 + i);
 	open_server(&server, "one");
 	cr_expect(!gets_an_answer(OTHERS, 0, NULL));
-	/* what -1 would be as a group */
+	/* the greatest number of a group */
 	cr_expect(!gets_an_answer(OTHERS, 1, (gid_t[]){ UINT32_MAX - 1 }));
 	dofi_settings.counters_group = AGENTS;
 	cr_expect(!gets_an_answer(OTHERS, 0, NULL));
