@@ -26,6 +26,7 @@ void json_bool(struct json *j, const char *name, bool value);
 void json_uint(struct json *j, const char *name, unsigned long long value);
 void json_int(struct json *j, const char *name, long long value);
 /* Writes four decimals; a value that is not finite becomes null. */
+/* NAN is null. */
 void json_double(struct json *j, const char *name, double value);
 
 #endif

@@ -156,6 +156,17 @@ static uint64_t fit(const struct perf_measure *m, const struct perf_point *point
 	return perf_iters_for(ns, s->last_ns, s->last_iters, few, most_messages(point));
 }
 
+/* A percentile may need more messages than fit a point's time, and gets this many times as long. */
+#define MOST_TIMES 50
+
+/* Whether a measurement of @budget_ns lacks samples for the chosen percentile, and may go on. */
+static bool lacks_samples(const struct perf_measure *m, const struct perf_point *point,
+			  uint64_t budget_ns, const struct total *total)
+{
+	return is_latency(point) && total->ns < MOST_TIMES * budget_ns &&
+	       total->iters < perf_percentile_needs(m->opts->percentile);
+}
+
 /*
  * Runs phases until @want messages are transferred, or if @want is 0 until about @budget_ns have
  * passed: the rest, less than a quarter of a phase, would be too short to mean anything.
@@ -166,13 +177,15 @@ static int run_phases(struct perf_measure *m, const struct perf_point *point, ui
 	uint64_t whole = budget_ns < m->slice_ns ? budget_ns : m->slice_ns, left, iters;
 
 	do {
-		left = want ? m->slice_ns : budget_ns - total->ns;
+		left = want ? m->slice_ns : total->ns < budget_ns ? budget_ns - total->ns : whole;
 		iters = fit(m, point, s, left < m->slice_ns ? left : m->slice_ns);
 		if (want && iters > (want - total->iters + m->njobs - 1) / m->njobs)
 			iters = (want - total->iters + m->njobs - 1) / m->njobs;
 		if (run_phase(m, point, iters, s, total))
 			return -1;
-	} while (want ? total->iters < want : total->ns + whole / 4 < budget_ns);
+	} while (want ? total->iters < want :
+			total->ns + whole / 4 < budget_ns ||
+				lacks_samples(m, point, budget_ns, total));
 	return 0;
 }
 
@@ -286,6 +299,7 @@ void perf_series_sum(struct perf_series *s, const struct perf_point *point, int 
 		cpu[end] = perf_median(s->cpu[end], n);
 	if (is_latency(point)) {
 		lat_sum(s, n, cell);
+		perf_lat_limit(&cell->lat, s->iters);
 		cell->lat_iters = s->iters;
 		cell->lat_lost = s->lost;
 		cell->hist = s->hist;

@@ -4,6 +4,7 @@
 #include "info_wrap.h"
 #include "perf_table.h"
 
+#include <math.h>
 #include <netdb.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ bool perf_opts_both(const struct perf_opts *opts)
 
 double perf_ratio(double dat, double raw)
 {
-	return raw > 0 ? dat / raw : 0;
+	return isnan(raw) ? raw : raw > 0 ? dat / raw : 0;
 }
 
 bool perf_opts_measure(const struct perf_opts *opts, enum perf_test test, size_t size)
@@ -184,8 +185,21 @@ static char mark(bool scatters)
 	return scatters ? '*' : ' ';
 }
 
+#define FIGURE 24
+
+/* Writes @value, or "-" if it is unknown, to @text. Returns @text. */
+static const char *figure(char text[FIGURE], double value, int decimals)
+{
+	if (isnan(value))
+		snprintf(text, FIGURE, "-");
+	else
+		snprintf(text, FIGURE, "%.*f", decimals, value);
+	return text;
+}
+
 static void row_verbose(const struct perf_opts *opts, const struct perf_row *row, const char *size)
 {
+	char chosen_us[FIGURE], p90[FIGURE], p99[FIGURE], p999[FIGURE];
 	const struct perf_cell *c;
 	int t, s;
 
@@ -194,12 +208,13 @@ static void row_verbose(const struct perf_opts *opts, const struct perf_row *row
 			if (!opts->side[s])
 				continue;
 			c = &row->cell[t][s];
-			perf_cells("%8s %-5s %-4s{ %8.2f} %8.2f%c[ %8.2f] %8.2f[ %8.2f] %8.1f%c"
+			perf_cells("%8s %-5s %-4s{ %8.2f} %8s%c[ %8s] %8s[ %8s] %8.1f%c"
 				   "[ %8.0f] %7.2f %7.2f",
 				   size, perf_test_name(t), perf_side_name(s), c->lat.min,
-				   c->lat.chosen, mark(c->lat_scatters), c->lat.p90, c->lat.p99,
-				   c->lat.p999, c->bw, mark(c->bw_scatters), c->rate,
-				   c->bw_cpu[PERF_END_CLIENT], c->bw_cpu[PERF_END_SERVER]);
+				   figure(chosen_us, c->lat.chosen, 2), mark(c->lat_scatters),
+				   figure(p90, c->lat.p90, 2), figure(p99, c->lat.p99, 2),
+				   figure(p999, c->lat.p999, 2), c->bw, mark(c->bw_scatters),
+				   c->rate, c->bw_cpu[PERF_END_CLIENT], c->bw_cpu[PERF_END_SERVER]);
 			if (t == PERF_UD)
 				perf_cells(" %7.2f", lost_percent(c));
 			perf_cells_end();
@@ -215,6 +230,7 @@ static int decimals(double ratio)
 
 static void row_both(const struct perf_opts *opts, const struct perf_row *row, const char *size)
 {
+	char dat_us[FIGURE], raw_us[FIGURE], ratio[FIGURE];
 	const struct perf_cell *dat, *raw;
 	double lat, bw;
 	int t;
@@ -226,9 +242,10 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row, c
 		raw = &row->cell[t][PERF_SIDE_RAW];
 		lat = perf_ratio(dat->lat.chosen, raw->lat.chosen);
 		bw = perf_ratio(dat->bw, raw->bw);
-		perf_cells("%8s %-5s %9.2f%c %9.2f%c %6.*f %9.1f%c %9.1f%c %6.*f[ %9.0f %9.0f]",
-			   size, perf_test_name(t), dat->lat.chosen, mark(dat->lat_scatters),
-			   raw->lat.chosen, mark(raw->lat_scatters), decimals(lat), lat, dat->bw,
+		perf_cells("%8s %-5s %9s%c %9s%c %6s %9.1f%c %9.1f%c %6.*f[ %9.0f %9.0f]",
+			   size, perf_test_name(t), figure(dat_us, dat->lat.chosen, 2),
+			   mark(dat->lat_scatters), figure(raw_us, raw->lat.chosen, 2),
+			   mark(raw->lat_scatters), figure(ratio, lat, decimals(lat)), dat->bw,
 			   mark(dat->bw_scatters), raw->bw, mark(raw->bw_scatters), decimals(bw),
 			   bw, dat->rate, raw->rate);
 		if (t == PERF_UD)
@@ -242,6 +259,7 @@ static void row_wide(const struct perf_opts *opts, const struct perf_row *row, c
 {
 	int side = opts->side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
 	const struct perf_cell *c;
+	char us[FIGURE];
 	int t;
 
 	if (!line_per_test)
@@ -253,7 +271,7 @@ static void row_wide(const struct perf_opts *opts, const struct perf_row *row, c
 		if (line_per_test)
 			perf_cells("%8s %-5s", size, perf_test_name(t));
 		if (perf_test_has_size(t, row->size))
-			perf_cells(" | %7.2f%c %8.1f%c[ %8.0f]", c->lat.chosen,
+			perf_cells(" | %7s%c %8.1f%c[ %8.0f]", figure(us, c->lat.chosen, 2),
 				   mark(c->lat_scatters), c->bw, mark(c->bw_scatters), c->rate);
 		else
 			perf_cells(" | %7s  %8s [ %8s]", "-", "-", "-");

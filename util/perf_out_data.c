@@ -5,6 +5,7 @@
 #include "perf_host.h"
 #include "perf_stop.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -221,7 +222,10 @@ static void csv_field(const struct field *f, const struct perf_cell *cell)
 
 	switch (f->type) {
 	case FIELD_DOUBLE:
-		printf(",%.4f", *(const double *)at);
+		if (isnan(*(const double *)at))
+			putchar(',');
+		else
+			printf(",%.4f", *(const double *)at);
 		break;
 	case FIELD_UINT:
 		printf(",%llu", (unsigned long long)*(const uint64_t *)at);

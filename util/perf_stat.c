@@ -124,6 +124,30 @@ uint64_t perf_percentile(const uint64_t *sorted, size_t n, unsigned int percenti
 	return sorted[(n * percentile + PERF_PERCENTILE_END - 1) / PERF_PERCENTILE_END - 1];
 }
 
+uint64_t perf_percentile_needs(unsigned int percentile)
+{
+	const uint64_t end = PERF_PERCENTILE_END;
+
+	return percentile == PERF_MEDIAN ? 0 :
+					   (10 * end + end - percentile - 1) / (end - percentile);
+}
+
+void perf_lat_limit(struct perf_lat *lat, uint64_t n)
+{
+	const struct {
+		unsigned int percentile;
+		double *value;
+	} of[] = {
+		{ 9000, &lat->p90 }, { 9900, &lat->p99 }, { 9990, &lat->p999 },
+		{ (unsigned int)lround(lat->percentile * 100), &lat->chosen },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (n < perf_percentile_needs(of[i].percentile))
+			*of[i].value = NAN;
+}
+
 void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat)
 {
 	double sum = 0, scale = 1000 * div;

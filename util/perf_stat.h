@@ -14,7 +14,7 @@
 #define PERF_SIZE_MAX ((size_t)1 << 30)
 #define PERF_MAX_SIZES 128
 
-/* Latencies of one measured point, in microseconds. */
+/* Latencies of one measured point, in microseconds; a percentile may be NAN, unknown. */
 struct perf_lat {
 	double min;
 	double median;
@@ -67,6 +67,12 @@ int perf_percentile_parse(const char *text, unsigned int *percentile);
 
 /* Nearest rank: of @n > 0 sorted values, the least that is not exceeded by @percentile of all. */
 uint64_t perf_percentile(const uint64_t *sorted, size_t n, unsigned int percentile);
+
+/* The number of samples from which @percentile has a meaning: ten exceed it. 0 for the median. */
+uint64_t perf_percentile_needs(unsigned int percentile);
+
+/* Makes the percentiles of @lat unknown for which @n samples are too few. */
+void perf_lat_limit(struct perf_lat *lat, uint64_t n);
 
 /* Statistics of @n samples in nanoseconds (sorted in place), divided by @div. */
 void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat);

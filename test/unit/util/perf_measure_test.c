@@ -7,6 +7,7 @@
 #include "perf_stop.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 #define MS 1000000ull
@@ -288,6 +289,37 @@ Test(perf_measure, both_directions_count)
 	cr_expect_float_eq(cell.bw_cpu[PERF_END_CLIENT], 1.5, 1e-9);
 }
 
+/* Measures the latency for @time_ms. Returns the number of samples. */
+static uint64_t samples_at(unsigned int percentile, unsigned int time_ms)
+{
+	struct perf_cell cell = { 0 };
+
+	series = (struct perf_series){ 0 };
+	opts.percentile = percentile;
+	opts.time_ms = time_ms;
+	point.metric = PERF_LAT;
+	cr_expect_eq(once(0), 0);
+	perf_series_sum(&series, &point, 1, &cell);
+	cr_expect_eq(isnan(cell.lat.chosen), cell.lat_iters < perf_percentile_needs(percentile));
+	return cell.lat_iters;
+}
+
+/* 40 ms are 4,000 round trips of the stand-in. */
+Test(perf_measure, a_percentile_takes_as_long_as_it_needs)
+{
+	cr_expect(samples_at(PERF_MEDIAN, 40) < 5000);
+	cr_expect(samples_at(9900, 40) < 5000);
+	cr_expect(samples_at(9990, 40) >= 10000);
+	cr_expect(samples_at(9990, 40) < 15000);
+}
+
+Test(perf_measure, a_percentile_has_a_limit_of_time)
+{
+	const uint64_t n = samples_at(9999, 1);
+
+	cr_expect(n >= 4000 && n < 10000, "%llu", (unsigned long long)n);
+}
+
 Test(perf_measure, latency_is_half_a_round_trip_except_of_reads_and_atomics)
 {
 	struct perf_cell cell = { 0 };
@@ -296,7 +328,8 @@ Test(perf_measure, latency_is_half_a_round_trip_except_of_reads_and_atomics)
 	cr_expect_eq(once(0), 0);
 	perf_series_sum(&series, &point, 1, &cell);
 	cr_expect_float_eq(cell.lat.median, 5, 1e-9);
-	cr_expect_float_eq(cell.lat.p999, 5, 1e-9);
+	cr_expect_float_eq(cell.lat.p99, 5, 1e-9);
+	cr_expect(isnan(cell.lat.p999), "of %llu samples", (unsigned long long)cell.lat_iters);
 	cr_expect_float_eq(cell.lat_cpu[PERF_END_CLIENT], 3, 1e-9);
 	point.test = PERF_READ;
 	cr_expect_eq(once(0), 0);

@@ -4,6 +4,7 @@
 #include "perf_stop.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 
 TestSuite(perf_out_data, .init = set_up);
 
@@ -182,6 +183,17 @@ Test(perf_out_data, ratio_at_another_percentile)
 	row.cell[PERF_SEND][PERF_SIDE_RAW].lat.chosen = 4;
 	cr_expect(strstr(JSON, "\"lat_ratio\": 0.7500"));
 	cr_expect(strstr(JSON, "\"lat_us\": 1.0000"));
+}
+
+Test(perf_out_data, an_unknown_percentile_is_null)
+{
+	opts.json = true;
+	row.cell[PERF_SEND][PERF_SIDE_DAT].lat.p999 = NAN;
+	cr_expect(strstr(JSON, "\"lat_p999_us\": null"));
+	opts.json = false;
+	opts.csv = true;
+	opts.test[PERF_READ] = opts.test[PERF_WRITE] = false;
+	cr_expect(strstr(ROW, ",2.5000,,4.5000,"));
 }
 
 Test(perf_out_data, json_of_bare_libfabric_has_no_device)

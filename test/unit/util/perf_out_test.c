@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <math.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <termios.h>
@@ -165,6 +166,20 @@ Test(perf_out, rdma_of_no_bytes_is_not_measured)
 	with_raw();
 	cr_expect(strstr(ROW, "       0 send "));
 	cr_expect_null(strstr(ROW, "write"));
+}
+
+Test(perf_out, unknown_latencies_are_dashes)
+{
+	opts.test[PERF_WRITE] = opts.test[PERF_READ] = false;
+	row.cell[PERF_SEND][PERF_SIDE_DAT].lat.chosen = NAN;
+	cr_expect_str_eq(ROW, "      1K |       -    1000.0       500\n");
+	with_raw();
+	cr_expect_str_eq(ROW, "      1K send          -       2.00       -    1000.0     2000.0"
+			      "   0.500       500      1000\n");
+	row.cell[PERF_SEND][PERF_SIDE_DAT].lat.chosen = 1;
+	row.cell[PERF_SEND][PERF_SIDE_RAW].lat.chosen = NAN;
+	cr_expect_str_eq(ROW, "      1K send       1.00          -       -    1000.0     2000.0"
+			      "   0.500       500      1000\n");
 }
 
 Test(perf_out, row_of_bare_libfabric)

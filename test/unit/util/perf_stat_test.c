@@ -3,6 +3,7 @@
 #include "perf_stat.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 Test(perf_size, reads_digits_and_suffixes)
@@ -273,4 +274,33 @@ Test(perf_pattern, stale_or_misplaced_messages_differ)
 	cr_assert_neq(perf_pattern_check(buf, sizeof(buf), 7, 3), -1);
 	memmove(buf, buf + 8, sizeof(buf) - 8);
 	cr_assert_neq(perf_pattern_check(buf, sizeof(buf), 7, 2), -1);
+}
+
+Test(stat, a_percentile_needs_ten_larger_samples)
+{
+	cr_expect_eq(perf_percentile_needs(PERF_MEDIAN), 0);
+	cr_expect_eq(perf_percentile_needs(9000), 100);
+	cr_expect_eq(perf_percentile_needs(9900), 1000);
+	cr_expect_eq(perf_percentile_needs(9990), 10000);
+	cr_expect_eq(perf_percentile_needs(9999), 100000);
+	cr_expect_eq(perf_percentile_needs(1), 11);
+}
+
+Test(stat, percentiles_of_few_samples_are_unknown)
+{
+	const struct perf_lat all = { .median = 1, .p90 = 2, .p99 = 3, .p999 = 4,
+				      .percentile = 99.99, .chosen = 5 };
+	struct perf_lat lat = all;
+
+	perf_lat_limit(&lat, 100000);
+	cr_expect(!memcmp(&lat, &all, sizeof(lat)));
+	perf_lat_limit(&lat, 99999);
+	cr_expect(isnan(lat.chosen) && lat.p999 == 4);
+	perf_lat_limit(&lat, 999);
+	cr_expect(isnan(lat.p999) && isnan(lat.p99) && lat.p90 == 2);
+	perf_lat_limit(&lat, 99);
+	cr_expect(isnan(lat.p90) && lat.median == 1);
+	lat = (struct perf_lat){ .percentile = 50, .chosen = 5 };
+	perf_lat_limit(&lat, 1);
+	cr_expect_eq(lat.chosen, 5);
 }
