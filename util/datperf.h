@@ -31,6 +31,7 @@ struct perf_opts {
 	const char *ssh;      /* client: where to start the server, as [user@]host; NULL: nowhere */
 	const char *device;   /* IA name; NULL: bare libfabric on @provider alone */
 	const char *plot;     /* file to draw to, NULL: none */
+	const char *samples;  /* file for the latency of each message, NULL: none */
 	char *const *files;   /* --from: saved results to draw */
 	int nfiles;
 	const char *provider; /* raw only: libfabric's provider name */
@@ -51,6 +52,7 @@ struct perf_opts {
 	unsigned int percentile; /* of the latency column */
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
 	int npeers;
+	bool endless; /* measure until a signal; a point takes a second */
 	bool from;    /* draw saved results, measure nothing */
 	bool eof;     /* server: ends with its standard input */
 	bool keep;    /* server: serve one client after another */

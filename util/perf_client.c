@@ -8,6 +8,7 @@
 #include "perf_stop.h"
 #include "perf_ud.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct client {
 	struct perf_measure measure;
 	unsigned int done, all; /* points, for the progress line */
 	struct perf_row *rows;
+	FILE *samples;		/* of --samples; NULL: none */
 	char failure[512];	/* why the measurement ended early */
 };
 
@@ -264,6 +266,8 @@ static int measure(struct client *c, enum perf_side side, const struct perf_poin
 	if (select_side(c, side))
 		return -1;
 	c->thread[0] = c->x[side];
+	c->measure.out = c->samples;
+	c->measure.out_side = perf_side_name(side);
 	return perf_measure_once(&c->measure, c->thread, c->opts->threads, point, series, i);
 }
 
@@ -356,10 +360,32 @@ static void collect_error(const struct client *c, char *err, size_t errlen)
 			snprintf(err, errlen, "%s", c->x[s]->err);
 }
 
+/* Measures and prints all sizes. Sets @n to the number of sizes that were measured. */
+static int run_sizes(struct client *c, int *n)
+{
+	const struct perf_opts *opts = c->opts;
+	int i, rc = 0;
+
+	*n = 0;
+	/* a row is printed when the next one is known, because that may show that it stands out */
+	for (i = 0; !rc && i <= opts->nsizes; i++) {
+		if (i < opts->nsizes) {
+			c->rows[i].size = opts->sizes[i];
+			rc = run_size(c, &c->rows[i]);
+			*n += !rc;
+		}
+		if (!i)
+			continue;
+		perf_rows_mark(c->rows, i - 1, *n);
+		perf_out_row(opts, &c->fabric, &c->rows[i - 1]);
+	}
+	return rc;
+}
+
 static int run_all(struct client *c)
 {
 	const struct perf_opts *opts = c->opts;
-	int i, t, n = 0, rc = 0;
+	int i, t, n, most = 0, rc;
 
 	for (i = 0; i < opts->nsizes; i++)
 		for (t = 0; t < PERF_NTESTS; t++)
@@ -367,26 +393,36 @@ static int run_all(struct client *c)
 				c->all += 2 * (unsigned int)opts->repeat;
 	perf_stop_catch();
 	perf_out_begin(opts, &c->fabric);
-	/* a row is printed when the next one is known, because that may show that it stands out */
-	for (i = 0; !rc && i <= opts->nsizes; i++) {
-		if (i < opts->nsizes) {
-			c->rows[i].size = opts->sizes[i];
-			rc = run_size(c, &c->rows[i]);
-			n += !rc;
-		}
-		if (!i)
-			continue;
-		perf_rows_mark(c->rows, i - 1, n);
-		perf_out_row(opts, &c->fabric, &c->rows[i - 1]);
-	}
+	do {
+		c->done = 0;
+		rc = run_sizes(c, &n);
+		most = n > most ? n : most;
+	} while (opts->endless && !rc);
 	rc = rc && !perf_stop ? -1 : 0;
 	if (rc) {
 		collect_error(c, c->failure, sizeof(c->failure));
 		c->own.failure = c->failure;
 	}
-	c->own.nsizes = n;
+	c->own.nsizes = most;
 	perf_out_end(opts, &c->fabric, c->rows);
 	return rc;
+}
+
+/* Opens the file of --samples. Returns whether that succeeds, or none is wanted. */
+static bool samples_open(struct client *c)
+{
+	c->samples = c->opts->samples ? fopen(c->opts->samples, "we") : NULL;
+	if (c->samples)
+		fputs("side,test,size,thread,us\n", c->samples);
+	return c->samples || !c->opts->samples;
+}
+
+/* Returns whether the file has all samples. */
+static bool samples_close(struct client *c)
+{
+	const bool bad = c->samples && ferror(c->samples);
+
+	return !c->samples || (!fclose(c->samples) && !bad);
 }
 
 static int quit(struct client *c)
@@ -414,21 +450,31 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 	struct client c = { .own = *opts };
 	unsigned int i;
 	int s, rc = -1;
+	bool written;
 
 	c.opts = opts = &c.own;
 	c.current = opts->side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
 	if (c.current == PERF_SIDE_RAW && perf_raw_only_fabric(opts, &c.fabric, err, errlen))
 		return -1;
+	if (!samples_open(&c)) {
+		snprintf(err, errlen, "%s: %s", opts->samples, strerror(errno));
+		return -1;
+	}
 	c.rows = calloc(opts->nsizes, sizeof(*c.rows));
 	if (!perf_measure_init(&c.measure, opts) && c.rows && !connect_sides(&c) &&
 	    (!opts->test[PERF_UD] || !open_datagrams(&c)) && !run_all(&c) &&
 	    (!quit(&c) || perf_stop))
 		rc = 0;
 	perf_progress_clear();
-	if (rc)
+	written = samples_close(&c);
+	if (rc) {
 		collect_error(&c, err, errlen);
-	else if (opts->plot && opts->nsizes)
+	} else if (!written) {
+		rc = -1;
+		snprintf(err, errlen, "%s: not all samples were written", opts->samples);
+	} else if (opts->plot && opts->nsizes) {
 		rc = perf_plot_rows(opts, &c.fabric, c.rows, err, errlen);
+	}
 	/* sides that share an IA are closed before its owner */
 	for (i = 1; i < opts->threads; i++)
 		if (c.thread[i])

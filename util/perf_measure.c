@@ -21,6 +21,7 @@
 struct total {
 	uint64_t iters, ns, sent, lost;
 	uint64_t cpu_ns[PERF_NENDS];
+	bool measured;	/* not a warm-up */
 };
 
 int perf_measure_init(struct perf_measure *m, const struct perf_opts *opts)
@@ -115,6 +116,19 @@ static uint64_t span(const struct perf_measure *m)
 	return end - begin;
 }
 
+/* Writes the latencies of a phase; each connection has its messages in their order. */
+static void samples_write(const struct perf_measure *m, const struct perf_point *point)
+{
+	uint64_t k;
+	unsigned int i;
+
+	for (i = 0; i < m->njobs; i++)
+		for (k = 0; k < m->job[i].point.iters; k++)
+			fprintf(m->out, "%s,%s,%zu,%u,%.3f\n", m->out_side,
+				perf_test_name(point->test), point->size, i,
+				(double)m->job[i].slice[k] / m->samples.div / 1000);
+}
+
 static int run_phase(struct perf_measure *m, const struct perf_point *what, uint64_t iters,
 		     struct perf_series *s, struct total *total)
 {
@@ -144,6 +158,8 @@ static int run_phase(struct perf_measure *m, const struct perf_point *what, uint
 		total->cpu_ns[end] += m->job[0].point.cpu_ns[end];
 	for (i = 0; i < m->njobs && is_latency(&point); i++)
 		perf_samples_add(&m->samples, m->job[i].slice, m->job[i].point.iters);
+	if (m->out && total->measured && is_latency(&point))
+		samples_write(m, &point);
 	return 0;
 }
 
@@ -238,7 +254,7 @@ int perf_measure_once(struct perf_measure *m, struct perf_xport *const *x, unsig
 {
 	/* the latency of a read or an atomic is its round trip, a ping-pong's is half of it */
 	double div = point->test == PERF_READ || perf_is_atomic(point->test) ? 1 : 2;
-	struct total total = { 0 };
+	struct total total = { .measured = true };
 	unsigned int k;
 
 	for (k = 0; k < n; k++)

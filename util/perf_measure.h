@@ -27,6 +27,8 @@ struct perf_measure {
 	struct perf_job job[PERF_THREADS_MAX];
 	unsigned int njobs;
 	struct perf_samples samples;
+	FILE *out;		/* for the latency of each message; NULL: none */
+	const char *out_side;	/* the side that is measured, for @out */
 };
 
 /* The repetitions of a point on one side; starts as zeroes. */

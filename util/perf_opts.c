@@ -32,6 +32,7 @@ enum {
 	OPT_PLOT,
 	OPT_FROM,
 	OPT_THREADS,
+	OPT_SAMPLES,
 	OPT_HISTOGRAM,
 	OPT_PERCENTILE,
 	OPT_SRQ,
@@ -75,6 +76,7 @@ static const struct option long_options[] = {
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "percentile", required_argument, NULL, OPT_PERCENTILE },
 	{ "histogram", no_argument, NULL, OPT_HISTOGRAM },
+	{ "samples", required_argument, NULL, OPT_SAMPLES },
 	{ "json", no_argument, NULL, 'j' },
 	{ "csv", no_argument, NULL, OPT_CSV },
 	{ "plot", required_argument, NULL, OPT_PLOT },
@@ -104,7 +106,8 @@ static const char help_text[] =
 	"                       also imm,fadd,cswap of its InfiniBand extension\n"
 	"      --ud             measure datagrams: -t ud\n"
 	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
-	"  -T, --time MS        milliseconds per measurement (40)\n"
+	"  -T, --time MS        milliseconds per measurement (40); 0: repeat all, with a line\n"
+	"                       per second, until Ctrl-C\n"
 	"  -W, --warmup N       messages before each measurement (by the speed)\n"
 	"  -r, --repeat N       measure each point N times, print the medians (1)\n"
 	"  -w, --window N       maximum number of messages in flight (64)\n"
@@ -128,6 +131,7 @@ static const char help_text[] =
 	"      --timeout SEC    how long the peer may be silent (10)\n"
 	"      --percentile P   print this percentile of the latencies, such as 99.9 (50)\n"
 	"      --histogram      also print how the latencies are distributed\n"
+	"      --samples FILE   write the latency of each message to FILE\n"
 	"  -j, --json           print JSON instead of a table\n"
 	"      --csv            print comma-separated values instead of a table\n"
 	"      --plot FILE      also draw latency and bandwidth by gnuplot: .svg or .png\n"
@@ -163,7 +167,7 @@ static const struct {
 } limits[] = {
 	{ 'p', 1, 65535 },
 	{ 'n', 1, PERF_ITERS_MAX },
-	{ 'T', 1, PERF_TIME_MAX },
+	{ 'T', 0, PERF_TIME_MAX },
 	{ 'W', 0, PERF_ITERS_MAX },
 	{ 'r', 1, PERF_REPEAT_MAX },
 	{ 'w', 1, PERF_WINDOW_MAX },
@@ -204,7 +208,9 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 		opts->iters = value;
 		break;
 	case 'T':
-		opts->time_ms = (unsigned int)value;
+		opts->endless = !value;
+		/* with the latency and the bandwidth a point takes a second */
+		opts->time_ms = value ? (unsigned int)value : 500;
 		break;
 	case 'q':
 		opts->endpoints = (unsigned int)value;
@@ -407,6 +413,9 @@ static int one_option(struct perf_opts *opts, int opt)
 	case OPT_PROVIDER:
 		opts->provider = optarg;
 		return -1;
+	case OPT_SAMPLES:
+		opts->samples = optarg;
+		return -1;
 	case OPT_PLOT:
 		return plot_option(opts, optarg);
 	case OPT_ENDPOINT:
@@ -519,6 +528,10 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 	if (opts->keep &&
 	    (opts->role != PERF_ROLE_SERVER || opts->npeers || !opts->side[PERF_SIDE_DAT]))
 		return usage("%s", "--keep is for --server, without --peers and --raw-only");
+	if (opts->npeers && (opts->endless || opts->samples))
+		return usage("%s", "--time 0 and --samples are not for --peers");
+	if (opts->samples && opts->role == PERF_ROLE_SERVER)
+		return usage("%s", "--samples is for clients");
 	if (opts->plot && (opts->npeers || opts->role == PERF_ROLE_SERVER))
 		return usage("%s", "--plot is for clients, without --peers");
 	if (opts->json && opts->csv)

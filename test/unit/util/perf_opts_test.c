@@ -187,7 +187,7 @@ Test(perf_opts, limits_of_each_number)
 {
 	check_limits("--port=", 1, 65535);
 	check_limits("--iters=", 1, 1000000);
-	check_limits("--time=", 1, 60000);
+	check_limits("--time=", 0, 60000);
 	check_limits("--repeat=", 1, 1000);
 	check_limits("--window=", 1, PERF_WINDOW_MAX);
 	check_limits("--timeout=", 1, 3600);
@@ -195,6 +195,19 @@ Test(perf_opts, limits_of_each_number)
 	check_limits("--endpoints=", 1, PERF_ENDPOINTS_MAX);
 	check_limits("--threads=", 1, PERF_THREADS_MAX);
 	check_limits("--segments=", 1, PERF_SEGMENTS_MAX);
+}
+
+Test(perf_opts, without_an_end)
+{
+	cr_expect_eq(parse("-l -T 0 --samples f"), GO_ON);
+	cr_expect(opts.endless);
+	cr_expect_eq(opts.time_ms, 500);
+	cr_expect_str_eq(opts.samples, "f");
+	cr_expect_eq(parse("-l -T 1"), GO_ON);
+	cr_expect(!opts.endless && !opts.samples);
+	check_refused("-l --peers 1 -T 0", "--time 0 and --samples are not for --peers");
+	check_refused("-l --peers 1 --samples f", "not for --peers");
+	check_refused("-s --samples f", "--samples is for clients");
 }
 
 /* 0 is allowed, so the limits of other numbers do not apply. */

@@ -504,6 +504,32 @@ interrupt()
 	rm "$tmp/server" "$tmp/client"
 }
 
+# A measurement without an end, and the latency of each of its messages
+endless()
+{
+	mkfifo "$tmp/client"
+	"$UTIL_DIR/datperf" --local -D ofi-tcp -S 8 -t send -T 0 --csv --samples "$tmp/samples" \
+		>"$tmp/client" 2>"$tmp/err" &
+	client=$!
+	exec 4<"$tmp/client"
+	for row in head 1 2; do
+		read -r line <&4 || fail "no row $row"
+	done
+	kill -s INT $client
+	cat <&4 >"$tmp/out"
+	wait $client
+	got=$?
+	[ $got -eq 130 ] || fail "exit status $got after Ctrl-C"
+	exec 4<&-
+	[ "$(head -n 1 "$tmp/samples")" = side,test,size,thread,us ] || fail "another head"
+	[ "$(sed 1d "$tmp/samples" | grep -cv '^dat,send,8,0,[0-9]*\.[0-9]*$')" -eq 0 ] ||
+		fail "a line that is no sample"
+	[ "$(wc -l <"$tmp/samples")" -gt 20 ] || fail "few samples"
+	rm "$tmp/client"
+	run 1 "$UTIL_DIR/datperf" --local -D ofi-tcp -S 8 --samples /dev/full
+	has err '/dev/full: not all samples were written'
+}
+
 # The JSON of a measurement with both ends, after Ctrl-C at a terminal, which signals both.
 interrupt_json()
 {
@@ -754,6 +780,7 @@ shared_receives
 interrupt INT 130
 interrupt TERM 143 --peers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16
 interrupt_json
+endless
 server_dies -t send -S 8,16,32,64 -T 500
 server_dies --peers 1,2,3,4,5 -T 500
 ssh_server
