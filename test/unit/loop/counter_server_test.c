@@ -200,6 +200,17 @@ static bool gets_an_answer(gid_t gid, size_t n, const gid_t *groups)
 	return !WEXITSTATUS(status);
 }
 
+static void group_set(void *arg)
+{
+	dofi_settings.counters_group = *(int64_t *)arg;
+}
+
+/* On the thread that reads it. */
+static void permit(int64_t group)
+{
+	dofi_progress_call(&progress, group_set, &group);
+}
+
 /* A process with more groups than the server reads is refused. */
 Test(counter_server, another_user_needs_the_group)
 {
@@ -214,12 +225,12 @@ Test(counter_server, another_user_needs_the_group)
 	cr_expect(!gets_an_answer(OTHERS, 0, NULL));
 	/* the greatest number of a group */
 	cr_expect(!gets_an_answer(OTHERS, 1, (gid_t[]){ UINT32_MAX - 1 }));
-	dofi_settings.counters_group = AGENTS;
+	permit(AGENTS);
 	cr_expect(!gets_an_answer(OTHERS, 0, NULL));
 	cr_expect(gets_an_answer(AGENTS, 0, NULL));
 	cr_expect(!gets_an_answer(OTHERS, 2, (gid_t[]){ 7, 8 }));
 	cr_expect(gets_an_answer(OTHERS, 3, (gid_t[]){ 7, AGENTS, 8 }));
-	dofi_settings.counters_group = 1000;
+	permit(1000);
 	cr_expect(!gets_an_answer(OTHERS, MANY, groups));
 	cr_expect(gets_an_answer(OTHERS, 1000, groups));
 }
