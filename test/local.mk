@@ -79,15 +79,15 @@ LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 # Prints the tests and programs of a list with one API version each.
 alternate = $(SHELL) $(top_srcdir)/test/alternate
 
-# The tests of the libraries, each with one API version, as are the programs that are compiled; the
-# conformance suite and the examples have both. ALTERNATE=2 chooses the other versions.
+# The tests of the libraries, each with one API version, as are the programs that are compiled; scripts
+# need both versions of the conformance suite and the examples. ALTERNATE=2 chooses the other versions.
 ALTERNATE = 1
 ALTERNATE_MORE =
 
 check-alternate:
 	tests=`$(alternate) $(ALTERNATE) test/unit/src/handle_threads $(PROV_UNIT_TESTS) $(PAIR_TESTS) \
-		$(ROBUST_TESTS) $(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
-		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests` $(CONFORM_TESTS)" \
+		$(ROBUST_TESTS) $(CONFORM_TESTS) $(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
+		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests`" \
 		check_PROGRAMS="`echo $$programs $(conform_programs) $(examples_programs) $(hello_programs)`"
 
 # The tests for which a sanitizer build is worth its time: those that run our code in programs of our
