@@ -293,10 +293,11 @@ void dofi_counters_log(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 }
 
 /* The EP's state, and the address and port of its peer, so that its counters have a meaning. */
-static void render_state(FILE *to, const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
+static void render_state(FILE *to, const struct dofi_ep *ep)
 {
 	char peer[INET6_ADDRSTRLEN];
 
+	dofi_mutex_assert_held(&ep->lock);
 	fprintf(to, "ep %p state %s\n", (const void *)ep, dofi_ep_states[ep->state].name);
 	if (!dofi_ep_has_peer(ep))
 		return;
