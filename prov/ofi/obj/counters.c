@@ -292,7 +292,7 @@ void dofi_counters_log(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 	funlockfile(stderr);
 }
 
-/* The EP's state, and the address and port of its peer, so that its counters have a meaning. */
+/* Writes the EP's state and its peer's address and port, which identify the connection. */
 static void render_state(FILE *to, const struct dofi_ep *ep)
 {
 	char peer[INET6_ADDRSTRLEN];

@@ -275,7 +275,7 @@ Test(log, other_percent_signs_are_characters_of_the_name)
 	rmdir(directory);
 }
 
-/* The reason is said once. */
+/* The log reports the reason once. */
 Test(log, stderr_has_what_the_file_does_not_take)
 {
 	const char *text;
@@ -291,7 +291,7 @@ Test(log, stderr_has_what_the_file_does_not_take)
 	rmdir(directory);
 }
 
-/* Nobody reads the FIFO, and a full device takes part of no line. */
+/* Opening a FIFO without a reader, and writing to a full device, fail at once. */
 Test(log, a_file_that_is_no_regular_one_delays_nothing)
 {
 	log_to("fifo");

@@ -208,7 +208,7 @@ static void group_set(void *arg)
 	dofi_settings.counters_group = *(int64_t *)arg;
 }
 
-/* On the thread that reads it. */
+/* Sets the group on the progress thread, which reads it. */
 static void permit(int64_t group)
 {
 	dofi_progress_call(&progress, group_set, &group);
@@ -226,7 +226,7 @@ Test(counter_server, another_user_needs_the_group)
 	if (gets_an_answer(AGENTS, MANY, groups) < 0)
 		return;
 	cr_expect(!gets_an_answer(OTHERS, 0, NULL));
-	/* the greatest number of a group */
+	/* the largest group ID */
 	cr_expect(!gets_an_answer(OTHERS, 1, (gid_t[]){ UINT32_MAX - 1 }));
 	permit(AGENTS);
 	cr_expect(!gets_an_answer(OTHERS, 0, NULL));
