@@ -10,6 +10,7 @@
 #define DATPERF_UD_SIZES "1-64K"
 #define DATPERF_ATOMIC_SIZES "8"
 #define PERF_TIME_MAX 60000
+#define PERF_RATE_MAX 100000000
 /* --from: the most files */
 #define PERF_FILES_MAX 8
 #define PERF_REPEAT_MAX 1000
@@ -49,6 +50,7 @@ struct perf_opts {
 	unsigned int threads;
 	unsigned int segments; /* of each message */
 	unsigned int timeout_ms;
+	unsigned int rate;	 /* the client's messages per second; 0: as many as possible */
 	unsigned int percentile; /* of the latency column */
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
 	int npeers;

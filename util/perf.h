@@ -219,6 +219,7 @@ struct perf_point {
 	size_t size;
 	uint64_t iters;
 	bool rotate;	   /* each message uses another buffer */
+	double interval_ns; /* between the client's messages; 0: as short as possible */
 	uint64_t expected_ns; /* how long the phase will take; 0: unknown */
 	uint64_t begin_ns; /* result: begin of the phase */
 	uint64_t total_ns; /* result: time of the whole phase */

@@ -326,7 +326,12 @@ static int verify(struct client *c, enum perf_test test, size_t size)
 
 static int run_size(struct client *c, struct perf_row *row)
 {
-	struct perf_point point = { .size = row->size, .rotate = c->opts->rotate };
+	struct perf_point point = {
+		.size = row->size,
+		.rotate = c->opts->rotate,
+		/* each thread keeps its share of the rate */
+		.interval_ns = c->opts->rate ? 1e9 * c->opts->threads / c->opts->rate : 0,
+	};
 	int t;
 
 	for (t = 0; t < PERF_NTESTS; t++) {

@@ -144,7 +144,7 @@ static int send_lat_client(struct perf_run *r)
 	uint64_t i, last = perf_now_ns(), now;
 
 	for (i = 0; i < r->iters; i++) {
-		if (post_send(r, i))
+		if (perf_run_pace(r, i, &last) || post_send(r, i))
 			return -1;
 		RUN_UNTIL(r, r->rx > i && r->tx > i);
 		if (perf_run_refill(r, i + 1 + r->slots))
@@ -184,7 +184,7 @@ static inline int stream(struct perf_run *r, int (*post)(struct perf_run *, uint
 	uint64_t posted = 0;
 
 	while (r->tx < r->iters) {
-		while (posted < r->iters && posted - r->tx < r->slots)
+		while (posted < r->iters && posted - r->tx < r->slots && perf_run_is_due(r, posted))
 			if (post(r, posted++))
 				return -1;
 		if (perf_run_step(r))
@@ -343,7 +343,7 @@ static int write_lat_client(struct perf_run *r)
 	uint64_t i, last = perf_now_ns(), now;
 
 	for (i = 0; i < r->iters; i++) {
-		if (write_turn(r, i))
+		if (perf_run_pace(r, i, &last) || write_turn(r, i))
 			return -1;
 		RUN_UNTIL(r, write_arrived(r, i) && r->tx >= turn_ops(r, i + 1));
 		if (r->notes && perf_run_refill(r, i + 1 + r->slots))
@@ -405,7 +405,7 @@ static inline int lat_client(struct perf_run *r, int (*post)(struct perf_run *, 
 	uint64_t i, last = perf_now_ns(), now;
 
 	for (i = 0; i < r->iters; i++) {
-		if (post(r, i))
+		if (perf_run_pace(r, i, &last) || post(r, i))
 			return -1;
 		RUN_UNTIL(r, r->tx > i);
 		now = perf_now_ns();

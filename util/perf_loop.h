@@ -42,6 +42,7 @@ struct perf_run {
 	uint64_t bad; /* messages with wrong data */
 	uint64_t *samples;
 	uint64_t begin_ns, total_ns;
+	double interval_ns; /* of the client's messages; 0: none */
 	/* longest duration of a phase that the server takes no part in; 0: no limit */
 	uint64_t limit_ns;
 	uint64_t cpu_ns[PERF_NENDS];
@@ -63,6 +64,13 @@ struct perf_kind {
 };
 
 extern const struct perf_kind perf_kinds[PERF_NKINDS];
+
+/* Whether the client may post message @i. */
+static inline bool perf_run_is_due(const struct perf_run *r, uint64_t i)
+{
+	return !r->interval_ns ||
+	       (double)(perf_now_ns() - r->begin_ns) >= (double)i * r->interval_ns;
+}
 
 /* Data receives of a side in the phase, if it has any. */
 static inline uint64_t perf_run_receives(const struct perf_run *r)
@@ -125,6 +133,16 @@ static inline int perf_run_step(struct perf_run *r)
 			if (perf_run_step(r)) \
 				return -1;    \
 	} while (0)
+
+/* Waits until the client may post message @i, and sets @begin to the time. */
+static inline int perf_run_pace(struct perf_run *r, uint64_t i, uint64_t *begin)
+{
+	if (!r->interval_ns)
+		return 0;
+	RUN_UNTIL(r, perf_run_is_due(r, i));
+	*begin = perf_now_ns();
+	return 0;
+}
 
 /* Posts; on -EAGAIN polls and tries again. */
 #define RUN_POST(r, post)                         \

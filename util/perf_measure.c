@@ -139,6 +139,7 @@ static int run_phase(struct perf_measure *m, const struct perf_point *what, uint
 	if (perf_stop)
 		return -1;
 	point.iters = iters;
+	point.expected_ns = (uint64_t)(point.interval_ns * (double)iters);
 	if (s->last_iters)
 		point.expected_ns = (uint64_t)((double)s->last_ns * (double)iters /
 					       (double)s->last_iters);

@@ -93,7 +93,7 @@ int perf_mpi_client(struct perf_run *r)
 	uint64_t i, last = perf_now_ns(), now;
 
 	for (i = 0; i < r->iters; i++) {
-		if (put(r, i) || take(r, i))
+		if (perf_run_pace(r, i, &last) || put(r, i) || take(r, i))
 			return -1;
 		now = perf_now_ns();
 		r->samples[i] = now - last;
@@ -121,7 +121,7 @@ static inline int source(struct perf_run *r, bool verify)
 	uint64_t i;
 
 	for (i = 0; i < r->iters; i++) {
-		RUN_UNTIL(r, may_put(r, i));
+		RUN_UNTIL(r, may_put(r, i) && perf_run_is_due(r, i));
 		if (verify)
 			perf_pattern_fill(r->x->mem + r->x->lay.tx + slot_off(r, i), r->size - 1,
 					  r->seed, (uint32_t)i);

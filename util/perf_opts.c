@@ -33,6 +33,7 @@ enum {
 	OPT_FROM,
 	OPT_THREADS,
 	OPT_SAMPLES,
+	OPT_RATE,
 	OPT_HISTOGRAM,
 	OPT_PERCENTILE,
 	OPT_SRQ,
@@ -63,6 +64,7 @@ static const struct option long_options[] = {
 	{ "srq", no_argument, NULL, OPT_SRQ },
 	{ "segments", required_argument, NULL, OPT_SEGMENTS },
 	{ "peers", required_argument, NULL, OPT_PEERS },
+	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "rotate", no_argument, NULL, OPT_ROTATE },
 	{ "bidir", no_argument, NULL, OPT_BIDIR },
 	{ "wait", no_argument, NULL, OPT_WAIT },
@@ -116,6 +118,7 @@ static const char help_text[] =
 	"      --srq            receive from shared receive queues\n"
 	"      --segments N     send, write and read each message as N local segments (1)\n"
 	"      --bidir          measure bandwidth in both directions at once\n"
+	"      --rate N         the client begins at most N messages per second (no limit)\n"
 	"      --rotate         use another buffer for each message, not always the same\n"
 	"      --peers LIST     measure instead the cost of these numbers of connections,\n"
 	"                       such as 1,10,100,1000\n"
@@ -175,6 +178,7 @@ static const struct {
 	{ OPT_THREADS, 1, PERF_THREADS_MAX },
 	{ OPT_SEGMENTS, 1, PERF_SEGMENTS_MAX },
 	{ OPT_TIMEOUT, 1, 3600 },
+	{ OPT_RATE, 1, PERF_RATE_MAX },
 };
 
 /* Prints the range of option @opt, which is row @i. */
@@ -220,6 +224,9 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 		break;
 	case OPT_SEGMENTS:
 		opts->segments = (unsigned int)value;
+		break;
+	case OPT_RATE:
+		opts->rate = (unsigned int)value;
 		break;
 	case 'W':
 		opts->warm_up = (int)value;
@@ -440,6 +447,7 @@ static int one_option(struct perf_opts *opts, int opt)
 	case OPT_THREADS:
 	case OPT_SEGMENTS:
 	case OPT_TIMEOUT:
+	case OPT_RATE:
 		return number_option(opts, opt, optarg);
 	default:
 		return flag_option(opts, opt);
@@ -532,6 +540,10 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 		return usage("%s", "--time 0 and --samples are not for --peers");
 	if (opts->samples && opts->role == PERF_ROLE_SERVER)
 		return usage("%s", "--samples is for clients");
+	if (opts->rate && (opts->bidir || opts->wait || opts->npeers ||
+			   opts->role == PERF_ROLE_SERVER))
+		return usage("%s", "--rate is for clients that poll and send one way: not with "
+				   "--bidir, --wait or --peers");
 	if (opts->plot && (opts->npeers || opts->role == PERF_ROLE_SERVER))
 		return usage("%s", "--plot is for clients, without --peers");
 	if (opts->json && opts->csv)

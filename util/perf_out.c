@@ -148,6 +148,8 @@ static void out_buffers(FILE *out, const struct perf_opts *opts, const struct pe
 		fprintf(out, ", SRQ");
 	if (opts->segments > 1)
 		fprintf(out, ", %u segments", opts->segments);
+	if (opts->rate)
+		fprintf(out, ", at most %u messages/s", opts->rate);
 	if (opts->percentile != PERF_MEDIAN)
 		fprintf(out, ", latencies %s", chosen(opts, ""));
 	if (opts->test[PERF_UD])

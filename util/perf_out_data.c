@@ -176,6 +176,8 @@ void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabri
 	if (opts->segments > 1)
 		json_uint(&j, "segments", opts->segments);
 	json_bool(&j, "bidir", opts->bidir);
+	if (opts->rate)
+		json_uint(&j, "rate_limit", opts->rate);
 	json_uint(&j, "buffers", opts->rotate ? opts->window : 1);
 	if (fabric->datagram)
 		json_uint(&j, "datagram_size", fabric->datagram);

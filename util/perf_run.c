@@ -196,6 +196,9 @@ int perf_run_point(struct perf_xport *x, struct perf_point *point)
 	k = &perf_kinds[start.kind];
 	phase_init(&r, x, &start);
 	r.samples = point->samples;
+	r.interval_ns = point->interval_ns;
+	/* the client hears nothing between two messages */
+	r.patience_ns += (uint64_t)point->interval_ns;
 	if (!k->server && point->metric != PERF_VERIFY)
 		r.limit_ns = LIMIT * start.value;
 	if (client_phase(&r, k, &start))

@@ -187,6 +187,7 @@ int perf_ud_point(struct perf_xport *x, struct perf_point *point)
 
 	init(&u, x, &start, false);
 	u.r.samples = point->samples;
+	u.r.interval_ns = point->interval_ns;
 	if (perf_ctl_send(&u.r, &start) || perf_ctl_expect(&u.r, &ctl, PERF_CTL_READY) ||
 	    perf_post_ctl_recv(&u.r))
 		return -1;

@@ -264,6 +264,10 @@ int perf_ud_pings(struct perf_ud_run *u)
 	uint64_t i, n = 0, last = perf_now_ns(), now;
 
 	for (i = 0; i < u->r.iters && !is_late(u, last); i++) {
+		while (!perf_run_is_due(&u->r, i))
+			if (perf_ud_turn(u))
+				return -1;
+		last = u->r.interval_ns ? perf_now_ns() : last;
 		u->tag = perf_ud_tag(u->r.seed + i);
 		if (u->checks)
 			perf_pattern_fill(tx_data(u, u->sent), u->r.size, u->r.seed, (uint32_t)i);
@@ -291,7 +295,7 @@ int perf_ud_stream_some(struct perf_ud_run *u)
 	int rc = 0;
 
 	while (!rc && u->sent < u->r.iters && u->sent - u->r.tx < u->window &&
-	       u->sent - u->arrived - u->given_up < u->window)
+	       u->sent - u->arrived - u->given_up < u->window && perf_run_is_due(&u->r, u->sent))
 		rc = send_next(u, u->r.size);
 	if (u->r.idle && u->now_ns > u->moved_ns + STALL_NS) {
 		u->given_up = u->sent - u->arrived;

@@ -197,6 +197,19 @@ Test(perf_opts, limits_of_each_number)
 	check_limits("--segments=", 1, PERF_SEGMENTS_MAX);
 }
 
+Test(perf_opts, a_rate)
+{
+	check_limits("--rate=", 1, PERF_RATE_MAX);
+	cr_expect_eq(parse("-l"), GO_ON);
+	cr_expect_eq(opts.rate, 0);
+	cr_expect_eq(parse("-l --rate 1000"), GO_ON);
+	cr_expect_eq(opts.rate, 1000);
+	check_refused("-l --rate 1 --bidir", "not with --bidir");
+	check_refused("-l --rate 1 --wait", "--wait");
+	check_refused("-l --rate 1 --peers 1", "--peers");
+	check_refused("-s --rate 1", "--rate is for clients");
+}
+
 Test(perf_opts, without_an_end)
 {
 	cr_expect_eq(parse("-l -T 0 --samples f"), GO_ON);

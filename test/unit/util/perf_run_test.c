@@ -274,6 +274,7 @@ static void end(void)
 }
 
 static bool rotate;
+static double interval_ns;
 
 static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64_t iters)
 {
@@ -284,6 +285,7 @@ static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64
 		.size = size,
 		.iters = iters,
 		.rotate = rotate,
+		.interval_ns = interval_ns,
 		.samples = samples,
 	};
 	int rc;
@@ -296,8 +298,10 @@ static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64
 		cr_assert_gt(samples[iters - 1], 0);
 		cr_assert_eq(samples[iters], 0, "a sample too many");
 	}
-	if (!rc)
+	if (!rc) {
 		cr_assert_gt(point.total_ns, 0);
+		cr_assert_geq((double)point.total_ns, (double)(iters - 1) * interval_ns);
+	}
 	return rc;
 }
 
@@ -368,6 +372,19 @@ static void corrupt_one(enum perf_test test, struct fake *side)
 	side->corrupt_at = 3;
 	cr_assert_eq(run(test, PERF_VERIFY, 100, 4), -1);
 	cr_assert(strstr(client.x.err, "wrong data in 1 of 4"), "%s", client.x.err);
+	end();
+}
+
+Test(perf_run, messages_keep_an_interval, .timeout = 60)
+{
+	int t, m;
+
+	begin(8, 4);
+	interval_ns = 2e6;
+	for (t = 0; t < PERF_UD; t++)
+		for (m = 0; m <= PERF_BW; m++)
+			cr_assert_eq(run(t, m, 8, 5), 0, "test %d metric %d: %s%s", t, m,
+				     client.x.err, server.x.err);
 	end();
 }
 

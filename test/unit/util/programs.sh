@@ -299,6 +299,11 @@ options()
 	has out "up to 64 buffers in turn, 2 threads, SRQ, bandwidth both ways$"
 	run 1 "$prog" "$@" --segments 32
 	has err "^datperf: ofi-tcp: a message has at most [0-9]* segments"
+	run 0 "$prog" "$@" --rate 1000 --json
+	has out '"rate_limit": 1000,'
+	# the first of a hundred messages is due at once
+	[ "$(sed -n 's/.*"msg_per_s": \(.*\),/\1/p' "$tmp/out" | awk '$1 > 1011 { print }')" = "" ] ||
+		fail "more than a thousand messages a second"
 	run 0 "$prog" "$@" --raw --histogram --csv
 	# a hundred samples are too few for the percentiles 99 and 99.9
 	row='^(ofi-tcp)?,tcp,(dat|raw),(send|write|read),(8|65536)(,[0-9.]+){3},,(,[0-9.]+){17}$'
