@@ -24,6 +24,7 @@ static struct dreg_entry *entries DREG_GUARDED_BY(lock); /* until is_read is set
 struct reader {
 	const char *path;
 	struct dreg_entry **tail;
+	unsigned int n_bad; /* lines of the file */
 	int err;
 };
 
@@ -74,11 +75,13 @@ no_memory:
 	dreg_log(DREG_LOG_ERROR, "%s:%u: no memory for %s", r->path, line_no, line->name);
 }
 
+/* The first bad line of a file stands for all: a file in another format has hundreds. */
 static void report_bad(void *arg, unsigned int line_no, const char *reason)
 {
-	const struct reader *r = arg;
+	struct reader *r = arg;
 
-	dreg_log(DREG_LOG_ERROR, "%s:%u: %s", r->path, line_no, reason);
+	dreg_log(r->n_bad++ ? DREG_LOG_CONF : DREG_LOG_ERROR, "%s:%u: %s", r->path, line_no,
+		 reason);
 }
 
 /* Errors that may not recur at the next attempt. */
@@ -107,7 +110,11 @@ static int file_read(struct reader *r, const char *path)
 	if (!file)
 		return report_unread(path);
 	r->path = path;
+	r->n_bad = 0;
 	err = dreg_conf_read(file, &sink);
+	if (r->n_bad > 1)
+		dreg_log(DREG_LOG_ERROR, "%s: %u such lines are ignored; DAT_DBG_TYPE=%d logs each",
+			 path, r->n_bad, DREG_LOG_ERROR | DREG_LOG_CONF);
 	fclose(file);
 	return r->err ? r->err : err;
 }

@@ -140,12 +140,13 @@ static void name_add(char *names, size_t len, const char *name)
 		snprintf(names + used, len - used, "%s", word);
 }
 
-static enum check_state check_interfaces(char *text, size_t len)
+enum check_state check_interfaces(char *text, size_t len, bool *has_lo)
 {
 	char names[256] = "";
 	struct ifaddrs *list, *i;
 	bool lo = false;
 
+	*has_lo = true;
 	if (getifaddrs(&list)) {
 		snprintf(text, len, "not listed: %s", strerror(errno));
 		return CHECK_NOTE;
@@ -161,6 +162,7 @@ static enum check_state check_interfaces(char *text, size_t len)
 			name_add(names, sizeof(names), i->ifa_name);
 	}
 	freeifaddrs(list);
+	*has_lo = lo;
 	if (!lo)
 		snprintf(text, len,
 			 "lo is down: fabrics that connect to this host by 127.0.0.1 fail; "
@@ -172,6 +174,13 @@ static enum check_state check_interfaces(char *text, size_t len)
 	else
 		snprintf(text, len, "%s lo", names + 1);
 	return lo && names[0] ? CHECK_OK : CHECK_NOTE;
+}
+
+static enum check_state interfaces_row(char *text, size_t len)
+{
+	bool lo;
+
+	return check_interfaces(text, len, &lo);
 }
 
 /* --- locked memory ------------------------------------------------------- */
@@ -366,8 +375,9 @@ static enum check_state check_ports(char *text, size_t len)
 	snprintf(
 		text, len,
 		"a firewall must admit TCP to the ports of the programs' qualifiers, to 10000-%d "
-		"for qualifiers that are no port, and to %ld-%ld for those that the provider picks",
-		MAPPED_LAST, first, last);
+		"for qualifiers that are no port, and to %ld-%ld for those that the provider "
+		"picks; for datagrams, and connectionless fabrics, TCP and UDP to %ld-%ld",
+		MAPPED_LAST, first, last, first, last);
 	return CHECK_OK;
 }
 
@@ -390,7 +400,7 @@ const struct check checks[] = {
 	{ "RDMA devices", check_rdma, { "verbs", "efa" } },
 	{ "locked memory", check_memlock, { "verbs", "efa" } },
 	{ "descriptors", check_files, { NULL } },
-	{ "interfaces", check_interfaces, { NULL } },
+	{ "interfaces", interfaces_row, { NULL } },
 	{ "/dev/shm", check_shm, { "shm" } },
 	{ "peer memory", check_peer_memory, { "rings", "shm" } },
 	{ "ports", check_ports, { "tcp", "sockets", "verbs", "efa" } },

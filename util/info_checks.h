@@ -33,6 +33,8 @@ extern const char *checks_root;
 enum check_state check_rdma(char *text, size_t len);
 /* The row of /dev/shm, which also explains why shared memory is not usable. */
 enum check_state check_shm(char *text, size_t len);
+/* Sets *@has_lo to whether lo is up; true if that is unknown. */
+enum check_state check_interfaces(char *text, size_t len, bool *has_lo);
 /* The descriptors that the process may open. Bad if they are too few for an IA. */
 enum check_state check_files(char *text, size_t len);
 

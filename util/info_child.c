@@ -76,18 +76,29 @@ static void result_set(struct child_result *r, const struct child *c, bool ended
 	log_reason(text, NULL, false, r->log, sizeof(r->log));
 }
 
+/* Writes why there is no child. In a container or a service a filter may forbid system calls. */
+static int failed(struct child_result *result, const char *call)
+{
+	snprintf(result->log, sizeof(result->log), "no process can be started: %s: %s%s", call,
+		 strerror(errno),
+		 errno == EPERM || errno == ENOSYS ?
+			 ", so a seccomp filter of the container or service forbids it" : "");
+	return -1;
+}
+
 static int child_start(struct child *c, bool (*body)(struct child *c, void *shared), int log,
 		       unsigned step_seconds, struct child_result *result)
 {
-	int fd[2], status = 0;
+	int fd[2], status = 0, err;
 	bool ended;
 	pid_t pid;
 
 	if (pipe(fd))
-		return -1;
+		return failed(result, "pipe");
 	c->to_parent = fd[1];
 	fflush(stdout);
 	pid = fork();
+	err = errno;
 	if (!pid)
 		child_main(c, body, log);
 	close(fd[1]);
@@ -100,7 +111,8 @@ static int child_start(struct child *c, bool (*body)(struct child *c, void *shar
 		result_set(result, c, ended, status, log);
 	}
 	close(fd[0]);
-	return pid > 0 ? 0 : -1;
+	errno = err;
+	return pid > 0 ? 0 : failed(result, "fork");
 }
 
 int child_run(bool (*body)(struct child *c, void *shared), void *shared, size_t size,
@@ -108,9 +120,11 @@ int child_run(bool (*body)(struct child *c, void *shared), void *shared, size_t 
 {
 	struct child *c = mmap(NULL, sizeof(*c) + size, PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int log = memfd_create("log", MFD_CLOEXEC), ret = -1;
+	int log = c == MAP_FAILED ? -1 : memfd_create("log", MFD_CLOEXEC), ret;
 
-	if (c != MAP_FAILED && log >= 0) {
+	if (log < 0) {
+		ret = failed(result, c == MAP_FAILED ? "mmap" : "memfd_create");
+	} else {
 		memcpy(c + 1, shared, size);
 		ret = child_start(c, body, log, step_seconds, result);
 		memcpy(shared, c + 1, size);

@@ -28,7 +28,7 @@ void child_step(struct child *c, const char *name);
 /*
  * Calls @body(child, @shared) in a child process, where @shared is memory of @size bytes that both
  * processes see; a copy of its end state is in *@shared afterwards. Standard error of the child is
- * captured. Returns 0, or -1 if no child could be started.
+ * captured. Returns 0, or -1 if no child could be started, with the reason in @result->log.
  */
 int child_run(bool (*body)(struct child *c, void *shared), void *shared, size_t size,
 	      unsigned step_seconds, struct child_result *result);

@@ -5,6 +5,7 @@
 #include "info_checks.h"
 #include "info_libfabric.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,17 @@ static void shm_text(char *text, size_t len)
 
 	check_shm(found, sizeof(found));
 	snprintf(text, len, "/dev/shm: %s", found);
+}
+
+/* No connection to this host's own address: packets to all of these pass lo. */
+static void own_text(char *text, size_t len)
+{
+	char found[CHECK_TEXT_MAX];
+	bool lo;
+
+	check_interfaces(found, sizeof(found), &lo);
+	snprintf(text, len, "%s",
+		 lo ? "a firewall may drop or reject TCP to this host's own address" : found);
 }
 
 /* Returns whether the value @filter of FI_PROVIDER excludes @provider, or the fabric below it. */
@@ -66,6 +78,25 @@ static void offer_text(const char *reason, char *text, size_t len)
 		snprintf(text, len, "no device has endpoints that DAT can use");
 }
 
+/* Causes that the provider, the registry and the linker name by the text of an errno. */
+static const struct {
+	int err;
+	const char *advice;
+} errors[] = {
+	/* the text of EMFILE begins this one */
+	{ ENFILE, "raise the system's limit of descriptors (sysctl fs.file-max)" },
+	{ EMFILE, "raise the process's limit of descriptors (ulimit -n)" },
+	{ EAGAIN, "raise the limit of processes and threads (ulimit -u, pids.max of the cgroup)" },
+	{ ENOMEM, "raise the limits of memory (ulimit -l and -v, memory.max of the cgroup)" },
+	{ ENOSPC, "make room in /dev/shm, or raise fs.epoll.max_user_watches" },
+	{ EACCES, "the user lacks permission for the file or the device: correct its mode or "
+		  "group" },
+	{ EPERM, "a seccomp filter of the container or service forbids a system call, or a "
+		 "capability is missing" },
+	{ ENOSYS, "the kernel, or a seccomp filter of the container or service, lacks a system "
+		  "call" },
+};
+
 /* The first row applies that has its word in the reason. */
 static const struct {
 	const char *word, *advice;
@@ -86,7 +117,7 @@ static const struct {
 	{ "DAT_RESOURCE_DEVICE", "raise the limits of files and processes (ulimit -n, ulimit -u)",
 	  NULL },
 	{ "hangs", "run it with FI_LOG_LEVEL=info and DAT_OFI_LOG=3 to see where", NULL },
-	{ "no connection", "a firewall may drop TCP on this host's own address", NULL },
+	{ "no connection", NULL, own_text },
 };
 
 void fix_find(const char *reason, char *text, size_t len)
@@ -97,6 +128,12 @@ void fix_find(const char *reason, char *text, size_t len)
 	text[0] = '\0';
 	if (offer) {
 		offer_text(offer + strlen("offers none for "), text, len);
+		return;
+	}
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		if (!strstr(reason, strerror(errors[i].err)))
+			continue;
+		snprintf(text, len, "%s", errors[i].advice);
 		return;
 	}
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

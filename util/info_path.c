@@ -261,6 +261,20 @@ static void local_read(struct path *p)
 		snprintf(p->local, sizeof(p->local), "%.*s", (int)strcspn(first, "\n"), first);
 }
 
+/* Replaces the text of a failed connection by the provider's, which has the cause. */
+static void cause_read(struct path *p)
+{
+	char text[LOG_TEXT_MAX];
+	const char *cause;
+
+	log_read(STDERR_FILENO, text);
+	cause = strstr(text, ": no connection to ");
+	cause = cause ? strstr(cause + 2, ": ") : NULL;
+	if (cause)
+		snprintf(p->why, sizeof(p->why), "%s%.*s", p->info.ia_name,
+			 (int)strcspn(cause, "\n"), cause);
+}
+
 static bool path_run(struct child *c, void *shared)
 {
 	static const struct perf_ctl quit = { .type = PERF_CTL_QUIT };
@@ -286,6 +300,8 @@ static bool path_run(struct child *c, void *shared)
 	works = peer_open(c, p, x) && peer_connect(c, p, x) && messages_exchange(c, p, x) &&
 		datagrams_exchange(c, p, x);
 	local_read(p);
+	if (!works && p->failed == CONNECT)
+		cause_read(p);
 	if (!works)
 		return false;
 	p->failed = STEPS;
@@ -340,7 +356,9 @@ static void connect_explain(FILE *out, const struct path *p)
 	err = tcp_probe(p);
 	switch (err) {
 	case 0:
-		check_row(out, "port", CHECK_OK, "TCP port %u accepts connections", p->port);
+		check_row(out, "port", CHECK_OK,
+		    "TCP port %u accepts connections; \"ss -ltnp\" there names the program",
+		    p->port);
 		if (p->rdm)
 			check_row(out, "fabric", CHECK_BAD,
 			    "%s uses ports of its own, too: a firewall must admit TCP and UDP to "
@@ -349,8 +367,17 @@ static void connect_explain(FILE *out, const struct path *p)
 		break;
 	case ECONNREFUSED:
 		check_row(out, "port", CHECK_BAD,
-		    "nothing listens at TCP port %u; run \"datperf --server --keep -D %s\" there",
-		    p->port, p->info.ia_name);
+		    "nothing listens at TCP port %u; run \"datperf --server --keep -D %s\" there; "
+		    "if it does, a firewall rejects it", p->port, p->info.ia_name);
+		break;
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case EACCES:
+	case EPERM:
+		check_row(out, "port", CHECK_BAD,
+		    "TCP port %u: %s: a firewall rejects it, or a router has no route; a firewall "
+		    "must admit TCP to the ports of the programs' qualifiers", p->port,
+		    strerror(err));
 		break;
 	case ETIMEDOUT:
 		check_row(out, "port", CHECK_BAD,
@@ -428,7 +455,7 @@ bool path_check(FILE *out, const DAT_PROVIDER_INFO *info, const char *host, unsi
 	if (!resolve(out, &p, host) || !route_check(out, &p, host))
 		return false;
 	if (child_run(path_run, &p, sizeof(p), STEP_SECONDS, &r)) {
-		check_row(out, "IA", CHECK_BAD, "no process can be started");
+		check_row(out, "IA", CHECK_BAD, "%s", r.log);
 		return false;
 	}
 	if (r.end == CHILD_HUNG || r.end == CHILD_DIED)

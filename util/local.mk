@@ -166,6 +166,8 @@ util_unit_tests = \
 	test/unit/util/info_caps1_test \
 	test/unit/util/info_caps2_test \
 	test/unit/util/info_checks_test \
+	test/unit/util/info_child_test \
+	test/unit/util/info_fix_test \
 	test/unit/util/info_conf_test \
 	test/unit/util/info_conf_append_test \
 	test/unit/util/info_settings_test \
@@ -237,6 +239,14 @@ test_unit_util_info_checks_test_SOURCES = \
 	test/unit/util/info_checks_test.c util/info_checks.c
 test_unit_util_info_checks_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_info_checks_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_info_child_test_SOURCES = \
+	test/unit/util/info_child_test.c util/info_child.c util/log_lines.c
+test_unit_util_info_child_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_info_child_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_info_fix_test_SOURCES = \
+	test/unit/util/info_fix_test.c util/info_fix.c
+test_unit_util_info_fix_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_info_fix_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_info_list_test_SOURCES = \
 	test/unit/util/info_list_test.c util/info_list.c
 test_unit_util_info_list_test_CPPFLAGS = $(util_test_cppflags)

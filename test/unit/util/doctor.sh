@@ -123,12 +123,40 @@ path_to_peer()
 		wait $server 2>/dev/null
 	done
 	run 1 "$1" --doctor -D ofi-tcp -p "$port" 127.0.0.1
+	has "^  connection  *bad  *ofi-tcp: refused, no program listens at the port"
 	has "^  port  *bad  *nothing listens at TCP port $port; run \"datperf --server"
 	has '^  ofi-tcp does not reach 127.0.0.1$'
 	run 1 "$1" --doctor -D ofi-tcp no-such-host.invalid
 	has '^  route  *bad  *no-such-host.invalid: '
 	"$1" --doctor -p 65536 127.0.0.1 >"$tmp/out" 2>"$tmp/err"
 	[ $? -eq 2 ] || fail "a port above 65535"
+}
+
+# A program at the port that greets its clients, as many do.
+foreign_program()
+{
+	if ! command -v python3 >/dev/null; then
+		echo "not tested: no python3"
+		return
+	fi
+	python3 -c '
+import socket
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+clients = []
+while True:
+    clients.append(listener.accept()[0])
+    clients[-1].send(b"220 ready\r\n" * 10)' >"$tmp/port" &
+	server=$!
+	until [ -s "$tmp/port" ]; do
+		kill -0 $server || return
+	done
+	line ofi-tcp provider=tcp >"$DAT_OVERRIDE"
+	run 1 "$1" --doctor -p "$(cat "$tmp/port")" 127.0.0.1
+	has '^  connection  *bad  *ofi-tcp: another program or fabric listens there'
+	has '^  port  *ok  *TCP port [0-9]* accepts connections; "ss -ltnp" there names the program'
+	kill $server
+	wait $server 2>/dev/null
 }
 
 # No interface has the peer's link address, so the kernel discards each packet, as a firewall does.
@@ -147,6 +175,11 @@ silent_peer()
 	has '^  port  *bad  *no answer from TCP port 62050: a firewall discards it'
 	run 1 unshare -n sh -c "$net && exec '$1' --doctor 10.98.0.2"
 	has '^  route  *bad  *10.98.0.2 is 10.98.0.2: Network is unreachable; "ip route get'
+	# nothing has this address, which is what a firewall's administrative rejection looks like
+	net="$net && echo 100 >/proc/sys/net/ipv4/neigh/d0/retrans_time_ms"
+	run 1 unshare -n sh -c "$net && exec '$1' --doctor 10.99.0.3"
+	has '^  connection  *bad  *ofi-tcp: the host cannot be reached'
+	has '^  port  *bad  *TCP port 62050: No route to host: a firewall rejects it, or a router'
 }
 
 wrong_provider()
@@ -173,13 +206,19 @@ wrong_conf()
 	} >"$DAT_OVERRIDE"
 	run 1 "$1" --doctor
 	has "^  dat.conf  *$DAT_OVERRIDE:1: fewer than eight fields"
+	grep -q 'such lines' "$tmp/out" && fail "one line is counted"
 	not_usable ofi 'domain=ib9: the domains of provider=any here are .*; correct domain='
 	not_usable a-typo 'offers none for provider=tpc; libfabric has no such provider.*: correct dat.conf'
 	not_usable no-library 'cannot load .*none.so.*; correct the fifth field'
 	not_usable no-provider 'libc.so.6 is not a provider.*; correct the fifth field'
 	not_usable no-key 'unknown key "speed".*; correct the seventh field'
 	not_usable no-address 'not an address of this machine; correct address='
+	yes broken | head -n 80 >>"$DAT_OVERRIDE"
+	"$1" --list >"$tmp/out" 2>"$tmp/err"
+	[ "$(grep -c "$DAT_OVERRIDE" "$tmp/err")" -eq 2 ] || fail "more than two lines on dat.conf"
 	run 1 "$1" --doctor -D missing
+	[ "$(grep -c '^  dat.conf ' "$tmp/out")" -eq 3 ] || fail "not three rows on dat.conf"
+	has "^  dat.conf  *$DAT_OVERRIDE: 81 such lines are ignored"
 	has 'no IA missing is registered for DAT.*; registered are: ofi, a-typo, no-library'
 	run 1 "$1" --doctor -D no_libary
 	has 'no IA no_libary is registered for DAT ...; the nearest name is no-library; registered'
@@ -273,6 +312,8 @@ loopback_only()
 	grep -q 'loopback address' "$tmp/out" && fail "shared memory needs no interface"
 	run 0 unshare -n "$1" --doctor -D ofi-shm
 	has '^  interfaces  *note  *lo is down: .*ip link set lo up'
+	run 1 unshare -n "$1" --doctor -D ofi-tcp
+	has '^  ofi-tcp  *no  .*; lo is down: .*ip link set lo up'
 }
 
 no_shm()
@@ -320,5 +361,6 @@ other_registry "$prog"
 no_shm "$prog"
 loopback_only "$prog"
 silent_peer "$prog"
+foreign_program "$prog"
 hanging_fabric "$prog"
 exit $bad
