@@ -3,6 +3,7 @@
  * datperf: measures latency and bandwidth of DAT, alone or compared with bare libfabric. This file
  * runs one role, or with --local both.
  */
+#include "perf_hosts.h"
 #include "perf_peers.h"
 #include "perf_plot.h"
 #include "perf_ssh.h"
@@ -70,6 +71,8 @@ static int serve(const struct perf_opts *opts, void (*ready)(void *arg, unsigned
 
 static int measure(const struct perf_opts *opts, char *err)
 {
+	if (opts->nhosts > 1)
+		return perf_hosts(opts, err, ERR_LEN);
 	return (opts->npeers ? perf_peers_client : perf_client)(opts, err, ERR_LEN);
 }
 

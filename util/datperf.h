@@ -11,6 +11,7 @@
 #define DATPERF_ATOMIC_SIZES "8"
 #define PERF_TIME_MAX 60000
 #define PERF_RATE_MAX 100000000
+#define PERF_HOSTS_MAX 64
 /* --from: the most files */
 #define PERF_FILES_MAX 8
 #define PERF_REPEAT_MAX 1000
@@ -26,9 +27,19 @@ enum perf_role {
 	PERF_ROLE_LOCAL
 };
 
+struct perf_target {
+	const char *name;
+	unsigned int port;
+};
+
+struct perf_party;
+
 struct perf_opts {
 	enum perf_role role;
 	const char *host;     /* client: the server's name or address */
+	struct perf_target hosts[PERF_HOSTS_MAX]; /* all servers, the first of which is @host */
+	int nhosts;
+	struct perf_party *party; /* one of several clients; NULL: alone */
 	const char *ssh;      /* client: where to start the server, as [user@]host; NULL: nowhere */
 	const char *device;   /* IA name; NULL: bare libfabric on @provider alone */
 	const char *plot;     /* file to draw to, NULL: none */

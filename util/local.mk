@@ -117,6 +117,8 @@ datperf_files = \
 	util/perf_dat.h \
 	util/perf_dat_cm.c \
 	util/perf_dat_io.c \
+	util/perf_hosts.c \
+	util/perf_hosts.h \
 	util/perf_peers.c \
 	util/perf_peers.h \
 	util/perf_peers_dat.c \
@@ -166,6 +168,7 @@ util_unit_tests = \
 	test/unit/util/info_caps1_test \
 	test/unit/util/info_caps2_test \
 	test/unit/util/info_checks_test \
+	test/unit/util/perf_hosts_test \
 	test/unit/util/info_child_test \
 	test/unit/util/info_fix_test \
 	test/unit/util/info_conf_test \
@@ -243,6 +246,10 @@ test_unit_util_info_child_test_SOURCES = \
 	test/unit/util/info_child_test.c util/info_child.c util/log_lines.c
 test_unit_util_info_child_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_info_child_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_hosts_test_SOURCES = \
+	test/unit/util/perf_hosts_test.c util/perf_hosts.c
+test_unit_util_perf_hosts_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_hosts_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_info_fix_test_SOURCES = \
 	test/unit/util/info_fix_test.c util/info_fix.c
 test_unit_util_info_fix_test_CPPFLAGS = $(util_test_cppflags)

@@ -3,6 +3,7 @@
  * datperf's client: connects the sides to be measured, iterates over sizes and tests, and
  * alternates between DAT and bare libfabric so that other load on the machine affects both.
  */
+#include "perf_hosts.h"
 #include "perf_measure.h"
 #include "perf_plot.h"
 #include "perf_stop.h"
@@ -263,6 +264,8 @@ static int open_datagrams(struct client *c)
 static int measure(struct client *c, enum perf_side side, const struct perf_point *point,
 		   struct perf_series *series, int i)
 {
+	if (c->opts->party && !perf_party_meet(c->opts->party))
+		return perf_fail(c->x[side], "ended with another host's measurement");
 	if (select_side(c, side))
 		return -1;
 	c->thread[0] = c->x[side];
@@ -287,7 +290,8 @@ static int run_point(struct client *c, const struct perf_point *point, struct pe
 	memset(series, 0, sizeof(series));
 	snprintf(what, sizeof(what), "%s %s", perf_test_name(point->test), metric[point->metric]);
 	for (i = 0; i < opts->repeat; i++) {
-		perf_progress(c->done++, c->all, what, point->size);
+		if (!opts->party || perf_party_leads(opts->party))
+			perf_progress(c->done++, c->all, what, point->size);
 		for (s = 0; s < PERF_NSIDES; s++) {
 			side = (s + i) % PERF_NSIDES;
 			if (opts->side[side] && measure(c, side, point, &series[side], i))
@@ -382,7 +386,8 @@ static int run_sizes(struct client *c, int *n)
 		if (!i)
 			continue;
 		perf_rows_mark(c->rows, i - 1, *n);
-		perf_out_row(opts, &c->fabric, &c->rows[i - 1]);
+		if (!opts->party)
+			perf_out_row(opts, &c->fabric, &c->rows[i - 1]);
 	}
 	return rc;
 }
@@ -397,7 +402,8 @@ static int run_all(struct client *c)
 			if (perf_opts_measure(opts, t, opts->sizes[i]))
 				c->all += 2 * (unsigned int)opts->repeat;
 	perf_stop_catch();
-	perf_out_begin(opts, &c->fabric);
+	if (!opts->party)
+		perf_out_begin(opts, &c->fabric);
 	do {
 		c->done = 0;
 		rc = run_sizes(c, &n);
@@ -409,7 +415,10 @@ static int run_all(struct client *c)
 		c->own.failure = c->failure;
 	}
 	c->own.nsizes = most;
-	perf_out_end(opts, &c->fabric, c->rows);
+	if (opts->party)
+		perf_party_end(opts->party, &c->fabric, most);
+	else
+		perf_out_end(opts, &c->fabric, c->rows);
 	return rc;
 }
 
@@ -465,7 +474,8 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 		snprintf(err, errlen, "%s: %s", opts->samples, strerror(errno));
 		return -1;
 	}
-	c.rows = calloc(opts->nsizes, sizeof(*c.rows));
+	c.rows = opts->party ? perf_party_rows(opts->party) :
+			       calloc(opts->nsizes, sizeof(*c.rows));
 	if (!perf_measure_init(&c.measure, opts) && c.rows && !connect_sides(&c) &&
 	    (!opts->test[PERF_UD] || !open_datagrams(&c)) && !run_all(&c) &&
 	    (!quit(&c) || perf_stop))
@@ -488,6 +498,7 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 		if (c.x[s])
 			c.x[s]->ops->close(c.x[s]);
 	perf_measure_fini(&c.measure);
-	free(c.rows);
+	if (!opts->party)
+		free(c.rows);
 	return rc;
 }

@@ -92,7 +92,8 @@ static const struct option long_options[] = {
 static const char help_text[] =
 	"Usage: datperf --local [options]       both ends on this machine\n"
 	"       datperf --server [options]      serve a client\n"
-	"       datperf [options] HOST          measure against the server on HOST\n"
+	"       datperf [options] HOST...       measure against the server on HOST, or at once\n"
+	"                                       against several; HOST:PORT names its port\n"
 	"       datperf --ssh HOST [options]    the same, and start this server by ssh\n"
 	"       datperf --plot FILE --from JSON...  draw saved results\n"
 	"\n"
@@ -488,17 +489,65 @@ static const char *default_sizes(const struct perf_opts *opts)
 	return tests_in(opts, perf_is_atomic) ? DATPERF_ATOMIC_SIZES : DATPERF_SIZES;
 }
 
+/* Splits "HOST:PORT" or "[ADDRESS]:PORT"; an IPv6 address without brackets has no port. */
+static int target(const char *text, struct perf_target *t)
+{
+	const char *colon = strrchr(text, ':');
+	unsigned long long port;
+	char *name = strdup(text), *end;
+
+	*t = (struct perf_target){ .name = name };
+	if (!name || (*text != '[' && (!colon || strchr(text, ':') != colon)))
+		return name ? 0 : -1;
+	if (*text == '[') {
+		t->name++;
+		end = strchr(name, ']');
+		if (!end)
+			return -1;
+		colon = end[1] ? text + (end - name) + 1 : NULL;
+		*end = '\0';
+	} else {
+		name[colon - text] = '\0';
+	}
+	if (!*t->name || (colon && (*colon != ':' || number(colon + 1, 1, 65535, &port))))
+		return -1;
+	t->port = colon ? (unsigned int)port : 0;
+	return 0;
+}
+
+static int targets(struct perf_opts *opts, int argc, char **argv)
+{
+	if (opts->host)
+		return usage("unexpected argument \"%s\"", argv[argc - 1]);
+	for (; optind < argc; optind++) {
+		if (opts->nhosts == PERF_HOSTS_MAX)
+			return usage("%s", "there are more than 64 hosts");
+		if (target(argv[optind], &opts->hosts[opts->nhosts++]))
+			return usage("\"%s\" is not HOST, HOST:PORT or [ADDRESS]:PORT",
+				     argv[optind]);
+	}
+	opts->host = opts->hosts[0].name;
+	return role_option(opts, PERF_ROLE_CLIENT);
+}
+
+/* Hosts without a port get that of the options. */
+static void ports_set(struct perf_opts *opts)
+{
+	int i;
+
+	for (i = 0; i < opts->nhosts; i++)
+		if (!opts->hosts[i].port)
+			opts->hosts[i].port = opts->port;
+	if (opts->nhosts)
+		opts->port = opts->hosts[0].port;
+}
+
 static int rest(struct perf_opts *opts, int argc, char **argv)
 {
 	if (opts->from)
 		return files(opts, argc, argv);
-	if (optind < argc) {
-		if (opts->host || optind + 1 < argc)
-			return usage("unexpected argument \"%s\"", argv[argc - 1]);
-		opts->host = argv[optind];
-		if (role_option(opts, PERF_ROLE_CLIENT) >= 0)
-			return EXIT_USAGE;
-	}
+	if (optind < argc && targets(opts, argc, argv) >= 0)
+		return EXIT_USAGE;
 	if (opts->ssh && !opts->host)
 		opts->host = strchr(opts->ssh, '@') ? strrchr(opts->ssh, '@') + 1 : opts->ssh;
 	if (!opts->nsizes)
@@ -546,10 +595,15 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 				   "--bidir, --wait or --peers");
 	if (opts->plot && (opts->npeers || opts->role == PERF_ROLE_SERVER))
 		return usage("%s", "--plot is for clients, without --peers");
+	if (opts->nhosts > 1 && (opts->npeers || opts->endless || opts->samples || opts->plot ||
+				 opts->csv || opts->bind || opts->ssh))
+		return usage("%s", "several hosts: not with --peers, --time 0, --samples, --plot, "
+				   "--csv, --bind or --ssh");
 	if (opts->json && opts->csv)
 		return usage("%s", "choose one of --json and --csv");
 	if (!opts->port && opts->role != PERF_ROLE_LOCAL)
 		opts->port = DATPERF_PORT;
+	ports_set(opts);
 	return -1;
 }
 

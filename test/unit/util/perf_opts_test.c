@@ -69,12 +69,6 @@ Test(perf_opts, roles_that_conflict)
 	check_refused("-l -c host", "choose one of");
 }
 
-Test(perf_opts, more_than_one_host)
-{
-	check_refused("one two", "unexpected argument \"two\"");
-	check_refused("-c one two", "unexpected argument \"two\"");
-}
-
 Test(perf_opts, role_given_twice)
 {
 	cr_expect_eq(parse("-l --local"), GO_ON);
@@ -195,6 +189,36 @@ Test(perf_opts, limits_of_each_number)
 	check_limits("--endpoints=", 1, PERF_ENDPOINTS_MAX);
 	check_limits("--threads=", 1, PERF_THREADS_MAX);
 	check_limits("--segments=", 1, PERF_SEGMENTS_MAX);
+}
+
+Test(perf_opts, hosts)
+{
+	cr_expect_eq(parse("-p 7 a b:8 [::1]:9 fe80::1 [::2]"), GO_ON);
+	cr_assert_eq(opts.nhosts, 5);
+	cr_expect_str_eq(opts.host, "a");
+	cr_expect_eq(opts.port, 7);
+	cr_expect(!strcmp(opts.hosts[1].name, "b") && opts.hosts[1].port == 8);
+	cr_expect(!strcmp(opts.hosts[2].name, "::1") && opts.hosts[2].port == 9);
+	cr_expect(!strcmp(opts.hosts[3].name, "fe80::1") && opts.hosts[3].port == 7);
+	cr_expect(!strcmp(opts.hosts[4].name, "::2") && opts.hosts[4].port == 7);
+	cr_expect_eq(parse("a:9"), GO_ON);
+	cr_expect(opts.nhosts == 1 && !strcmp(opts.host, "a") && opts.port == 9);
+	check_refused("a:", "is not HOST");
+	check_refused("a:0", "is not HOST");
+	check_refused("a:65536", "is not HOST");
+	check_refused(":5", "is not HOST");
+	check_refused("[::1", "is not HOST");
+	check_refused("[::1]5", "is not HOST");
+	check_refused("[]:5", "is not HOST");
+	check_refused("-c a b", "unexpected argument \"b\"");
+	check_refused("--ssh a b c", "--ssh");
+	check_refused("-l a", "choose one of");
+	check_refused("a b --peers 1", "several hosts: not with");
+	check_refused("a b --csv", "several hosts: not with");
+	check_refused("a b -T 0", "several hosts: not with");
+	check_refused("a b --samples f", "several hosts: not with");
+	check_refused("a b --plot f.svg", "several hosts: not with");
+	check_refused("a b --bind", "several hosts: not with");
 }
 
 Test(perf_opts, a_rate)

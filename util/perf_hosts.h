@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Measures against several servers at once. */
+#ifndef PERF_HOSTS_H
+#define PERF_HOSTS_H
+
+#include "datperf.h"
+
+/*
+ * Runs a client process for each of opts->hosts, and prints their results and the sums. Call before
+ * DAT and libfabric are used. Returns 0, or -1 with an error text in @err.
+ */
+int perf_hosts(const struct perf_opts *opts, char *err, size_t errlen);
+
+/*
+ * One of these clients, opts->party in its process. Waits until the others come to their next
+ * measurement, too. Returns false if one has failed.
+ */
+bool perf_party_meet(struct perf_party *p);
+/* Whether it is the one that shows the progress. */
+bool perf_party_leads(const struct perf_party *p);
+/* Where its results belong. */
+struct perf_row *perf_party_rows(struct perf_party *p);
+/* Tells how many sizes it has measured, and on which fabric. */
+void perf_party_end(struct perf_party *p, const struct perf_fabric *fabric, int n);
+
+#endif
