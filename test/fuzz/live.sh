@@ -34,6 +34,7 @@ fuzz()
 		fi
 		runs=$((runs + 1)) DAT_TEST_SEED=$((DAT_TEST_SEED + 1))
 	done
+	[ $runs -gt 0 ] || { echo "FAIL: fuzz live, $1: no run"; exit 1; }
 	echo "PASS: fuzz live, $1, $runs runs, the last of them with DAT_TEST_SEED=$((DAT_TEST_SEED - 1))"
 }
 

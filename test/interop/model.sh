@@ -30,6 +30,7 @@ difference()
 	esac
 }
 
+((${MODEL_SEEDS:-50} > 0)) || { echo "MODEL_SEEDS is no number"; exit 99; }
 status=0
 for ia in ofi-verbs ofa-v2-rxe0; do
 	for ((seed = 1; seed <= ${MODEL_SEEDS:-50}; seed++)); do

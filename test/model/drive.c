@@ -1340,8 +1340,9 @@ static void sequence(void)
 static unsigned number_of(const char *name, unsigned usual)
 {
 	const char *text = getenv(name);
+	unsigned n = text ? (unsigned)strtoul(text, NULL, 0) : usual;
 
-	return text ? (unsigned)strtoul(text, NULL, 0) : usual;
+	return n ? n : 1;
 }
 
 int main(void)

@@ -19,14 +19,20 @@
 
 void command(const char *format, ...)
 {
+	static bool works; /* this process may set up networks */
 	char text[200];
 	va_list ap;
+	int status;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	if (system(text))
+	status = system(text);
+	/* the kernel may lack the module of a queue discipline */
+	if (status && (!works || !strncmp(text, "tc ", 3)))
 		pair_skip("this command fails: %s", text);
+	CHECK(!status, "this command fails: %s", text);
+	works = true;
 }
 
 static void interface_ioctl(unsigned long what, struct ifreq *ifr)

@@ -107,7 +107,7 @@ static void expect_one_each(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HAND
 /* Each peer connects while the other connects to it, which must not deadlock. */
 static void both_connect(struct pair *p)
 {
-	unsigned count = env_count("DAT_TEST_CYCLES", 300) / 3, i;
+	unsigned count = env_count("DAT_TEST_CYCLES", 300) / 3 + 1, i;
 	DAT_EP_HANDLE connecting, accepting;
 	struct listener listener;
 	DAT_CONN_QUAL qual;

@@ -19,7 +19,7 @@
 
 static unsigned of_turns(unsigned by_default)
 {
-	return by_default * env_count("DAT_TEST_TURNS", 1000) / 1000;
+	return by_default * env_count("DAT_TEST_TURNS", 1000) / 1000 + 1;
 }
 
 typedef void *(*thread_fn)(void *arg);
