@@ -24,6 +24,8 @@
 /* Shorter than a step: the reason of a failed call says more than a hung step. */
 #define PATIENCE_MS 10000
 #define PROBE_MS 3000
+/* Longer than tcp's listener takes on a busy machine. */
+#define IGNORED_MS 5000
 
 #define SHORT 8
 #define LONG 65536
@@ -148,6 +150,52 @@ static bool resolve(FILE *out, struct path *p, const char *host)
 	return true;
 }
 
+/* --- the port ------------------------------------------------------------- */
+
+/* Connects to the peer's port. Returns a descriptor, or a negative errno. */
+static int tcp_connect(const struct path *p)
+{
+	struct sockaddr_storage to = p->peer;
+	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err = 0;
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(err);
+
+	if (fd < 0)
+		return -errno;
+	port_set(&to, p->port);
+	if (connect(fd, (struct sockaddr *)&to, size_of(&to))) {
+		err = errno;
+		if (err == EINPROGRESS && poll(&ready, 1, PROBE_MS) < 1)
+			err = ETIMEDOUT;
+		else if (err == EINPROGRESS)
+			getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	}
+	if (!err)
+		return fd;
+	close(fd);
+	return -err;
+}
+
+/*
+ * Whether a program at the peer's port ignores bytes of no protocol. libfabric's tcp closes the
+ * connection at once, and its sockets ignores them; but a request of tcp ends the process of a
+ * listener of sockets.
+ */
+static bool port_ignores(const struct path *p)
+{
+	struct pollfd answer = { .fd = tcp_connect(p), .events = POLLIN };
+	char bytes[64];
+	bool ignores;
+
+	if (answer.fd < 0)
+		return false;
+	memset(bytes, 0xff, sizeof(bytes));
+	ignores = send(answer.fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes) &&
+		  !poll(&answer, 1, IGNORED_MS);
+	close(answer.fd);
+	return ignores;
+}
+
 /* --- in the child process -------------------------------------------------- */
 
 static bool point_run(struct perf_xport *x, enum perf_test test, enum perf_metric metric,
@@ -201,6 +249,11 @@ static bool peer_connect(struct child *c, struct path *p, struct perf_xport *x)
 	uint64_t begun = perf_now_ns();
 
 	child_step(c, "connecting");
+	if (!strcmp(p->fabric, "tcp") && port_ignores(p)) {
+		perf_fail(x, "%s: a program of another fabric, such as sockets, listens there; no "
+			  "request was sent, which might end it", p->info.ia_name);
+		return fails(p, CONNECT, x);
+	}
 	if (x->ops->connect(x, (struct sockaddr *)&p->peer, p->port))
 		return fails(p, CONNECT, x);
 	p->connect_ms = (double)(perf_now_ns() - begun) / 1e6;
@@ -313,28 +366,6 @@ static bool path_run(struct child *c, void *shared)
 
 /* --- causes ----------------------------------------------------------------- */
 
-/* Returns 0 if a TCP connection to the peer's port succeeds, else a positive errno. */
-static int tcp_probe(const struct path *p)
-{
-	struct sockaddr_storage to = p->peer;
-	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err = 0;
-	struct pollfd ready = { .fd = fd, .events = POLLOUT };
-	socklen_t len = sizeof(err);
-
-	if (fd < 0)
-		return errno;
-	port_set(&to, p->port);
-	if (connect(fd, (struct sockaddr *)&to, size_of(&to))) {
-		err = errno;
-		if (err == EINPROGRESS && poll(&ready, 1, PROBE_MS) < 1)
-			err = ETIMEDOUT;
-		else if (err == EINPROGRESS)
-			getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	}
-	close(fd);
-	return err;
-}
-
 /* Writes the range of ports that the system picks from. */
 static const char *ephemeral(char text[48])
 {
@@ -353,7 +384,10 @@ static void connect_explain(FILE *out, const struct path *p)
 	check_row(out, "connection", CHECK_BAD, "%s", p->why);
 	if (!strcmp(p->fabric, "verbs") || !strcmp(p->fabric, "shm"))
 		return;
-	err = tcp_probe(p);
+	err = tcp_connect(p);
+	if (err >= 0)
+		close(err);
+	err = err < 0 ? -err : 0;
 	switch (err) {
 	case 0:
 		check_row(out, "port", CHECK_OK,

@@ -132,6 +132,18 @@ path_to_peer()
 	[ $? -eq 2 ] || fail "a port above 65535"
 }
 
+# A request of libfabric's tcp ends a process that listens on its sockets: none is sent.
+sockets_server()
+{
+	{ line ofi-tcp provider=tcp; line ofi-sockets provider=sockets; } >"$DAT_OVERRIDE"
+	server_start "$2" ofi-sockets
+	run 1 "$1" --doctor -D ofi-tcp -p "$port" 127.0.0.1
+	has '^  connection  *bad  *ofi-tcp: a program of another fabric, such as sockets, listens there'
+	run 0 "$1" --doctor -D ofi-sockets -p "$port" 127.0.0.1
+	kill $server || fail "the server has ended"
+	wait $server 2>/dev/null
+}
+
 # A program at the port that greets its clients, as many do.
 foreign_program()
 {
@@ -362,5 +374,6 @@ no_shm "$prog"
 loopback_only "$prog"
 silent_peer "$prog"
 foreign_program "$prog"
+sockets_server "$prog" "$UTIL_DIR/datperf"
 hanging_fabric "$prog"
 exit $bad
