@@ -37,6 +37,7 @@ ABI_TESTS += \
 EXTRA_DIST += \
 	$(ABI_TESTS) \
 	include/dat_select.h \
+	include/dat_cause.h \
 	include/secure_env.h \
 	test/abi/check_abi.py \
 	test/abi/dat-1.2.abi.json \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Loads and unloads the shared libraries of providers. */
 
+#include "dat_cause.h"
 #include "entry.h"
 
 #include "log.h"
@@ -78,6 +79,14 @@ static const char *advice(const char *name, const char *text)
 	return "";
 }
 
+/* Of the linker's @text: it may name libfabric, which the provider needs. */
+static enum dat_cause cause_of(const char *text)
+{
+	if (strstr(text, "version `FABRIC_"))
+		return DAT_CAUSE_OLD;
+	return strstr(text, "libfabric.so") ? DAT_CAUSE_LIBFABRIC : DAT_CAUSE_LIBRARY;
+}
+
 int dreg_library_open(struct dreg_library *lib, const char *name)
 {
 	char first[512], installed[4096];
@@ -101,14 +110,15 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 	if (!lib->dl) {
 		text = dlerror();
 		text = text ? text : first;
-		dreg_log(DREG_LOG_ERROR, "cannot load %s: %s%s", name, text, advice(name, text));
+		dreg_log(DREG_LOG_ERROR, "cannot load %s: %s%s" DAT_CAUSE_FORMAT, name, text,
+			 advice(name, text), cause_of(text));
 		return error_of(text);
 	}
 	lib->init = (DAT_PROVIDER_INIT_FUNC)dlsym(lib->dl, DAT_PROVIDER_INIT_FUNC_STR);
 	lib->fini = (DAT_PROVIDER_FINI_FUNC)dlsym(lib->dl, DAT_PROVIDER_FINI_FUNC_STR);
 	if (!lib->init) {
-		dreg_log(DREG_LOG_ERROR, "%s is not a provider: it lacks %s", name,
-			 DAT_PROVIDER_INIT_FUNC_STR);
+		dreg_log(DREG_LOG_ERROR, "%s is not a provider: it lacks %s" DAT_CAUSE_FORMAT, name,
+			 DAT_PROVIDER_INIT_FUNC_STR, DAT_CAUSE_FOREIGN);
 		dreg_library_close(lib);
 		return -ENOEXEC;
 	}

@@ -2,6 +2,7 @@
 /* Tries every IA in a process of its own, checks the machine, and explains failures. */
 #include "info_doctor.h"
 
+#include "dat_cause.h"
 #include "dat_text.h"
 #include "info_checks.h"
 #include "info_child.h"
@@ -19,6 +20,9 @@
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "unversioned"
 #endif
+
+/* The end of a reason that this program gives in full. */
+#define HINT " (datinfo --doctor finds the cause)"
 
 /* A step of a working fabric takes at most a second. */
 #define STEP_SECONDS 20
@@ -138,8 +142,9 @@ static void trial_judge(struct trial *t, const struct child_result *r)
 	text_set(why, sizeof(why), t->why);
 	switch (r->end) {
 	case CHILD_HUNG:
-		snprintf(t->why, sizeof(t->why), "%s took more than %d s, the fabric hangs",
-			 r->step, STEP_SECONDS);
+		snprintf(t->why, sizeof(t->why),
+			 "%s took more than %d s, the fabric hangs" DAT_CAUSE_FORMAT, r->step,
+			 STEP_SECONDS, DAT_CAUSE_HANG);
 		break;
 	case CHILD_DIED:
 		snprintf(t->why, sizeof(t->why), "the process died while %s (%s)", r->step,
@@ -165,13 +170,13 @@ static bool trial_do(const DAT_PROVIDER_INFO *info, struct trial *t)
 	if (r.end == CHILD_DONE)
 		return true;
 	trial_judge(t, &r);
-	hint = strstr(t->why, " (datinfo --doctor");
+	hint = strstr(t->why, HINT);
 	if (hint)
-		*hint = '\0';
+		memmove(hint, hint + strlen(HINT), strlen(hint + strlen(HINT)) + 1);
 	return false;
 }
 
-static void trial_print(FILE *out, const struct trial *t, bool works)
+static void trial_print(FILE *out, struct trial *t, bool works)
 {
 	char fix[CHECK_TEXT_MAX];
 

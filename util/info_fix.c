@@ -2,6 +2,7 @@
 /* The remedy for the reason of an IA's failure. */
 #include "info_fix.h"
 
+#include "dat_cause.h"
 #include "info_checks.h"
 #include "info_libfabric.h"
 
@@ -31,11 +32,12 @@ static void shm_text(char *text, size_t len)
 }
 
 /* No connection to this host's own address: packets to all of these pass lo. */
-static void own_text(char *text, size_t len)
+static void own_text(const char *reason, char *text, size_t len)
 {
 	char found[CHECK_TEXT_MAX];
 	bool lo;
 
+	(void)reason;
 	check_interfaces(found, sizeof(found), &lo);
 	snprintf(text, len, "%s",
 		 lo ? "a firewall may drop or reject TCP to this host's own address" : found);
@@ -53,10 +55,11 @@ static bool is_excluded(const char *provider, const char *filter)
 /* libfabric offers no fabric for the provider and the endpoint that @reason names. */
 static void offer_text(const char *reason, char *text, size_t len)
 {
-	const char *filter = secure_getenv("FI_PROVIDER");
+	const char *filter = secure_getenv("FI_PROVIDER"), *named = strstr(reason, "provider=");
 	char provider[64] = "";
 
-	sscanf(reason, "provider=%63s", provider);
+	if (named)
+		sscanf(named, "provider=%63s", provider);
 	if (is_excluded(provider, filter))
 		snprintf(text, len, "FI_PROVIDER=%s excludes it: unset FI_PROVIDER", filter);
 	else if (!strcmp(provider, "verbs") && rdma_text(text, len))
@@ -97,52 +100,68 @@ static const struct {
 		  "call" },
 };
 
-/* The first row applies that has its word in the reason. */
+/* By number of the cause. */
 static const struct {
-	const char *word, *advice;
-	void (*find)(char *text, size_t len); /* in place of a fixed advice */
-} rows[] = {
-	{ "FI_PROVIDER=", "unset FI_PROVIDER, or correct it", NULL },
-	{ "FI_PROVIDER is set", "unset FI_PROVIDER", NULL },
-	{ "shared memory", NULL, shm_text },
-	{ "domain=", "correct domain= in dat.conf", NULL },
-	{ "address=", "correct address= in dat.conf", NULL },
-	{ "ia_params", "correct the seventh field in dat.conf", NULL },
-	{ "version `FABRIC_",
-	  "libfabric is older than the one that the provider was built with: install that version "
-	  "or a newer one, or build the provider here", NULL },
-	{ "libfabric.so", "install libfabric (package libfabric1)", NULL },
-	{ "cannot load", "correct the fifth field in dat.conf, or install that library", NULL },
-	{ "is not a provider", "correct the fifth field in dat.conf", NULL },
-	{ "DAT_RESOURCE_DEVICE", "raise the limits of files and processes (ulimit -n, ulimit -u)",
-	  NULL },
-	{ "hangs", "run it with FI_LOG_LEVEL=info and DAT_OFI_LOG=3 to see where", NULL },
-	{ "no connection", NULL, own_text },
+	const char *advice;
+	void (*find)(const char *reason, char *text, size_t len); /* in place of a fixed advice */
+} causes[DAT_CAUSES] = {
+	[DAT_CAUSE_FILTER] = { "unset FI_PROVIDER, or correct it", NULL },
+	[DAT_CAUSE_DOMAIN] = { "correct domain= in dat.conf", NULL },
+	[DAT_CAUSE_ADDRESS] = { "correct address= in dat.conf", NULL },
+	[DAT_CAUSE_INTERFACE] = { "unset FI_TCP_IFACE, or correct it", NULL },
+	[DAT_CAUSE_PARAMS] = { "correct the seventh field in dat.conf", NULL },
+	[DAT_CAUSE_NO_OFFER] = { NULL, offer_text },
+	[DAT_CAUSE_PREVIEW] = { "correct provider= in dat.conf, or FI_PROVIDER", NULL },
+	[DAT_CAUSE_LIBRARY] = { "correct the fifth field in dat.conf, or install that library",
+				NULL },
+	[DAT_CAUSE_LIBFABRIC] = { "install libfabric (package libfabric1)", NULL },
+	[DAT_CAUSE_OLD] = { "install the libfabric that the provider was built with, or a newer "
+			    "one, or build the provider here", NULL },
+	[DAT_CAUSE_FOREIGN] = { "correct the fifth field in dat.conf", NULL },
+	[DAT_CAUSE_RINGS] = { "correct endpoint= in dat.conf", NULL },
+	[DAT_CAUSE_UNREACHED] = { NULL, own_text },
+	[DAT_CAUSE_HANG] = { "run it with FI_LOG_LEVEL=info and DAT_OFI_LOG=3 to see where", NULL },
 };
 
-void fix_find(const char *reason, char *text, size_t len)
+/* Returns the number of the cause in @reason, and removes it; 0 if there is none. */
+static unsigned cause_take(char *reason)
 {
-	const char *offer = strstr(reason, "offers none for ");
+	char *tag = strstr(reason, DAT_CAUSE_TAG), *end;
+	unsigned long cause;
+
+	if (!tag)
+		return 0;
+	cause = strtoul(tag + strlen(DAT_CAUSE_TAG), &end, 10);
+	if (*end != ']')
+		return 0;
+	memmove(tag, end + 1, strlen(end + 1) + 1);
+	return cause < DAT_CAUSES ? (unsigned)cause : 0;
+}
+
+/* Returns the advice for an errno that @reason names, or NULL. */
+static const char *error_advice(const char *reason)
+{
 	size_t i;
 
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (strstr(reason, strerror(errors[i].err)))
+			return errors[i].advice;
+	/* the provider knows no more either */
+	return strstr(reason, "DAT_RESOURCE_DEVICE") ?
+		       "raise the limits of files and processes (ulimit -n, ulimit -u)" : NULL;
+}
+
+void fix_find(char *reason, char *text, size_t len)
+{
+	const unsigned cause = cause_take(reason);
+	const char *advice = error_advice(reason);
+
+	/* a later part of the log may name another cause, which is a consequence */
+	while (cause_take(reason))
+		;
 	text[0] = '\0';
-	if (offer) {
-		offer_text(offer + strlen("offers none for "), text, len);
-		return;
-	}
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		if (!strstr(reason, strerror(errors[i].err)))
-			continue;
-		snprintf(text, len, "%s", errors[i].advice);
-		return;
-	}
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!strstr(reason, rows[i].word))
-			continue;
-		if (rows[i].find)
-			rows[i].find(text, len);
-		else
-			snprintf(text, len, "%s", rows[i].advice);
-		return;
-	}
+	if (!advice && causes[cause].find)
+		causes[cause].find(reason, text, len);
+	else if (advice || causes[cause].advice)
+		snprintf(text, len, "%s", advice ? advice : causes[cause].advice);
 }

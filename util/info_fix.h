@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-/* Writes the advice for @reason to @text; an empty text if there is none. */
-void fix_find(const char *reason, char *text, size_t len);
+/*
+ * Removes the numbers of causes from @reason, and writes the advice for the first one to @text, or
+ * for an errno that the reason names; an empty text if there is none.
+ */
+void fix_find(char *reason, char *text, size_t len);
 
 #endif

@@ -2,6 +2,7 @@
 /* Connects two endpoints of an open IA with each other, and exchanges messages. */
 #include "info_loop.h"
 
+#include "dat_cause.h"
 #include "dat_text.h"
 
 #include <stdio.h>
@@ -88,7 +89,11 @@ static bool await(struct loop *l, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, c
 	DAT_RETURN ret = dat_evd_wait(evd, WAIT_SECONDS * 1000000, 1, event, &more);
 
 	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED) {
-		snprintf(l->why, l->len, "no %s within %d s", what, WAIT_SECONDS);
+		if (evd == l->requests || evd == l->connections)
+			snprintf(l->why, l->len, "no %s within %d s" DAT_CAUSE_FORMAT, what,
+				 WAIT_SECONDS, DAT_CAUSE_UNREACHED);
+		else
+			snprintf(l->why, l->len, "no %s within %d s", what, WAIT_SECONDS);
 		return false;
 	}
 	if (!ok(l, "dat_evd_wait", ret))

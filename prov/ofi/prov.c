@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "check/check.h"
+#include "dat_cause.h"
 #include "ext.h"
 #include "fab/params.h"
 #include "obj/caps.h"
@@ -131,12 +132,13 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 
 	err = dofi_params_parse(e->ia_params, &params, why, sizeof(why));
 	if (err) {
-		dofi_log(DOFI_ERR, DOFI_CORE, "ia_params: %s", why);
+		dofi_log(DOFI_ERR, DOFI_CORE, "ia_params: %s" DAT_CAUSE_FORMAT, why,
+			 DAT_CAUSE_PARAMS);
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
 	}
 	err = dofi_named_find(&params, DOFI_NAMED_SYSFS, why, sizeof(why));
 	if (err) {
-		dofi_log(DOFI_ERR, DOFI_CORE, "%s", why);
+		dofi_log(DOFI_ERR, DOFI_CORE, "%s" DAT_CAUSE_FORMAT, why, DAT_CAUSE_PARAMS);
 		return dofi_ret(err);
 	}
 	err = dofi_ia_open(&e->table, &params, &xports, e->info.is_thread_safe, ia);

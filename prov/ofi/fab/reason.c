@@ -7,6 +7,7 @@
 #include "fab/offers.h"
 
 #include "base/log.h"
+#include "dat_cause.h"
 #include "fab/info.h"
 
 #include <arpa/inet.h>
@@ -188,14 +189,17 @@ static bool no_such_domain(const struct dofi_params *params, char *text, size_t 
 	return true;
 }
 
-static bool (*const reasons[])(const struct dofi_params *params, char *text, size_t size) = {
-	no_such_address,
-	no_such_interface,
-	filter_is_empty,
-	preview_alone,
-	filter_unknown,
-	no_such_domain,
-	filter_leaves_none,
+static const struct {
+	bool (*holds)(const struct dofi_params *params, char *text, size_t size);
+	enum dat_cause cause;
+} reasons[] = {
+	{ no_such_address, DAT_CAUSE_ADDRESS },
+	{ no_such_interface, DAT_CAUSE_INTERFACE },
+	{ filter_is_empty, DAT_CAUSE_FILTER },
+	{ preview_alone, DAT_CAUSE_PREVIEW },
+	{ filter_unknown, DAT_CAUSE_FILTER },
+	{ no_such_domain, DAT_CAUSE_DOMAIN },
+	{ filter_leaves_none, DAT_CAUSE_FILTER },
 };
 
 int dofi_reason_log(const struct dofi_params *params)
@@ -204,15 +208,17 @@ int dofi_reason_log(const struct dofi_params *params)
 	size_t i;
 
 	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (reasons[i](params, text, sizeof(text))) {
-			dofi_log(DOFI_ERR, DOFI_FAB, "no usable fabric: %s", text);
+		if (reasons[i].holds(params, text, sizeof(text))) {
+			dofi_log(DOFI_ERR, DOFI_FAB, "no usable fabric: %s" DAT_CAUSE_FORMAT, text,
+				 reasons[i].cause);
 			return -FI_ENODATA;
 		}
 	/* the machine lacks a device, or libfabric a provider */
 	dofi_log(DOFI_WARN, DOFI_FAB,
 		 "no usable fabric: libfabric offers none for provider=%s%s%s%s%s "
-		 "(datinfo --doctor finds the cause)",
+		 "(datinfo --doctor finds the cause)" DAT_CAUSE_FORMAT,
 		 text_or(params->provider, "any"), params->endpoint[0] ? " endpoint=" : "",
-		 params->endpoint, params->address[0] ? " address=" : "", params->address);
+		 params->endpoint, params->address[0] ? " address=" : "", params->address,
+		 DAT_CAUSE_NO_OFFER);
 	return -FI_ENODATA;
 }

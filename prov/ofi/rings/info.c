@@ -4,6 +4,7 @@
 #include "rings/rings.h"
 
 #include "base/log.h"
+#include "dat_cause.h"
 #include "fab/offers.h"
 #include "fab/quirks.h"
 
@@ -92,25 +93,30 @@ int dofi_rings_choose(const struct dofi_params *params, struct dofi_fabric_choic
 {
 	struct sockaddr_storage address;
 	struct fi_info *info;
+	enum dat_cause cause = DAT_CAUSE_ADDRESS;
 	char why[192] = "";
 	socklen_t len;
 	int ret;
 
 	choice->info = NULL;
-	if (!is_allowed())
+	if (!is_allowed()) {
+		cause = DAT_CAUSE_FILTER;
 		snprintf(why, sizeof(why), "FI_PROVIDER=%s excludes shm",
 			 secure_getenv("FI_PROVIDER"));
-	else if (params->domain[0] && strcmp(params->domain, DOFI_RINGS_NAME))
+	} else if (params->domain[0] && strcmp(params->domain, DOFI_RINGS_NAME)) {
+		cause = DAT_CAUSE_DOMAIN;
 		snprintf(why, sizeof(why), "domain=%s: shared memory has the domain "
 			 DOFI_RINGS_NAME, params->domain);
-	else if (!strcmp(params->endpoint, "msg"))
+	} else if (!strcmp(params->endpoint, "msg")) {
+		cause = DAT_CAUSE_RINGS;
 		snprintf(why, sizeof(why),
 			 "shared memory has no connected endpoints (endpoint=msg)");
-	else if (params->address[0] && !dofi_address_is_local(params->address))
+	} else if (params->address[0] && !dofi_address_is_local(params->address)) {
 		snprintf(why, sizeof(why), "address=%s: this machine does not have the address",
 			 params->address);
+	}
 	if (why[0]) {
-		dofi_log(DOFI_WARN, DOFI_FAB, "no usable fabric: %s", why);
+		dofi_log(DOFI_WARN, DOFI_FAB, "no usable fabric: %s" DAT_CAUSE_FORMAT, why, cause);
 		return -FI_ENODATA;
 	}
 	ret = choice_make(choice);

@@ -597,7 +597,7 @@ Test(query, the_reason_names_the_providers_and_nothing_else)
 	fake.version = FI_VERSION(1, 17);
 	setenv("FI_PROVIDER", "tpc", 1);
 	cr_expect_eq(choose(""), -FI_ENODATA);
-	cr_expect(strstr(capture.text, "has no provider tpc, but verbs tcp\n"), "%s",
+	cr_expect(strstr(capture.text, "has no provider tpc, but verbs tcp [cause 1]\n"), "%s",
 		  capture.text);
 }
 

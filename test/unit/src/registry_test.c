@@ -372,7 +372,8 @@ Test(registry, library_that_is_no_provider)
 
 	configure("a " API " nonthreadsafe default libc.so.6 c.1.0 \"\" \"\"\n");
 	cr_expect_eq(open_ia("a", &ia), NOT_FOUND(DAT_NO_SUBTYPE));
-	cr_expect_str_eq(logged(), "libc.so.6 is not a provider: it lacks dat_provider_init\n");
+	cr_expect_str_eq(logged(), "libc.so.6 is not a provider: it lacks dat_provider_init "
+				   "[cause 11]\n");
 }
 
 Test(registry, bad_lines_are_named)
