@@ -77,8 +77,8 @@ static void (*const children[])(struct inherited *i) = {
 #define CHILDREN (sizeof(children) / sizeof(children[0]))
 
 /*
- * A child that hangs must not hang the test: its alarm ends it, also across exec. It opens libraries
- * and IAs, so it has three times as long as an event, which is less than the case has.
+ * A child that hangs must not hang the test: its alarm ends it, also across exec. It opens
+ * libraries and IAs, so it has three times as long as an event, which is less than the case has.
  */
 static void child_run(unsigned which, struct inherited *i)
 {

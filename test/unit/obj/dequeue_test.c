@@ -137,6 +137,16 @@ ALONE(a_plain_receive_leaves_the_next)
 	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].bytes, 5);
 }
 
+/* The fabric may have been given a byte of room. */
+ALONE(a_byte_for_a_receive_of_none_is_too_long)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	fake_receive(transport.context[0], 0, 1);
+	take(1, DAT_DTO_ERR_LOCAL_LENGTH);
+}
+
 static unsigned sweeps;
 
 static void swept(struct dofi_cq *cq)

@@ -111,7 +111,6 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	f->credits = be16toh(header.credits);
 	f->sequence = be32toh(header.sequence);
 	f->cq_data = be64toh(header.cq_data);
-	f->n_segments = 0;
 	if (header.version_kind >> 4 != RDM_FRAME_VERSION || header.flags & ~FLAG_SEGMENTS ||
 	    !f->kind || f->kind >= RDM_FRAME_KINDS)
 		return -EPROTO;

@@ -188,7 +188,10 @@ static inline bool rdm_frame_is_send(const unsigned char *buf, uint64_t conn, ui
 /* Packs all but the data. Returns the size of the header. */
 size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *frame);
 
-/* Parses @len bytes from an untrusted peer. Returns 0 or -EPROTO. @frame->data points into @buf. */
+/*
+ * Parses @len bytes from an untrusted peer into @frame, which has begun or is clear. Returns 0 or
+ * -EPROTO. @frame->data points into @buf.
+ */
 int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
 
 #endif
