@@ -97,12 +97,13 @@ static _Noreturn void client_main(const struct perf_opts *opts, struct perf_part
 	exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-static void client_await(struct perf_party *p)
+/* The client @pid has ended with @status. One that a signal ended could not tell the others. */
+static void client_ended(struct perf_parties *all, pid_t pid, int status)
 {
-	int status = 0;
+	struct perf_party *p = all->party;
 
-	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while (p->pid != pid)
+		p++;
 	if (!WIFSIGNALED(status))
 		return;
 	snprintf(p->err, sizeof(p->err), "the client was ended by %s", strsignal(WTERMSIG(status)));
@@ -112,8 +113,8 @@ static void client_await(struct perf_party *p)
 /* A client waits for all others, so that those which exist end when one cannot be started. */
 static void clients_run(const struct perf_opts *opts, struct perf_parties *all)
 {
+	int i, status;
 	pid_t pid;
-	int i;
 
 	fflush(stdout);
 	for (i = 0; i < all->n; i++) {
@@ -129,9 +130,10 @@ static void clients_run(const struct perf_opts *opts, struct perf_parties *all)
 		}
 		p->pid = pid;
 	}
-	for (i = 0; i < all->n; i++)
-		if (all->party[i].pid > 0)
-			client_await(&all->party[i]);
+	/* in the order of their ends */
+	while ((pid = wait(&status)) > 0 || errno == EINTR)
+		if (pid > 0)
+			client_ended(all, pid, status);
 }
 
 /* --- the results ---------------------------------------------------------- */
