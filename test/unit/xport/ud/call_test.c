@@ -545,6 +545,21 @@ Test(xport_ud_caller, of_which_a_port_answers_nonsense_tries_the_next)
 	goes_on_to_the_next_port();
 }
 
+Test(xport_ud_caller, of_which_a_port_has_another_version_tries_the_next)
+{
+	const struct dofi_cm_msg reject = { .kind = DOFI_CM_REJECT };
+	unsigned char bytes[DOFI_CM_MAX];
+	const size_t n = dofi_cm_pack(bytes, &reject);
+
+	is_called_within(LONG);
+	bytes[4] ^= 0xf0;
+	cr_assert_eq(send(other.fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+	while (peer_recv_cm(&other))
+		;
+	peer_hang_up(&other);
+	goes_on_to_the_next_port();
+}
+
 Test(xport_ud_caller, whose_peer_ends_without_an_answer_is_rejected)
 {
 	int fd;
