@@ -246,25 +246,34 @@ static int run_local(struct perf_opts *opts)
 	return status;
 }
 
+static int run(struct perf_opts *opts)
+{
+	char err[ERR_LEN];
+
+	if (opts->from)
+		return perf_plot_files(opts, err, sizeof(err)) ? fail(err) : EXIT_SUCCESS;
+	/* a measurement that cannot be drawn need not begin */
+	if (opts->plot && perf_plot_check(err, sizeof(err)))
+		return fail(err);
+	switch (opts->role) {
+	case PERF_ROLE_SERVER:
+		return run_server(opts);
+	case PERF_ROLE_CLIENT:
+		return opts->ssh ? run_with_ssh(opts) : run_client(opts);
+	default:
+		return run_local(opts);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct perf_opts opts;
-	char err[ERR_LEN];
 	int status = perf_opts_parse(argc, argv, &opts);
 
 	if (status >= 0)
 		return status;
-	if (opts.from)
-		return perf_plot_files(&opts, err, sizeof(err)) ? fail(err) : EXIT_SUCCESS;
-	/* a measurement that cannot be drawn need not begin */
-	if (opts.plot && perf_plot_check(err, sizeof(err)))
-		return fail(err);
-	switch (opts.role) {
-	case PERF_ROLE_SERVER:
-		return run_server(&opts);
-	case PERF_ROLE_CLIENT:
-		return opts.ssh ? run_with_ssh(&opts) : run_client(&opts);
-	default:
-		return run_local(&opts);
-	}
+	status = run(&opts);
+	if (!status && (fflush(stdout) || ferror(stdout)))
+		return fail("not all results were written to standard output");
+	return status;
 }

@@ -250,8 +250,9 @@ static bool peer_connect(struct child *c, struct path *p, struct perf_xport *x)
 
 	child_step(c, "connecting");
 	if (!strcmp(p->fabric, "tcp") && port_ignores(p)) {
-		perf_fail(x, "%s: a program of another fabric, such as sockets, listens there; no "
-			  "request was sent, which might end it", p->info.ia_name);
+		perf_fail(x, "%s: the program at the port does not answer: it hangs, or is another "
+			  "one, or on another fabric such as sockets; no request was sent, which "
+			  "might end it", p->info.ia_name);
 		return fails(p, CONNECT, x);
 	}
 	if (x->ops->connect(x, (struct sockaddr *)&p->peer, p->port))

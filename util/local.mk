@@ -249,7 +249,7 @@ test_unit_util_info_child_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_perf_hosts_test_SOURCES = \
 	test/unit/util/perf_hosts_test.c util/perf_hosts.c
 test_unit_util_perf_hosts_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_hosts_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_hosts_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_info_fix_test_SOURCES = \
 	test/unit/util/info_fix_test.c util/info_fix.c
 test_unit_util_info_fix_test_CPPFLAGS = $(util_test_cppflags)

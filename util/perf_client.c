@@ -261,11 +261,38 @@ static int open_datagrams(struct client *c)
 
 /* --- measuring ---------------------------------------------------------- */
 
+/* Keeps the server, which awaits the next request of each thread, from giving up. */
+static int keep_alive(struct client *c)
+{
+	struct perf_ctl request = { .type = PERF_CTL_SELECT, .value = c->current }, reply;
+	unsigned int i;
+
+	if (perf_run_request(c->x[c->current], &request, &reply))
+		return -1;
+	request.value = PERF_SIDE_DAT;
+	for (i = 1; i < c->opts->threads; i++)
+		if (perf_run_request(c->thread[i], &request, &reply))
+			return -1;
+	return 0;
+}
+
+/* Waits for the clients of the other hosts. */
+static int meet(struct client *c)
+{
+	int rc;
+
+	perf_party_come(c->opts->party);
+	while (!(rc = perf_party_wait(c->opts->party, c->opts->timeout_ms / 4)))
+		if (keep_alive(c))
+			return -1;
+	return rc > 0 ? 0 : perf_fail(c->x[c->current], "ended with another host's measurement");
+}
+
 static int measure(struct client *c, enum perf_side side, const struct perf_point *point,
 		   struct perf_series *series, int i)
 {
-	if (c->opts->party && !perf_party_meet(c->opts->party))
-		return perf_fail(c->x[side], "ended with another host's measurement");
+	if (c->opts->party && meet(c))
+		return -1;
 	if (select_side(c, side))
 		return -1;
 	c->thread[0] = c->x[side];

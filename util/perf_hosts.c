@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,21 +40,29 @@ struct perf_parties {
 	struct perf_party party[];
 };
 
-bool perf_party_meet(struct perf_party *p)
+void perf_party_come(struct perf_party *p)
 {
+	atomic_fetch_add(&p->come, 1);
+}
+
+int perf_party_wait(struct perf_party *p, unsigned int ms)
+{
+	const uint64_t until = perf_now_ns() + ms * 1000000ull;
 	const struct timespec look = { .tv_nsec = LOOK_NS };
-	const unsigned int mine = atomic_fetch_add(&p->come, 1) + 1;
+	const unsigned int mine = atomic_load(&p->come);
 	struct perf_parties *all = p->all;
 	int i;
 
 	for (i = 0; i < all->n; i++) {
 		while (atomic_load(&all->party[i].come) < mine) {
 			if (atomic_load(&all->ended) || perf_stop)
-				return false;
+				return -1;
+			if (perf_now_ns() > until)
+				return 0;
 			nanosleep(&look, NULL);
 		}
 	}
-	return !atomic_load(&all->ended);
+	return atomic_load(&all->ended) ? -1 : 1;
 }
 
 /* Ends all clients because of @p. */
@@ -97,24 +107,47 @@ static _Noreturn void client_main(const struct perf_opts *opts, struct perf_part
 	exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* The client @pid has ended with @status. One that a signal ended could not tell the others. */
+/* The client @pid has ended with @status; if before its end it could not tell the others. */
 static void client_ended(struct perf_parties *all, pid_t pid, int status)
 {
 	struct perf_party *p = all->party;
 
 	while (p->pid != pid)
 		p++;
-	if (!WIFSIGNALED(status))
+	p->pid = -1;
+	if (atomic_load(&p->come) == UINT_MAX)
 		return;
-	snprintf(p->err, sizeof(p->err), "the client was ended by %s", strsignal(WTERMSIG(status)));
+	snprintf(p->err, sizeof(p->err), "the client was ended by %s",
+		 WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "a library");
 	end_all(p);
+}
+
+/* Waits for all clients, in the order of their ends, and passes a signal on, once. */
+static void clients_await(struct perf_parties *all)
+{
+	const struct timespec look = { .tv_nsec = 100 * LOOK_NS };
+	bool passed = false;
+	int i, status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) >= 0 || errno == EINTR) {
+		if (pid > 0) {
+			client_ended(all, pid, status);
+			continue;
+		}
+		for (i = 0; perf_stop && !passed && i < all->n; i++)
+			if (all->party[i].pid > 0)
+				kill(all->party[i].pid, perf_stop);
+		passed = perf_stop;
+		nanosleep(&look, NULL);
+	}
 }
 
 /* A client waits for all others, so that those which exist end when one cannot be started. */
 static void clients_run(const struct perf_opts *opts, struct perf_parties *all)
 {
-	int i, status;
 	pid_t pid;
+	int i;
 
 	fflush(stdout);
 	for (i = 0; i < all->n; i++) {
@@ -130,24 +163,29 @@ static void clients_run(const struct perf_opts *opts, struct perf_parties *all)
 		}
 		p->pid = pid;
 	}
-	/* in the order of their ends */
-	while ((pid = wait(&status)) > 0 || errno == EINTR)
-		if (pid > 0)
-			client_ended(all, pid, status);
+	clients_await(all);
 }
 
 /* --- the results ---------------------------------------------------------- */
 
+/* Whether the latency of @a, as it is printed, is above that of @b. An unknown one is. */
+static bool is_slower(const struct perf_lat *a, const struct perf_lat *b)
+{
+	if (isnan(a->chosen) || isnan(b->chosen))
+		return isnan(a->chosen) && (!isnan(b->chosen) || a->median > b->median);
+	return a->chosen > b->chosen;
+}
+
 static void add(struct perf_cell *sum, const struct perf_cell *cell)
 {
-	const double bw = sum->bw + cell->bw, rate = sum->rate + cell->rate;
-	const bool bw_scatters = sum->bw_scatters | cell->bw_scatters;
+	struct perf_cell both = is_slower(&cell->lat, &sum->lat) ? *cell : *sum;
 
-	if (cell->lat.median > sum->lat.median)
-		*sum = *cell;
-	sum->bw = bw;
-	sum->rate = rate;
-	sum->bw_scatters = bw_scatters;
+	both.bw = sum->bw + cell->bw;
+	both.rate = sum->rate + cell->rate;
+	both.bw_sent = sum->bw_sent + cell->bw_sent;
+	both.bw_lost = sum->bw_lost + cell->bw_lost;
+	both.bw_scatters = sum->bw_scatters | cell->bw_scatters;
+	*sum = both;
 }
 
 /* Adds up the bandwidths of all clients in the first one's rows, which get the worst latency. */
@@ -177,6 +215,7 @@ static void print(struct perf_opts *opts, const struct perf_party *p, int n)
 static void print_all(const struct perf_opts *opts, struct perf_parties *all, const char *failure)
 {
 	struct perf_opts own = *opts;
+	bool first = true;
 	int i, n = INT_MAX;
 
 	own.failure = failure;
@@ -187,17 +226,21 @@ static void print_all(const struct perf_opts *opts, struct perf_parties *all, co
 
 		n = p->n < n ? p->n : n;
 		own.host = opts->hosts[i].name;
+		own.port = opts->hosts[i].port;
+		if (!p->n && !opts->json)
+			continue;
 		if (opts->json)
-			fputs(i ? ",\n" : "", stdout);
-		else if (p->n)
-			printf("%s%s, port %u: ", i ? "\n" : "", own.host, opts->hosts[i].port);
-		if (p->n || opts->json)
-			print(&own, p, p->n);
+			fputs(first ? "" : ",\n", stdout);
+		else
+			printf("%s%s, port %u: ", first ? "" : "\n", own.host, own.port);
+		print(&own, p, p->n);
+		first = false;
 	}
 	if (opts->json) {
 		puts("]");
 	} else if (n) {
 		rows_add(all, n);
+		own.rate *= (unsigned int)all->n;
 		fputs("\nall hosts, bandwidths added up, the latency of the slowest: ", stdout);
 		print(&own, &all->party[0], n);
 	}
@@ -221,9 +264,10 @@ int perf_hosts(const struct perf_opts *opts, char *err, size_t errlen)
 	clients_run(opts, all);
 	i = atomic_load(&all->ended) - 1;
 	first = i >= 0 ? &all->party[i] : NULL;
-	if (first && first->err[0]) {
+	/* a signal to this process is no failure */
+	if (first && !perf_stop) {
 		snprintf(err, errlen, "%s, port %u: %s", opts->hosts[i].name, opts->hosts[i].port,
-			 first->err);
+			 first->err[0] ? first->err : "the client was interrupted");
 		rc = -1;
 	}
 	print_all(opts, all, rc ? err : NULL);

@@ -12,10 +12,11 @@
 int perf_hosts(const struct perf_opts *opts, char *err, size_t errlen);
 
 /*
- * One of these clients, opts->party in its process. Waits until the others come to their next
- * measurement, too. Returns false if one has failed.
+ * One of these clients, opts->party in its process, comes to its next measurement, and then waits
+ * for the others for up to @ms. Returns 1 if all have come, 0 if not yet, or -1 if one has failed.
  */
-bool perf_party_meet(struct perf_party *p);
+void perf_party_come(struct perf_party *p);
+int perf_party_wait(struct perf_party *p, unsigned int ms);
 /* Whether it is the one that shows the progress. */
 bool perf_party_leads(const struct perf_party *p);
 /* Where its results belong. */

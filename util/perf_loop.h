@@ -7,6 +7,7 @@
 #define PERF_LOOP_H
 
 #include "perf.h"
+#include "perf_stop.h"
 
 #include <errno.h>
 
@@ -65,10 +66,10 @@ struct perf_kind {
 
 extern const struct perf_kind perf_kinds[PERF_NKINDS];
 
-/* Whether the client may post message @i. */
+/* Whether the client may post message @i. After a signal the rest is due at once. */
 static inline bool perf_run_is_due(const struct perf_run *r, uint64_t i)
 {
-	return !r->interval_ns ||
+	return !r->interval_ns || perf_stop ||
 	       (double)(perf_now_ns() - r->begin_ns) >= (double)i * r->interval_ns;
 }
 

@@ -336,6 +336,44 @@ static int role_option(struct perf_opts *opts, enum perf_role role)
 	return -1;
 }
 
+/* Splits "HOST:PORT" or "[ADDRESS]:PORT"; an IPv6 address without brackets has no port. */
+static int target(const char *text, struct perf_target *t)
+{
+	const char *colon = strrchr(text, ':');
+	unsigned long long port;
+	char *name = strdup(text), *end;
+
+	*t = (struct perf_target){ .name = name };
+	if (!name || !*text)
+		return -1;
+	if (*text != '[' && (!colon || strchr(text, ':') != colon))
+		return 0;
+	if (*text == '[') {
+		t->name++;
+		end = strchr(name, ']');
+		if (!end)
+			return -1;
+		colon = end[1] ? text + (end - name) + 1 : NULL;
+		*end = '\0';
+	} else {
+		name[colon - text] = '\0';
+	}
+	if (!*t->name || (colon && (*colon != ':' || number(colon + 1, 1, 65535, &port))))
+		return -1;
+	t->port = colon ? (unsigned int)port : 0;
+	return 0;
+}
+
+static int target_add(struct perf_opts *opts, const char *text)
+{
+	if (opts->nhosts == PERF_HOSTS_MAX)
+		return usage("%s", "there are more than 64 hosts");
+	if (target(text, &opts->hosts[opts->nhosts++]))
+		return usage("\"%s\" is not HOST, HOST:PORT or [ADDRESS]:PORT", text);
+	opts->host = opts->hosts[0].name;
+	return role_option(opts, PERF_ROLE_CLIENT);
+}
+
 static int flag_option(struct perf_opts *opts, int opt)
 {
 	switch (opt) {
@@ -410,8 +448,7 @@ static int one_option(struct perf_opts *opts, int opt)
 	case 'l':
 		return role_option(opts, PERF_ROLE_LOCAL);
 	case 'c':
-		opts->host = optarg;
-		return role_option(opts, PERF_ROLE_CLIENT);
+		return target_add(opts, optarg);
 	case OPT_SSH:
 		opts->ssh = optarg;
 		return role_option(opts, PERF_ROLE_CLIENT);
@@ -489,47 +526,6 @@ static const char *default_sizes(const struct perf_opts *opts)
 	return tests_in(opts, perf_is_atomic) ? DATPERF_ATOMIC_SIZES : DATPERF_SIZES;
 }
 
-/* Splits "HOST:PORT" or "[ADDRESS]:PORT"; an IPv6 address without brackets has no port. */
-static int target(const char *text, struct perf_target *t)
-{
-	const char *colon = strrchr(text, ':');
-	unsigned long long port;
-	char *name = strdup(text), *end;
-
-	*t = (struct perf_target){ .name = name };
-	if (!name || (*text != '[' && (!colon || strchr(text, ':') != colon)))
-		return name ? 0 : -1;
-	if (*text == '[') {
-		t->name++;
-		end = strchr(name, ']');
-		if (!end)
-			return -1;
-		colon = end[1] ? text + (end - name) + 1 : NULL;
-		*end = '\0';
-	} else {
-		name[colon - text] = '\0';
-	}
-	if (!*t->name || (colon && (*colon != ':' || number(colon + 1, 1, 65535, &port))))
-		return -1;
-	t->port = colon ? (unsigned int)port : 0;
-	return 0;
-}
-
-static int targets(struct perf_opts *opts, int argc, char **argv)
-{
-	if (opts->host)
-		return usage("unexpected argument \"%s\"", argv[argc - 1]);
-	for (; optind < argc; optind++) {
-		if (opts->nhosts == PERF_HOSTS_MAX)
-			return usage("%s", "there are more than 64 hosts");
-		if (target(argv[optind], &opts->hosts[opts->nhosts++]))
-			return usage("\"%s\" is not HOST, HOST:PORT or [ADDRESS]:PORT",
-				     argv[optind]);
-	}
-	opts->host = opts->hosts[0].name;
-	return role_option(opts, PERF_ROLE_CLIENT);
-}
-
 /* Hosts without a port get that of the options. */
 static void ports_set(struct perf_opts *opts)
 {
@@ -546,8 +542,9 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 {
 	if (opts->from)
 		return files(opts, argc, argv);
-	if (optind < argc && targets(opts, argc, argv) >= 0)
-		return EXIT_USAGE;
+	while (optind < argc)
+		if (target_add(opts, argv[optind++]) >= 0)
+			return EXIT_USAGE;
 	if (opts->ssh && !opts->host)
 		opts->host = strchr(opts->ssh, '@') ? strrchr(opts->ssh, '@') + 1 : opts->ssh;
 	if (!opts->nsizes)

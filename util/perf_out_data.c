@@ -134,6 +134,8 @@ static void json_host(struct json *j, const struct perf_opts *opts)
 	json_known(j, "date", host.date);
 	json_known(j, "host", host.name);
 	json_string(j, "server", opts->host ? opts->host : host.name);
+	if (opts->nhosts > 1)
+		json_uint(j, "port", opts->port);
 	json_known(j, "cpu", host.cpu);
 	json_int(j, "cpus", host.cpus);
 	json_known(j, "kernel", host.kernel);

@@ -111,7 +111,7 @@ static int client_phase(struct perf_run *r, const struct perf_kind *k, const str
 	const struct perf_ctl fin = { .type = PERF_CTL_FIN };
 	const bool recv = has_receives(r, k, k->client_recv);
 	struct perf_ctl ctl;
-	uint64_t begin, cpu;
+	uint64_t begin, due, cpu;
 
 	if (k->client_prep)
 		k->client_prep(r);
@@ -123,7 +123,8 @@ static int client_phase(struct perf_run *r, const struct perf_kind *k, const str
 		return -1;
 	cpu = perf_cpu_ns();
 	r->begin_ns = begin = perf_now_ns();
-	if (k->client(r))
+	/* the last message has its interval, too */
+	if (k->client(r) || perf_run_pace(r, r->iters, &due))
 		return -1;
 	r->total_ns = perf_now_ns() - begin;
 	r->cpu_ns[PERF_END_CLIENT] = perf_cpu_ns() - cpu;

@@ -151,8 +151,11 @@ static int client_work(struct perf_ud_run *u, struct perf_point *point)
 	u->r.begin_ns = u->moved_ns = perf_now_ns();
 	if (pingpong ? perf_ud_pings(u) : perf_ud_stream(u))
 		return -1;
+	while (!perf_run_is_due(&u->r, u->sent))
+		if (perf_ud_turn(u))
+			return -1;
 	/* without the time that the last datagrams were given, if they are lost */
-	end = pingpong || !u->arrived ? perf_now_ns() : u->moved_ns;
+	end = pingpong || !u->arrived || u->r.interval_ns ? perf_now_ns() : u->moved_ns;
 	if (finish(u, &done))
 		return -1;
 	if (point->metric == PERF_BIDIR)

@@ -138,7 +138,7 @@ sockets_server()
 	{ line ofi-tcp provider=tcp; line ofi-sockets provider=sockets; } >"$DAT_OVERRIDE"
 	server_start "$2" ofi-sockets
 	run 1 "$1" --doctor -D ofi-tcp -p "$port" 127.0.0.1
-	has '^  connection  *bad  *ofi-tcp: a program of another fabric, such as sockets, listens there'
+	has '^  connection  *bad  *ofi-tcp: the program at the port does not answer: .* such as sockets'
 	run 0 "$1" --doctor -D ofi-sockets -p "$port" 127.0.0.1
 	kill $server || fail "the server has ended"
 	wait $server 2>/dev/null
@@ -187,7 +187,7 @@ silent_peer()
 	has '^  port  *bad  *no answer from TCP port 62050: a firewall discards it'
 	run 1 unshare -n sh -c "$net && exec '$1' --doctor 10.98.0.2"
 	has '^  route  *bad  *10.98.0.2 is 10.98.0.2: Network is unreachable; "ip route get'
-	# nothing has this address, which is what a firewall's administrative rejection looks like
+	# nothing has this address: the errno is that of a firewall's administrative rejection
 	net="$net && echo 100 >/proc/sys/net/ipv4/neigh/d0/retrans_time_ms"
 	run 1 unshare -n sh -c "$net && exec '$1' --doctor 10.99.0.3"
 	has '^  connection  *bad  *ofi-tcp: the host cannot be reached'

@@ -20,7 +20,8 @@ volatile sig_atomic_t perf_stop;
 static struct {
 	_Atomic unsigned int met[HOSTS];
 	atomic_bool apart;
-	int fails, dies, few; /* number of the host, or -1 */
+	_Atomic unsigned int looks; /* that found another client missing for a while */
+	int fails, dies, few, late, stuck; /* number of the host, or -1 */
 } *shared;
 
 static int printed, rows;
@@ -58,6 +59,7 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 	const int i = (int)opts->port - 1;
 	struct perf_cell *cell = &perf_party_rows(opts->party)->cell[PERF_SEND][PERF_SIDE_DAT];
 	unsigned int n, k;
+	int rc;
 
 	snprintf(err, errlen, "reason %d", i);
 	if (perf_party_leads(opts->party) != !i)
@@ -67,7 +69,15 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 			return -1;
 		if (i == shared->dies && n == 2)
 			raise(SIGKILL);
-		if (!perf_party_meet(opts->party))
+		while (i == shared->stuck)
+			pause();
+		while (i == shared->late && n == 2 && !atomic_load(&shared->looks))
+			if (perf_stop)
+				return -1;
+		perf_party_come(opts->party);
+		while (!(rc = perf_party_wait(opts->party, 1)))
+			atomic_fetch_add(&shared->looks, 1);
+		if (rc < 0)
 			return -1;
 		atomic_fetch_add(&shared->met[i], 1);
 		for (k = 0; k < HOSTS; k++)
@@ -76,11 +86,16 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 	}
 	cell->bw = 10 + i;
 	cell->rate = 100;
-	cell->lat.median = i == 1 ? 7 : 3;
+	cell->lat.median = i;
+	cell->lat.chosen = i == 1 ? 7 : 3;
+	cell->bw_sent = 10;
+	cell->bw_lost = (uint64_t)i;
 	perf_party_end(opts->party, &fabric, 1);
 	err[0] = '\0';
 	return 0;
 }
+
+static int late = -1, stuck = -1;
 
 static int run(int fails, int dies, int few, char err[256])
 {
@@ -95,6 +110,8 @@ static int run(int fails, int dies, int few, char err[256])
 	shared->fails = fails;
 	shared->dies = dies;
 	shared->few = few;
+	shared->late = late;
+	shared->stuck = stuck;
 	err[0] = '\0';
 	return perf_hosts(&opts, err, 256);
 }
@@ -110,7 +127,40 @@ Test(perf_hosts, meet_and_add_up, .timeout = 60)
 	/* printed last */
 	cr_expect_eq(sum.bw, 33);
 	cr_expect_eq(sum.rate, 300);
-	cr_expect_eq(sum.lat.median, 7);
+	cr_expect_eq(sum.lat.chosen, 7);
+	cr_expect_eq(sum.bw_sent, 30);
+	cr_expect_eq(sum.bw_lost, 3);
+}
+
+/* While one is late, the others look for it, and go on when it comes. */
+Test(perf_hosts, a_late_one, .timeout = 60)
+{
+	char err[256];
+
+	late = 1;
+	cr_expect_eq(run(-1, -1, -1, err), 0, "%s", err);
+	cr_expect_gt(atomic_load(&shared->looks), 0);
+	cr_expect_eq(printed, HOSTS + 1);
+}
+
+static void on_alarm(int signo)
+{
+	(void)signo;
+	perf_stop = SIGUSR1;
+}
+
+/* A signal to this process alone reaches all clients. */
+Test(perf_hosts, a_signal_is_passed_on, .timeout = 60)
+{
+	char err[256];
+
+	struct sigaction action = { .sa_handler = on_alarm };
+
+	sigaction(SIGALRM, &action, NULL);
+	stuck = 2;
+	alarm(1);
+	cr_expect_eq(run(-1, -1, -1, err), 0);
+	cr_expect_eq(printed, 0);
 }
 
 Test(perf_hosts, nobody_waits_for_one_that_has_finished, .timeout = 60)
@@ -139,4 +189,5 @@ Test(perf_hosts, a_death_ends_all, .timeout = 60)
 	cr_expect_str_eq(err, "a, port 1: the client was ended by Killed");
 	cr_expect_eq(run(-1, 2, -1, err), -1);
 	cr_expect_str_eq(err, "c, port 3: the client was ended by Killed");
+	shared->dies = -1;
 }

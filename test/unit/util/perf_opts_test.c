@@ -210,8 +210,9 @@ Test(perf_opts, hosts)
 	check_refused("[::1", "is not HOST");
 	check_refused("[::1]5", "is not HOST");
 	check_refused("[]:5", "is not HOST");
-	check_refused("-c a b", "unexpected argument \"b\"");
 	check_refused("--ssh a b c", "--ssh");
+	cr_expect_eq(parse("-c a:9 b"), GO_ON);
+	cr_expect(opts.nhosts == 2 && !strcmp(opts.host, "a") && opts.port == 9);
 	check_refused("-l a", "choose one of");
 	check_refused("a b --peers 1", "several hosts: not with");
 	check_refused("a b --csv", "several hosts: not with");

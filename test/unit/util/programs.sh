@@ -575,6 +575,9 @@ endless()
 	rm "$tmp/client"
 	run 1 "$UTIL_DIR/datperf" --local -D ofi-tcp -S 8 --samples /dev/full
 	has err '/dev/full: not all samples were written'
+	"$UTIL_DIR/datperf" --local -D ofi-tcp -S 8 -n 10 >/dev/full 2>"$tmp/err" &&
+		fail "standard output is full"
+	grep -q "not all results were written" "$tmp/err" || fail "no reason"
 }
 
 # The JSON of a measurement with both ends, after Ctrl-C at a terminal, which signals both.
