@@ -336,35 +336,29 @@ static int role_option(struct perf_opts *opts, enum perf_role role)
 	return -1;
 }
 
-/* Splits "HOST:PORT" or "[ADDRESS]:PORT"; an IPv6 address without brackets has no port. */
-static int target(const char *text, struct perf_target *t)
+/*
+ * Splits "HOST:PORT" or "[ADDRESS]:PORT" in place; an IPv6 address without brackets has no port.
+ * Returns -1, with @text as it was, if it is neither.
+ */
+static int target(char *text, struct perf_target *t)
 {
-	const char *colon = strrchr(text, ':');
-	unsigned long long port;
-	char *name = strdup(text), *end;
+	const bool brackets = *text == '[';
+	char *end = brackets ? strchr(text, ']') : strchr(text, ':'), *colon;
+	unsigned long long port = 0;
 
-	*t = (struct perf_target){ .name = name };
-	if (!name || !*text)
+	if (!brackets && end && strchr(end + 1, ':'))
+		end = NULL;
+	colon = end && brackets ? end + 1 : end;
+	if ((brackets && !end) || (brackets ? end - text == 1 : !*text || end == text) ||
+	    (colon && *colon && (*colon != ':' || number(colon + 1, 1, 65535, &port))))
 		return -1;
-	if (*text != '[' && (!colon || strchr(text, ':') != colon))
-		return 0;
-	if (*text == '[') {
-		t->name++;
-		end = strchr(name, ']');
-		if (!end)
-			return -1;
-		colon = end[1] ? text + (end - name) + 1 : NULL;
+	if (end)
 		*end = '\0';
-	} else {
-		name[colon - text] = '\0';
-	}
-	if (!*t->name || (colon && (*colon != ':' || number(colon + 1, 1, 65535, &port))))
-		return -1;
-	t->port = colon ? (unsigned int)port : 0;
+	*t = (struct perf_target){ text + brackets, (unsigned int)port };
 	return 0;
 }
 
-static int target_add(struct perf_opts *opts, const char *text)
+static int target_add(struct perf_opts *opts, char *text)
 {
 	if (opts->nhosts == PERF_HOSTS_MAX)
 		return usage("%s", "there are more than 64 hosts");
