@@ -195,11 +195,11 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
 		total += len + 1;
 		if (total > DREG_CONF_FILE_SIZE) {
 			sink->bad(sink->arg, line_no, "the file exceeds 1 MiB here; "
-				  "this line and the rest are ignored");
+				  "this line and the rest are ignored", true);
 			return 0;
 		}
 		if (len >= sizeof(line)) {
-			sink->bad(sink->arg, line_no, "the line has more than 8191 bytes");
+			sink->bad(sink->arg, line_no, "the line has more than 8191 bytes", false);
 			continue;
 		}
 		if (len && line[len - 1] == '\r')
@@ -210,11 +210,11 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
 		if (kind == DREG_CONF_ENTRY)
 			sink->entry(sink->arg, line_no, &entry);
 		else if (kind == DREG_CONF_BAD)
-			sink->bad(sink->arg, line_no, reason);
+			sink->bad(sink->arg, line_no, reason, false);
 	}
 	err = ferror(file) ? errno : 0;
 	if (err)
-		sink->bad(sink->arg, line_no, strerror(err));
+		sink->bad(sink->arg, line_no, strerror(err), true);
 	return -err;
 }
 

@@ -38,7 +38,8 @@ enum dreg_conf_kind dreg_conf_parse(char *line, size_t len, struct dreg_conf_ent
 /* Callbacks of dreg_conf_read(). Texts are valid until the callback returns. */
 struct dreg_conf_sink {
 	void (*entry)(void *arg, unsigned int line, const struct dreg_conf_entry *entry);
-	void (*bad)(void *arg, unsigned int line, const char *reason);
+	/* @ends: reading ends at this line */
+	void (*bad)(void *arg, unsigned int line, const char *reason, bool ends);
 	void *arg;
 };
 

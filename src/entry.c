@@ -75,13 +75,17 @@ no_memory:
 	dreg_log(DREG_LOG_ERROR, "%s:%u: no memory for %s", r->path, line_no, line->name);
 }
 
-/* The first bad line of a file stands for all: a file in another format has hundreds. */
-static void report_bad(void *arg, unsigned int line_no, const char *reason)
+/*
+ * The log has the first bad line of a file, and a line at which reading ends: a file in another
+ * format has hundreds of bad lines.
+ */
+static void report_bad(void *arg, unsigned int line_no, const char *reason, bool ends)
 {
 	struct reader *r = arg;
 
-	dreg_log(r->n_bad++ ? DREG_LOG_CONF : DREG_LOG_ERROR, "%s:%u: %s", r->path, line_no,
-		 reason);
+	r->n_bad += !ends;
+	dreg_log(ends || r->n_bad == 1 ? DREG_LOG_ERROR : DREG_LOG_LINES, "%s:%u: %s", r->path,
+		 line_no, reason);
 }
 
 /* Errors that may not recur at the next attempt. */
@@ -114,7 +118,7 @@ static int file_read(struct reader *r, const char *path)
 	err = dreg_conf_read(file, &sink);
 	if (r->n_bad > 1)
 		dreg_log(DREG_LOG_ERROR, "%s: %u such lines are ignored; DAT_DBG_TYPE=%d logs each",
-			 path, r->n_bad, DREG_LOG_ERROR | DREG_LOG_CONF);
+			 path, r->n_bad, DREG_LOG_ERROR | DREG_LOG_LINES);
 	fclose(file);
 	return r->err ? r->err : err;
 }

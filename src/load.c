@@ -79,7 +79,7 @@ static const char *advice(const char *name, const char *text)
 	return "";
 }
 
-/* Of the linker's @text: it may name libfabric, which the provider needs. */
+/* Returns the cause in the dynamic linker's message @text. */
 static enum dat_cause cause_of(const char *text)
 {
 	if (strstr(text, "version `FABRIC_"))
@@ -96,7 +96,8 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 	/* the caller of a privileged program chooses its working directory */
 	if (secure_env_is_on() && strchr(name, '/') && name[0] != '/') {
 		dreg_log(DREG_LOG_ERROR,
-			 "cannot load %s: a privileged program may not use a relative path", name);
+			 "cannot load %s: a privileged program may not use a relative path"
+			 DAT_CAUSE_FORMAT, name, DAT_CAUSE_LIBRARY);
 		return -EPERM;
 	}
 	export_registry();

@@ -11,6 +11,7 @@ enum dreg_log_type {
 	DREG_LOG_PROVIDERS = 0x08,	/* the dynamic registry: providers added and removed */
 	DREG_LOG_PROVIDER_API = 0x10,	/* libraries loaded, started, stopped, unloaded */
 	DREG_LOG_CONSUMER_API = 0x20,	/* IAs opened and closed */
+	DREG_LOG_LINES = 0x40,		/* the static registry: bad lines after a file's first */
 };
 
 void dreg_log(enum dreg_log_type type, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -33,11 +33,12 @@ static void compare(void *arg, unsigned int line, const struct dreg_conf_entry *
 		    e->minor == w->minor && e->threadsafe == w->threadsafe;
 }
 
-static void ignore(void *arg, unsigned int line, const char *reason)
+static void ignore(void *arg, unsigned int line, const char *reason, bool ends)
 {
 	(void)arg;
 	(void)line;
 	(void)reason;
+	(void)ends;
 }
 
 /* Whether @text has an entry with the name, version and thread safety of @wanted. */

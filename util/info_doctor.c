@@ -47,45 +47,30 @@ static void registry_log_entries(void)
 	setenv("DAT_DBG_TYPE", value, 1);
 }
 
-/* The latest files in the registry's log: the one that was named, and the one with a bad line. */
-struct conf_log {
-	char named[256], bad[256];
-};
-
-/* Sets @file to the @len bytes at @path. Returns whether it is another file. */
-static bool file_changes(char file[256], const char *path, size_t len)
-{
-	if (strlen(file) == len && !strncmp(file, path, len))
-		return false;
-	snprintf(file, 256, "%.*s", (int)len, path);
-	return true;
-}
-
-/* Prints a line of the registry's log: a file's name and its first bad line, but no entries. */
-static void conf_line_print(FILE *out, const char *line, struct conf_log *log)
+/* Prints a line of the registry's log: the name of a file once, problems, but no entries. */
+static void conf_line_print(FILE *out, const char *line, char *last, size_t len)
 {
 	const char *text = strstr(line, ": "), *colon;
 	size_t path_len;
-	bool numbered;
 
 	text = text ? text + 2 : line;
 	colon = strchr(text, ':');
 	path_len = colon ? (size_t)(colon - text) : 0;
 	if (strstr(text, ", ignored"))
 		return;
-	numbered = colon && colon[1] >= '0' && colon[1] <= '9';
-	if (numbered && strstr(text, " from ")) {
-		if (file_changes(log->named, text, path_len))
-			fprintf(out, "  %-16s %s\n", "dat.conf", log->named);
-	} else if (!numbered || file_changes(log->bad, text, path_len)) {
+	if (!strstr(text, " from ")) {
 		fprintf(out, "  %-16s %s\n", "dat.conf", text);
+		return;
 	}
+	if (strlen(last) == path_len && !strncmp(last, text, path_len))
+		return;
+	snprintf(last, len, "%.*s", (int)path_len, text);
+	fprintf(out, "  %-16s %s\n", "dat.conf", last);
 }
 
 static bool conf_read(FILE *out, struct registry *r)
 {
-	char text[LOG_TEXT_MAX] = "", *line, *save;
-	struct conf_log log = { .named = "" };
+	char text[LOG_TEXT_MAX] = "", last[256] = "", *line, *save;
 	struct log_capture capture;
 	bool ok, captured;
 
@@ -95,7 +80,7 @@ static bool conf_read(FILE *out, struct registry *r)
 	if (captured)
 		log_capture_end(&capture, text);
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		conf_line_print(out, line, &log);
+		conf_line_print(out, line, last, sizeof(last));
 	return ok;
 }
 

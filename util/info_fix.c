@@ -31,7 +31,7 @@ static void shm_text(char *text, size_t len)
 	snprintf(text, len, "/dev/shm: %s", found);
 }
 
-/* No connection to this host's own address: packets to all of these pass lo. */
+/* No connection to this host's own address. All traffic to own addresses passes lo. */
 static void own_text(const char *reason, char *text, size_t len)
 {
 	char found[CHECK_TEXT_MAX];
@@ -146,7 +146,7 @@ static const char *error_advice(const char *reason)
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (strstr(reason, strerror(errors[i].err)))
 			return errors[i].advice;
-	/* the provider knows no more either */
+	/* without an errno, limits are the usual reason */
 	return strstr(reason, "DAT_RESOURCE_DEVICE") ?
 		       "raise the limits of files and processes (ulimit -n, ulimit -u)" : NULL;
 }

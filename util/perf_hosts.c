@@ -107,7 +107,7 @@ static _Noreturn void client_main(const struct perf_opts *opts, struct perf_part
 	exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* The client @pid has ended with @status; if before its end it could not tell the others. */
+/* Client @pid has ended with @status. One that did not reach client_main()'s end told no other. */
 static void client_ended(struct perf_parties *all, pid_t pid, int status)
 {
 	struct perf_party *p = all->party;
@@ -168,7 +168,7 @@ static void clients_run(const struct perf_opts *opts, struct perf_parties *all)
 
 /* --- the results ---------------------------------------------------------- */
 
-/* Whether the latency of @a, as it is printed, is above that of @b. An unknown one is. */
+/* Whether the printed latency of @a exceeds that of @b. An unknown latency exceeds a known one. */
 static bool is_slower(const struct perf_lat *a, const struct perf_lat *b)
 {
 	if (isnan(a->chosen) || isnan(b->chosen))

@@ -17,11 +17,11 @@ int perf_hosts(const struct perf_opts *opts, char *err, size_t errlen);
  */
 void perf_party_come(struct perf_party *p);
 int perf_party_wait(struct perf_party *p, unsigned int ms);
-/* Whether it is the one that shows the progress. */
+/* Returns whether this client shows the progress. */
 bool perf_party_leads(const struct perf_party *p);
-/* Where its results belong. */
+/* Returns the memory for the results of this client. */
 struct perf_row *perf_party_rows(struct perf_party *p);
-/* Tells how many sizes it has measured, and on which fabric. */
+/* Stores the number @n of sizes that this client has measured, and its fabric. */
 void perf_party_end(struct perf_party *p, const struct perf_fabric *fabric, int n);
 
 #endif

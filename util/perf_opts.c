@@ -520,7 +520,7 @@ static const char *default_sizes(const struct perf_opts *opts)
 	return tests_in(opts, perf_is_atomic) ? DATPERF_ATOMIC_SIZES : DATPERF_SIZES;
 }
 
-/* Hosts without a port get that of the options. */
+/* A host without a port of its own has the port of --port. */
 static void ports_set(struct perf_opts *opts)
 {
 	int i;

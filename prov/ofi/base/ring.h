@@ -93,8 +93,8 @@ static inline uint64_t dofi_ring_lines(size_t len)
 }
 
 /*
- * Begins to fetch @n lines from @line on for stores. Not inlined, and not external: either would
- * cost short records registers.
+ * Begins to fetch @n lines from @line on for stores. An inlined or an external function would make
+ * short records save more registers.
  */
 static __attribute__((noinline, unused))
 void dofi_ring_fetch(struct dofi_ring *ring, uint64_t line, uint64_t n)

@@ -19,9 +19,9 @@ static void print_entry(void *out, unsigned int line, const struct dreg_conf_ent
 		e->platform_params);
 }
 
-static void print_bad(void *out, unsigned int line, const char *reason)
+static void print_bad(void *out, unsigned int line, const char *reason, bool ends)
 {
-	fprintf(out, "%u: bad: %s\n", line, reason);
+	fprintf(out, "%u: bad: %s%s\n", line, reason, ends ? ", the last line read" : "");
 }
 
 static FILE *data(const char *name, const char *suffix)
@@ -113,7 +113,7 @@ Test(conf, directory_is_an_error)
 
 	cr_assert(f);
 	text = parse(f);
-	cr_expect_str_eq(text, "1: bad: Is a directory\n");
+	cr_expect_str_eq(text, "1: bad: Is a directory, the last line read\n");
 	free(text);
 }
 

@@ -330,12 +330,16 @@ Test(entry, line_that_never_ends)
 	FILE *f = fopen("other.conf", "w");
 
 	cr_assert(f);
-	fputs(LINE("a", OWN, PLAIN, "1"), f);
+	fputs(LINE("a", OWN, PLAIN, "1") "broken\n" "broken too\n", f);
 	fclose(f);
 	cr_assert_eq(truncate("other.conf", (off_t)1 << 40), 0);
 	setenv("DAT_OVERRIDE", "other.conf", 1);
 	cr_expect_str_eq(entries_of(""), "a=1 ");
-	cr_expect(strstr(errors, "other.conf:2: the file exceeds 1 MiB here"), "%s", errors);
+	/* bad lines before it do not hide it */
+	cr_expect(strstr(errors, "other.conf:4: the file exceeds 1 MiB here"), "%s", errors);
+	cr_expect(strstr(errors, "other.conf:2: fewer"), "%s", errors);
+	cr_expect(!strstr(errors, "other.conf:3: "), "%s", errors);
+	cr_expect(strstr(errors, "other.conf: 2 such lines are ignored"), "%s", errors);
 }
 
 Test(entry, override_replaces_the_installed_file)

@@ -385,7 +385,7 @@ Test(registry, bad_lines_are_named)
 		  "b " API " maybe default @ stub.1.0 \"\" \"\"\n");
 	cr_assert_eq(open_ia("a", &ia), DAT_SUCCESS);
 	cr_expect_str_eq(logged(), "FILE:2: fewer than eight fields\n"
-				   "FILE: 2 such lines are ignored; DAT_DBG_TYPE=5 logs each\n");
+				   "FILE: 2 such lines are ignored; DAT_DBG_TYPE=65 logs each\n");
 }
 
 Test(registry, override_that_cannot_be_read)

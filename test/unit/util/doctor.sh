@@ -187,7 +187,7 @@ silent_peer()
 	has '^  port  *bad  *no answer from TCP port 62050: a firewall discards it'
 	run 1 unshare -n sh -c "$net && exec '$1' --doctor 10.98.0.2"
 	has '^  route  *bad  *10.98.0.2 is 10.98.0.2: Network is unreachable; "ip route get'
-	# nothing has this address: the errno is that of a firewall's administrative rejection
+	# No host has this address: connect() fails with EHOSTUNREACH, as behind a firewall that rejects.
 	net="$net && echo 100 >/proc/sys/net/ipv4/neigh/d0/retrans_time_ms"
 	run 1 unshare -n sh -c "$net && exec '$1' --doctor 10.99.0.3"
 	has '^  connection  *bad  *ofi-tcp: the host cannot be reached'

@@ -189,5 +189,4 @@ Test(perf_hosts, a_death_ends_all, .timeout = 60)
 	cr_expect_str_eq(err, "a, port 1: the client was ended by Killed");
 	cr_expect_eq(run(-1, 2, -1, err), -1);
 	cr_expect_str_eq(err, "c, port 3: the client was ended by Killed");
-	shared->dies = -1;
 }

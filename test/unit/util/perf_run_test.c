@@ -300,7 +300,7 @@ static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64
 	}
 	if (!rc) {
 		cr_assert_gt(point.total_ns, 0);
-		cr_assert_geq((double)point.total_ns, (double)(iters - 1) * interval_ns);
+		cr_assert_geq((double)point.total_ns, (double)iters * interval_ns);
 	}
 	return rc;
 }
