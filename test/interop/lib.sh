@@ -107,10 +107,7 @@ need()
 		skipped "$program" "$program is not installed (package dapl2-utils)"
 		finish
 	fi
-	if [ ! -e "$our_registry" ]; then
-		skipped "$program" "$our_registry is not built"
-		finish
-	fi
+	[ -e "$our_registry" ] || { echo "$our_registry is not built"; exit 99; }
 	debian_registry=$(ldd "$(command -v "$program")" | sed -n 's/.*libdat2\.so\.2 => \(\/[^ ]*\).*/\1/p')
 	lock
 	judge_self_test

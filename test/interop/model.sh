@@ -9,7 +9,7 @@
 . "${top_srcdir:-.}/test/interop/rxe.sh"
 program=$build/test/model/.libs/model2	# Libtool's
 [[ -x $program ]] || program=$build/test/model/model2
-[[ -x $program ]] || { echo "SKIP: $program is not built"; exit 77; }
+[[ -x $program ]] || { echo "$program is not built"; exit 99; }
 export LD_LIBRARY_PATH=$build/.libs MODEL_SEQUENCES=1
 
 # difference IA SEED - runs the seed; prints one line if it fails: the difference without its numbers

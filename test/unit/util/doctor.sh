@@ -13,10 +13,7 @@ bad=0
 
 : "${UTIL_DIR:=$top/util}" "${PROV_DIR:=$top/prov/ofi}"
 
-if ! [ -x "$UTIL_DIR/datinfo" ]; then
-	echo "SKIP: $UTIL_DIR/datinfo is not built"
-	exit 77
-fi
+[ -x "$UTIL_DIR/datinfo" ] || { echo "$UTIL_DIR/datinfo is not built"; exit 99; }
 
 DAT_OVERRIDE=$tmp/dat.conf
 export DAT_OVERRIDE

@@ -121,6 +121,9 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 	struct dofi_ia *ia = ep->obj.ia;
 	bool seen = false;
 
+	/* a program that dequeues the event finds it counted */
+	if (how->ah)
+		dofi_count_exactly(&ia->count.ah_resolved);
 	dofi_mutex_lock(&ep->lock);
 #if DAT_VERSION_MAJOR >= 2
 	if (how->event == DAT_IB_UD_CONNECTION_REJECT_EVENT)
@@ -160,8 +163,6 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 		exchange_free(ep, x);
 	}
 	dofi_mutex_unlock(&ep->lock);
-	if (how->ah)
-		dofi_count_exactly(&ia->count.ah_resolved);
 	/* a program that sees no event cannot free the address handle */
 	if (how->ah && !seen)
 		ia->datagrams->ah_free(ep, how->ah);
