@@ -61,7 +61,7 @@ static void set_armed(struct dofi_cq *cq, bool armed)
 static struct dofi_cq_seen look(struct dofi_cq *cq, int64_t now)
 {
 	struct dofi_cq_seen seen = {
-		.offloaded = cq->offloaded,
+		.offloaded = cq->quirk->offloaded,
 		.armed = atomic_load(&cq->armed),
 		.sleeper = atomic_load(&cq->sleepers),
 		.sweep = dofi_cq_wants_sweep(cq),
@@ -160,7 +160,7 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 	if (!atomic_load(&cq->armed) || cq->served.fired)
 		return cq->due_at;
 	us = dofi_cq_rest_us(&cq->policy, dofi_cq_wants_sweep_now(cq),
-			     cq->silent_errors && atomic_load(&cq->sleepers));
+			     cq->quirk->silent_errors && atomic_load(&cq->sleepers));
 	return us < 0 ? DOFI_NEVER : cq->due_at + us * 1000;
 }
 
@@ -229,6 +229,9 @@ static const struct dofi_served_ops served_ops = {
 
 void dofi_cq_init(struct dofi_cq *cq)
 {
+	static const struct dofi_quirk none;
+
+	cq->quirk = &none;
 	dofi_mutex_init(&cq->lock);
 	dofi_mutex_init(&cq->access);
 	atomic_init(&cq->shards, NULL);
@@ -265,14 +268,14 @@ static int fid_open(const struct dofi_cq *cq, struct fid_domain *domain, size_t 
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_fabric *fabric,
 		 struct fid_domain *domain, const struct dofi_progress_ops *ops)
 {
-	unsigned size = cq->fixed ? cq->unreserved : CQ_SIZE;
+	unsigned size = cq->quirk->fixed_queues ? cq->unreserved : CQ_SIZE;
 	struct fid_cq *fid;
 	int ret;
 
-	while ((ret = fid_open(cq, domain, size, &fid, &cq->fd)) && cq->fixed &&
+	while ((ret = fid_open(cq, domain, size, &fid, &cq->fd)) && cq->quirk->fixed_queues &&
 	       size / 2 >= LEAST_FIXED_SIZE)
 		size /= 2;
-	if (cq->fixed)
+	if (cq->quirk->fixed_queues)
 		cq->unreserved = size;
 	if (ret)
 		goto log;
@@ -389,7 +392,8 @@ static struct dofi_shard *shard_not_full(struct dofi_cq *cq)
 
 struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
 {
-	struct dofi_shard *shard = cq->reads_each && cq->fd >= 0 ? shard_not_full(cq) : &cq->first;
+	struct dofi_shard *shard =
+		cq->quirk->reads_each && cq->fd >= 0 ? shard_not_full(cq) : &cq->first;
 	int ret;
 
 	if (!shard) {

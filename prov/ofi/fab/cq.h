@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "base/polling.h"
 #include "fab/cq_policy.h"
+#include "fab/quirks.h"
 #include "fab/shards.h"
 #include "loop/progress.h"
 
@@ -122,17 +123,12 @@ struct dofi_cq {
 	bool several;			/* the CQ has more than one shard; written with the lock */
 	struct fid_fabric *fabric;	/* of domain; another provider fails in fi_trywait() */
 	struct fid_domain *domain;
-	bool reads_each;	/* a read of fid checks each of its endpoints: shards pay off */
-	bool wc_errors;			/* prov_errno of a failed completion is a verbs status */
-	bool offloaded;			/* hardware moves data while no thread reads the CQ */
-	bool trywait_reads;		/* fi_trywait() moves arrived data, as a read does */
-	bool silent_errors;		/* a failed completion does not make fd readable */
-	bool many_reads;		/* see dofi_quirk */
+	const struct dofi_quirk *quirk;	/* of the fabric; reads_each: shards pay off */
 	bool by_clock;			/* no descriptor reports arrivals */
 	bool serial;	/* the domain is FI_THREAD_COMPLETION: dofi_cq_lock_access() */
 	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */
-	bool fixed;			/* fid loses completions beyond its size */
-	unsigned unreserved;		/* fixed: entries not reserved; at first, the wanted size */
+	/* of quirk->fixed_queues: entries not reserved; at first, the wanted size */
+	unsigned unreserved;
 
 	/* the program's calls since the progress thread served the CQ last */
 	struct dofi_polling_thread last_reader;	/* a thread of the program */
@@ -174,7 +170,10 @@ struct dofi_cq {
 	int64_t due_at;			/* when the CQ was armed, or its next look */
 };
 
-/* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
+/*
+ * Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. The
+ * fabric has no quirks unless the caller sets others.
+ */
 void dofi_cq_init(struct dofi_cq *cq);
 /* Opens a CQ of @domain of @fabric that delivers to @ops. Progress thread. */
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_fabric *fabric,

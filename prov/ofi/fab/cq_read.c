@@ -108,8 +108,8 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink) DOFI_NEEDS(cq
 		.op_context = e.op_context, .flags = e.flags, .len = e.len,
 	};
 	/* shm of libfabric 1.17 reports negative errors */
-	cq->completed(&entry, cq->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err),
-		      sink);
+	cq->completed(&entry,
+		      cq->quirk->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err), sink);
 	/* usually a connection ended, and the fabric has written the event */
 	dofi_progress_expect(cq->progress);
 	return true;
@@ -298,7 +298,7 @@ void dofi_cq_sleep_begin(struct dofi_cq *cq)
 {
 	/* pairs with yield_to_program(), which checks sleepers after it stored armed */
 	atomic_fetch_add(&cq->sleepers, 1);
-	if (!atomic_load(&cq->armed) || cq->silent_errors)
+	if (!atomic_load(&cq->armed) || cq->quirk->silent_errors)
 		dofi_progress_wake(cq->progress);
 }
 
@@ -334,7 +334,7 @@ bool dofi_cq_is_stuck(struct dofi_cq *cq, bool can)
 	struct pollfd pfd = { .events = POLLIN };
 	bool stuck = false;
 
-	if (cq->fd < 0 || cq->many_reads)
+	if (cq->fd < 0 || cq->quirk->many_reads)
 		return false;
 	dofi_mutex_lock(&cq->lock);
 	if (cq->finds != cq->finds_seen)
@@ -361,7 +361,7 @@ void dofi_lead_open(struct dofi_cq *cq)
 	atomic_store(&lead->has_leader, false);
 	dofi_cond_init(&lead->left);
 	/* without descriptors, or with silent errors, the progress thread serves the CQ */
-	if (cq->fd >= 0 && !cq->silent_errors) {
+	if (cq->fd >= 0 && !cq->quirk->silent_errors) {
 		lead->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		lead->signals = lead->wakeup_fd < 0 ? -1 : dofi_nap_open();
 	}
@@ -425,7 +425,7 @@ int dofi_lead_begin(struct dofi_cq *cq)
 		dofi_cq_route(cq);
 	}
 	/* fi_trywait() that reads replaces a read */
-	read = cq->fd < 0 || cq->several || cq->left || !cq->trywait_reads ||
+	read = cq->fd < 0 || cq->several || cq->left || !cq->quirk->trywait_reads ||
 	       dofi_cq_wants_sweep(cq);
 	dofi_mutex_unlock(&cq->lock);
 	if (!fid)

@@ -19,7 +19,6 @@ int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
 		     const struct dofi_fabric_choice *choice)
 {
-	const struct dofi_quirk *quirk = choice->quirk;
 	int ret;
 
 	ret = fi_domain(fabric, choice->info, &domain->fid, NULL);
@@ -33,16 +32,10 @@ int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 	domain->registers = choice->target_rdma && domain->mr_local;
 	domain->also_granted = choice->also_granted;
 	domain->n_more = 0;
-	domain->cq.wc_errors = quirk->wc_errors;
+	domain->cq.quirk = choice->quirk;
 	domain->cq.serial = choice->info->domain_attr->threading == FI_THREAD_COMPLETION;
-	domain->cq.reads_each = quirk->reads_each;
 	domain->cq.unreserved = FIRST_CQ;
-	domain->cq.offloaded = quirk->offloaded;
-	domain->cq.trywait_reads = quirk->trywait_reads;
-	domain->cq.silent_errors = quirk->silent_errors;
-	domain->cq.many_reads = quirk->many_reads;
-	domain->cq.by_clock = choice->rdm && quirk->by_clock;
-	domain->cq.fixed = quirk->fixed_queues;
+	domain->cq.by_clock = choice->rdm && choice->quirk->by_clock;
 	ret = dofi_cq_open(&domain->cq, progress, fabric, domain->fid, ops);
 	if (ret)
 		fi_close(&domain->fid->fid);
@@ -79,10 +72,8 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 		dofi_cq_init(*at);
 	}
 	cq = *at;
-	cq->wc_errors = domain->cq.wc_errors;
-	cq->offloaded = domain->cq.offloaded;
+	cq->quirk = domain->cq.quirk;
 	cq->serial = domain->cq.serial;
-	cq->fixed = true;
 	cq->unreserved = FURTHER_CQ;
 	if (dofi_cq_open(cq, domain->cq.progress, domain->cq.fabric, domain->fid, domain->cq.ops))
 		return NULL;
@@ -92,7 +83,7 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 
 static bool has_entries(const struct dofi_cq *cq, unsigned n)
 {
-	return !cq->fixed || cq->unreserved >= n;
+	return !cq->quirk->fixed_queues || cq->unreserved >= n;
 }
 
 struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n)
@@ -108,13 +99,13 @@ struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n)
 		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", n);
 		return NULL;
 	}
-	cq->unreserved -= cq->fixed ? n : 0;
+	cq->unreserved -= cq->quirk->fixed_queues ? n : 0;
 	return cq;
 }
 
 void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n)
 {
-	cq->unreserved += cq->fixed ? n : 0;
+	cq->unreserved += cq->quirk->fixed_queues ? n : 0;
 }
 
 #define KEY_TRIES 64

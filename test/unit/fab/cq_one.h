@@ -19,6 +19,7 @@
 
 static struct dofi_progress progress;
 static struct dofi_cq cq;
+static struct dofi_quirk quirk;
 static int64_t now = 1000000000;
 
 static unsigned delivered, out_of_order;
@@ -69,6 +70,7 @@ static inline void init(void)
 	TAILQ_INIT(&progress.served);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&cq);
+	cq.quirk = &quirk;
 	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 }
 
@@ -154,7 +156,7 @@ static inline void init_shards(void)
 	unsigned i;
 
 	init();
-	cq.reads_each = true;
+	quirk.reads_each = true;
 	for (i = 0; i < DOFI_SHARD_ENDPOINTS; i++)
 		cr_assert(dofi_cq_enter_shard(&cq) == &cq.first);
 }

@@ -292,7 +292,7 @@ Test(cq_read, the_status_of_verbs_is_delivered)
 		.entry.op_context = (void *)1, .err = FI_EIO, .prov_errno = 10,
 	};
 	fake.cq_tail = 1;
-	cq.wc_errors = true;
+	quirk.wc_errors = true;
 	dofi_cq_poll(&cq, NULL);
 	cr_expect_eq(last_err, FI_EKEYREJECTED);
 }

@@ -459,9 +459,9 @@ Test(cq_serve, a_queue_that_needs_many_reads_is_never_stuck)
 	for (i = 0; i < 100 && !dofi_cq_is_stuck(&cq, false); i++)
 		;
 	cr_expect(i < 100);
-	cq.many_reads = true;
+	quirk.many_reads = true;
 	cr_expect(!dofi_cq_is_stuck(&cq, false));
-	cq.many_reads = false;
+	quirk.many_reads = false;
 }
 
 Test(cq_serve, a_stuck_queue_is_swept_every_tick)
@@ -512,7 +512,7 @@ Test(cq_serve, a_probe_ends_the_programs_time_early)
 /* epoll is not used because it would not report the error. */
 Test(cq_serve, silent_errors_reach_sleepers)
 {
-	cq.silent_errors = true;
+	quirk.silent_errors = true;
 	serve();
 	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);	/* no thread waits */
 	dofi_cq_sleep_begin(&cq);

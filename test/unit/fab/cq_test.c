@@ -99,7 +99,7 @@ Test(cq_shards, a_thread_that_read_the_first_one_directly_reads_all)
 
 Test(cq_shards, without_reads_each_there_is_one)
 {
-	cq.reads_each = false;
+	quirk.reads_each = false;
 	cr_expect(dofi_cq_enter_shard(&cq) == &cq.first);
 	cr_expect(!cq.several);
 }

@@ -93,6 +93,7 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 	second = dofi_domain_cq_reserve(&domain, 1);
 	cr_expect(second && second != &domain.cq && domain.n_more == 1);
 	cr_expect(domain.cq.serial && second->serial);
+	cr_expect_eq(second->quirk, domain.cq.quirk);
 	/* A quarter of the first attempt: the device takes at most 10000 entries. */
 	cr_expect_eq(second->unreserved, 8191 - 1);
 	dofi_domain_cq_release(&domain.cq, 192);
@@ -119,16 +120,16 @@ Test(domain_fixed, without_another_queue_it_is_refused)
 	cr_expect_eq(fake.open, 0);
 }
 
-Test(domain, reads_each_is_passed_to_the_queue)
+Test(domain, the_queue_has_the_quirks_of_the_fabric)
 {
 	static const struct dofi_quirk each = { .reads_each = true };
 
-	cr_expect(!domain.cq.reads_each);
+	cr_expect_eq(domain.cq.quirk, &no_quirk);
 	dofi_domain_close(&domain);
 	choice.quirk = &each;
 	cr_assert_eq(dofi_domain_open(&domain, &progress, progress.fabric,
 				      progress.ops, &choice), 0);
-	cr_expect(domain.cq.reads_each);
+	cr_expect_eq(domain.cq.quirk, &each);
 	dofi_domain_close(&domain);
 }
 

@@ -27,6 +27,7 @@
 
 static struct dofi_progress progress;
 static struct dofi_cq cq;
+static struct dofi_quirk quirk;
 static _Atomic uint32_t asleep;	/* a word that peers see */
 static const struct dofi_lead_word peers_word = { .word = &asleep, .bit = 2 };
 static int64_t now = 1000000000;
@@ -72,6 +73,7 @@ static void init(void)
 	STAILQ_INIT(&progress.work);
 	dofi_cond_init(&cond);
 	dofi_cq_init(&cq);
+	cq.quirk = &quirk;
 	cr_assert_eq(dofi_cq_open(&cq, &progress, progress.fabric, &fake.domain, progress.ops), 0);
 	dofi_cq_serve(&cq, now);
 	cr_assert(cq.armed);
@@ -171,7 +173,7 @@ Test(lead, delivers_what_is_there_first)
 Test(lead, delivers_what_a_read_left_behind)
 {
 	make_owned();
-	cq.trywait_reads = true;
+	quirk.trywait_reads = true;
 	cq.most = DOFI_CQ_BATCH;
 	complete(3);
 	dofi_cq_poll_next(&cq);
@@ -185,7 +187,7 @@ Test(lead, a_fabric_that_has_more_is_read_again)
 	fake.fault.trywait = 1;
 	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
 	cr_expect(!led());
-	cq.trywait_reads = true;
+	quirk.trywait_reads = true;
 	complete(2);
 	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
 	cr_expect_eq(delivered, 2);
@@ -199,7 +201,7 @@ Test(lead, reads_only_where_it_has_to)
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	dofi_lead_end(&cq);
 	cr_expect_eq(fake.cq_reads, before + 1);
-	cq.trywait_reads = true;
+	quirk.trywait_reads = true;
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	cr_expect_eq(fake.cq_reads, before + 1);
 }
@@ -231,17 +233,17 @@ Test(lead, not_where_the_fabric_is_to_be_tried_again)
 
 Test(lead, not_where_wakeups_cannot_be_relied_on)
 {
-	cq.silent_errors = true;
+	quirk.silent_errors = true;
 	reopen();
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
-	cq.silent_errors = false;
+	quirk.silent_errors = false;
 	reopen();
 	cr_expect_eq(dofi_lead_begin(&cq), 0);
 }
 
 Test(lead, what_cannot_be_led_is_not_waited_for)
 {
-	cq.silent_errors = true;
+	quirk.silent_errors = true;
 	reopen();
 	dofi_mutex_lock(&cq.lock);
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
@@ -478,7 +480,7 @@ Test(lead, another_shard_waits_until_it_has_left)
 	unsigned i;
 	int fd;
 
-	cq.reads_each = true;
+	quirk.reads_each = true;
 	for (i = 0; i < DOFI_SHARD_ENDPOINTS; i++)
 		dofi_cq_enter_shard(&cq);
 	fd = cq.fd;

@@ -449,8 +449,10 @@ Test(shared_eq, stays_for_a_while_where_an_event_is_expected)
 /* The next look at the CQ is far away: the second pause of an offloaded CQ is the longest. */
 static void pause_long(void *arg)
 {
+	static const struct dofi_quirk offloads = { .offloaded = true };
+
 	dofi_settings.tick_us = 100000000;
-	cq.offloaded = true;
+	cq.quirk = &offloads;
 }
 
 Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)

@@ -307,10 +307,11 @@ Test(msg_endpoint_end, the_end_finds_what_was_completed)
 
 static void shards_fill(void *arg)
 {
+	static const struct dofi_quirk each = { .reads_each = true };
 	struct dofi_cq *cq = arg;
 	int i;
 
-	cq->reads_each = true;
+	cq->quirk = &each;
 	for (i = 0; i < DOFI_SHARD_ENDPOINTS; i++)
 		dofi_cq_enter_shard(cq);
 }

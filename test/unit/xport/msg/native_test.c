@@ -217,7 +217,7 @@ Test(msg_native_connect, queues_have_their_places_until_the_end)
 	unsigned before =
 		cq->unreserved + inside()->attr.max_recv_dtos + inside()->attr.max_request_dtos;
 
-	cr_expect(cq->fixed);
+	cr_expect(cq->quirk->fixed_queues);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	quiesce();
 	cr_expect_eq(cq->unreserved, before);
