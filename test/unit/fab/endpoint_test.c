@@ -10,6 +10,7 @@
 #include "fab/info.h"
 #include "fab/quirks.h"
 #include "capture.h"
+#include "nomem.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -642,6 +643,25 @@ Test(rdm, a_peer_that_is_added_twice_is_one_peer)
 	cr_expect_eq(removed, 1);
 	dofi_rdm_peer_remove(&rdm, first);	/* already removed */
 	cr_expect_eq(removed, 1);
+	dofi_rdm_close(&rdm);
+}
+
+Test(rdm, without_memory_the_fabric_keeps_no_peer)
+{
+	struct sockaddr_in in = own_address;
+	int n, ret = -1;
+
+	open_rdm();
+	for (n = 0; ret && n < NOMEM_MOST; n++) {
+		nomem_after(n);
+		ret = dofi_rdm_peer_add(&rdm, &in, sizeof(in), &peer);
+		cr_expect_eq(nomem_failed(), ret == -ENOMEM);
+		cr_expect_eq(inserted - removed, !ret);
+	}
+	cr_expect_eq(ret, 0);
+	cr_expect_eq(removed, 2, "one for each table of peers");
+	dofi_rdm_peer_remove(&rdm, peer);
+	cr_expect_eq(removed, inserted);
 	dofi_rdm_close(&rdm);
 }
 

@@ -118,7 +118,6 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	struct dofi_ep *ep = conn->ep;
 	int ret = rdm_peer_learn(conn->rpz->ria, conn->peer, msg);
 
-	rdm_peer_answered(conn->peer);
 	if (!ret)
 		ret = rdm_conn_reach(conn);
 	if (!ret) {

@@ -179,6 +179,25 @@ Test(rdm_rndv, an_announced_message_keeps_its_receive_while_the_answer_is_not_ta
 	got(2, 4);
 }
 
+/* The sender may change its buffer when the receiver's program has the message. */
+Test(rdm_rndv, a_message_is_fetched_once_while_the_answer_is_not_taken)
+{
+	const unsigned char first = theirs[0];
+
+	receive(0, 100, 1);
+	receive(100, 100, 2);
+	fabric_takes(ep, false);
+	send_rts(7, theirs, 100);
+	got(1, 100);
+	theirs[0]++;
+	fabric_takes(ep, true);
+	dofi_cq_drain(((struct dofi_ep *)ep)->cq);
+	answered(7, RDM_OK);
+	cr_expect_eq(big[0], first);
+	say("next", 4);
+	got(2, 4);
+}
+
 /* The DATA at @at with @size bytes does not fit the message of 100 bytes that is in progress. */
 static void no_part(uint64_t at, size_t size)
 {
