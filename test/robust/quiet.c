@@ -457,16 +457,38 @@ static struct consumption consumption(void)
 #define IDLE_PROCESSOR 1000		/* at most 1/1000 of a processor */
 #define IDLE_PROCESSOR_SOCKETS 200
 
+/* Waits for @seconds, and returns whether that took less than 1/@part of a processor. */
+static bool wait_is_idle(struct player *x, unsigned seconds, int part)
+{
+	const int64_t begun = pair_now();
+	const struct consumption before = consumption();
+	struct consumption after;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	int64_t took;
+
+	FAILS(dat_evd_wait(x->n.recv, seconds * 1000000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	after = consumption();
+	took = pair_now() - begun;
+	pair_note("%lld us of processor time and %ld wakeups in %lld us of waiting",
+		  (long long)(after.us - before.us), after.sleeps - before.sleeps, (long long)took);
+	CHECK(took >= seconds * INT64_C(1000000), "the wait was too short");
+	if (!memory_is_measurable())
+		return true;
+	CHECK(after.sleeps - before.sleeps <= (long)(seconds * IDLE_WAKES),
+	      "more than %u wakeups", seconds * IDLE_WAKES);
+	return (after.us - before.us) * part < took;
+}
+
+/* The time that a hypervisor takes from a running thread counts as its own: one of three waits. */
 static void idle(struct pair *p)
 {
 	/*
 	 * long enough to make the one-time cost of sleeping and waking negligible on a slow
 	 * processor
 	 */
-	unsigned seconds = pair_scaled(env_count("DAT_TEST_IDLE", 2));
+	unsigned seconds = pair_scaled(env_count("DAT_TEST_IDLE", 2)), tries;
 	int part = pair_fabric_is("sockets") ? IDLE_PROCESSOR_SOCKETS : IDLE_PROCESSOR;
-	struct consumption before, after;
-	int64_t begun, took;
 	struct player x;
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -477,19 +499,8 @@ static void idle(struct pair *p)
 	/* a first wait lets the work after the last message finish */
 	FAILS(dat_evd_wait(x.n.recv, 100000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	pair_sync(p);
-	begun = pair_now();
-	before = consumption();
-	FAILS(dat_evd_wait(x.n.recv, seconds * 1000000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	after = consumption();
-	took = pair_now() - begun;
-	pair_note("%lld us of processor time and %ld wakeups in %lld us of waiting",
-		  (long long)(after.us - before.us), after.sleeps - before.sleeps, (long long)took);
-	CHECK(took >= seconds * INT64_C(1000000), "the wait was too short");
-	if (memory_is_measurable()) {
-		CHECK(after.sleeps - before.sleeps <= (long)(seconds * IDLE_WAKES),
-		      "more than %u wakeups", seconds * IDLE_WAKES);
-		CHECK((after.us - before.us) * part < took, "more than 1/%d of a processor", part);
-	}
+	for (tries = 1; !wait_is_idle(&x, seconds, part); tries++)
+		CHECK(tries < 3, "more than 1/%d of a processor", part);
 	pair_sync(p);
 	player_close(p, &x);
 }
