@@ -185,6 +185,8 @@ void ud_swept(struct dofi_sweeper *sweeper)
 	struct ud_pz *upz = way->upz;
 	struct ud_peer *peer, *next;
 
+	if (way == &upz->net)
+		dofi_rdm_sweep(&upz->rdm);
 	dofi_mutex_lock(&upz->lock);
 	for (peer = TAILQ_FIRST(&upz->waiting); peer; peer = next) {
 		next = TAILQ_NEXT(peer, wait);

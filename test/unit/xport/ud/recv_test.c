@@ -282,6 +282,42 @@ Test(xport_ud_recv, goes_on_after_more_than_all_buffers)
 	ud_works(&ud_near, ah, &ud_far, 100);
 }
 
+static ssize_t recv_refused(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t from,
+			    void *context)
+{
+	return -FI_EAGAIN;
+}
+
+static struct fi_ops_msg *taking, refusing;
+
+static void receives_refuse(void *refuse)
+{
+	struct ud_pz *upz = ud_part(&ud_far);
+
+	dofi_mutex_lock(&upz->net.domain->cq.lock);
+	if (!taking) {
+		taking = upz->rdm.fid->msg;
+		refusing = *taking;
+		refusing.recv = recv_refused;
+	}
+	upz->rdm.fid->msg = refuse ? &refusing : taking;
+	dofi_mutex_unlock(&upz->net.domain->cq.lock);
+}
+
+/* No further arrival posts the buffers again. */
+Test(xport_ud_recv, goes_on_when_the_fabric_takes_buffers_again)
+{
+	const unsigned n = ud_part(&ud_far)->rdm.n_buffers;
+	unsigned i;
+
+	dofi_progress_call(&ia->progress, receives_refuse, &refusing);
+	for (i = 0; i < n; i++)
+		ud_send_bytes(&ud_near, ah, "?", 1);
+	ud_counts(&ud_far, &ia->count.dropped_foreign, n);
+	dofi_progress_call(&ia->progress, receives_refuse, NULL);
+	ud_works(&ud_near, ah, &ud_far, 100);
+}
+
 static void fail_on_thread(void *arg)
 {
 	struct ud_pz *upz = arg;
