@@ -59,7 +59,9 @@ struct dofi_ring_out {
 	struct dofi_ring *ring;
 	uint64_t tail;			/* how many lines were written */
 	uint64_t head;			/* ring->head when it was last loaded */
-	uint64_t at;			/* the line where the reserved record begins */
+	/* the reserved record: the lines where it begins and ends, and its bytes */
+	uint64_t at, end;
+	size_t len;
 };
 
 /* The consumer's end, in its private memory; begins with dofi_ring_seek() to line 0. */
@@ -116,7 +118,7 @@ static inline int dofi_ring_read_head(struct dofi_ring_out *out)
 }
 
 /*
- * Reserves a record of up to @len bytes, at most DOFI_RING_RECORD_MAX, and sets *@data. Returns 0,
+ * Reserves a record of @len bytes, at most DOFI_RING_RECORD_MAX, and sets *@data. Returns 0,
  * -EAGAIN if the ring is full, or -EPROTO if the consumer broke it. Replaces an unpublished record.
  */
 static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsigned char **data)
@@ -131,41 +133,43 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 	const bool skips = n > left || (__builtin_expect(leaves, 0) && n < line &&
 					!dofi_ring_read_head(out) && out->head == tail);
 	const uint64_t at = skips ? tail + left : tail;
-	const uint64_t end = at + n + 1;	/* including the word to be cleared */
+	const uint64_t end = at + n;
 	int ret;
 
-	if (end - out->head > DOFI_RING_LINES) {
+	/* with the line of the word to be cleared */
+	if (end - out->head >= DOFI_RING_LINES) {
 		ret = dofi_ring_read_head(out);
 		if (ret)
 			return ret;
-		if (end - out->head > DOFI_RING_LINES)
+		if (end - out->head >= DOFI_RING_LINES)
 			return -EAGAIN;
 	}
 	/*
-	 * Fetches the line of the next record's word, which dofi_ring_publish() clears: a polling
-	 * consumer would take back this record's line during that fetch.
+	 * Clears the word of the next record. A polling consumer would take back this record's line
+	 * while a later store fetched the next one's.
 	 */
-	atomic_store_explicit(dofi_ring_word(ring, at + n), 0, memory_order_relaxed);
+	atomic_store_explicit(dofi_ring_word(ring, end), 0, memory_order_relaxed);
 	if (__builtin_expect(n > DOFI_RING_SHORT, 0)) {
 		dofi_ring_fetch(ring, at + 1, n - 1);
 	} else {
-		dofi_fetch_to_store(dofi_ring_word(ring, at + n + DOFI_RING_AHEAD));
+		dofi_fetch_to_store(dofi_ring_word(ring, end + DOFI_RING_AHEAD));
 		if (n > 1)
-			dofi_fetch_to_store(dofi_ring_word(ring, at + n + DOFI_RING_AHEAD + 1));
+			dofi_fetch_to_store(dofi_ring_word(ring, end + DOFI_RING_AHEAD + 1));
 	}
 	out->at = at;
+	out->end = end;
+	out->len = len;
 	*data = (unsigned char *)(dofi_ring_word(ring, at) + 1);
 	return 0;
 }
 
-/* Publishes the reserved record, which has @len bytes. */
-static inline void dofi_ring_publish(struct dofi_ring_out *out, size_t len)
+/* Publishes the reserved record. */
+static inline void dofi_ring_publish(struct dofi_ring_out *out)
 {
 	struct dofi_ring *ring = out->ring;
-	const uint64_t at = out->at, tail = out->tail, end = at + dofi_ring_lines(len);
+	const uint64_t at = out->at, tail = out->tail, len = out->len;
 	_Atomic uint64_t *word = dofi_ring_word(ring, at);
 
-	atomic_store_explicit(dofi_ring_word(ring, end), 0, memory_order_relaxed);
 	if (__builtin_expect(at == tail, 1)) {
 		atomic_store(word, len + 1);	/* publish */
 	} else {
@@ -173,7 +177,7 @@ static inline void dofi_ring_publish(struct dofi_ring_out *out, size_t len)
 		atomic_store_explicit(word, len + 1, memory_order_relaxed);
 		atomic_store(dofi_ring_word(ring, tail), DOFI_RING_SKIP); /* publish */
 	}
-	out->tail = end;
+	out->tail = out->end;
 }
 
 /* The next record is at @line. */

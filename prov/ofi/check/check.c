@@ -79,7 +79,7 @@ static void eq_check(const struct dofi_progress *p, const struct dofi_eq *eq, FI
 static void cq_check(struct dofi_progress *p, struct dofi_cq *cq, FILE *set)
 {
 	const bool all = cq->armed || dofi_has_leader(&cq->lead);
-	const bool direct = !all && !cq->foreign_contexts && !cq->several;
+	const bool direct = !all && !cq->ops->foreign_contexts && !cq->several;
 	const struct dofi_served *served;
 
 	CHECK_SAME("cq", cq, cq->progress, p);

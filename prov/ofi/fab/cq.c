@@ -294,7 +294,6 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	cq->domain = domain;
 	cq->ops = ops;
 	cq->completed = ops->completed;
-	cq->foreign_contexts = ops->foreign_contexts;
 	cq->owner = NULL;
 	LIST_INIT(&cq->sweepers);
 	TAILQ_INIT(&cq->stalls);

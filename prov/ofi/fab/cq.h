@@ -103,7 +103,6 @@ struct dofi_cq {
 	struct fid_cq *fid;		/* NULL while the CQ is closed */
 	const struct dofi_progress_ops *ops;	/* where completions are delivered */
 	dofi_completed *completed;	/* ops->completed, cached to save a load */
-	bool foreign_contexts;		/* ops->foreign_contexts */
 	void *owner;			/* for the user of ops; NULL at first */
 	LIST_HEAD(, dofi_sweeper) sweepers;
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */

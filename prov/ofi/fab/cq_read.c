@@ -31,7 +31,7 @@ void dofi_cq_route(struct dofi_cq *cq)
 {
 	/* without a fid, the CQ is being closed, and waits for its leader */
 	const bool may_leave = cq->fid && !read_takes_all(cq);
-	const bool direct = may_leave && !cq->foreign_contexts && !cq->several;
+	const bool direct = may_leave && !cq->ops->foreign_contexts && !cq->several;
 
 	dofi_mutex_assert_held(&cq->lock);
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);

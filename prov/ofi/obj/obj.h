@@ -52,9 +52,9 @@ struct dofi_obj {
 	_Atomic int users;
 	_Atomic bool provided;		/* the provider made it: the consumer may not free it */
 	/*
-	 * Calls of the program in progress. Posts of the fast path, dequeues and waits do not
-	 * count: they test the tag under the object's lock. For an IA, also the calls on its
-	 * objects.
+	 * Calls of the program in progress; of an IA, also the calls on its objects. Dequeues and
+	 * waits do not count: they test the tag under the object's lock. Posts of the fast path do
+	 * not count either: they test the tag first, and find the queue of a freed EP closed.
 	 */
 	struct dofi_calls calls;
 	struct dofi_ia *ia;

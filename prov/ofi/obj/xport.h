@@ -172,7 +172,8 @@ struct dofi_xport {
 	/*
 	 * Sets fast->send, fast->recv and fast->to of an EP with plain operations: messages of one
 	 * segment without immediate data, and receives into one segment. NULL in send or recv, and
-	 * fast itself: submit() is as simple. All four functions are called with the EP lock held.
+	 * fast itself: submit() is as simple. fast(), send, recv, write and read are called with
+	 * the EP lock held.
 	 */
 	void (*fast)(struct dofi_ep *ep, struct dofi_fast *fast);
 	/* RDMA with one local segment; NULL if that is not simpler than submit(). */
@@ -197,15 +198,16 @@ struct dofi_xport {
 	void (*cancel)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
-	 * Continues the transport's pending frames: resume_pending. Called after an operation has
-	 * completed or a receive was posted. EP lock held.
+	 * Continues pending frames, or replies that the fabric refused: resume_pending. Called
+	 * after an operation has completed or a receive was posted. EP lock held. NULL: the
+	 * transport never sets resume_pending.
 	 */
 	void (*resume)(struct dofi_ep *ep);
 
 	/*
 	 * The SRQ has a buffer for @ep, which is first in the line. The transport takes the buffer,
 	 * by dofi_srq_receive() or dofi_srq_buffer(), or leaves the line, by dofi_srq_leave(). EP
-	 * lock held, any thread.
+	 * lock held, any thread. NULL: no EP stays in the line after the EP lock is dropped.
 	 */
 	void (*srq_fed)(struct dofi_ep *ep);
 };
@@ -217,9 +219,9 @@ struct dofi_xport {
 struct dofi_datagrams {
 	/*
 	 * The transport of its EPs and of requests for them. Of its members only name, reject,
-	 * close, submit, fast, holds (which is false for all operations), resume and srq_fed
-	 * are used. close() also gives up the exchanges in ep->exchanges,
-	 * with dofi_exchange_end() or without: no event comes.
+	 * close, submit, fast and holds (which is false for all operations) are used. close() also
+	 * gives up the exchanges in ep->exchanges, with dofi_exchange_end() or without: no event
+	 * comes.
 	 */
 	const struct dofi_xport *xport;
 

@@ -21,7 +21,7 @@
 #define DOFI_LINK_FRAME DOFI_RING_RECORD_MAX
 
 #define DOFI_LINK_MAGIC 0x646174206f666972ull
-/* Another layout also needs new names in xport/rdm/peer.c (layout) and ud/ud.h (UD_LAYOUT). */
+/* Another layout also needs new names in xport/rdm/peer.c (layout), xport/ud/ud.h (UD_LAYOUT). */
 #define DOFI_LINK_VERSION 4
 
 /* Values of dofi_link.use. The maker withdraws an offer, or the sender claims it. */

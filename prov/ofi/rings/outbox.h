@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sender's end of a link: all frames from a set of rings to one peer. Frames are sent on any
- * thread, under the lock of the outbox. The other functions are for the progress thread.
+ * The sender's end of a link: all frames from a set of rings to one peer. Any thread sends frames,
+ * with the lock that dofi_outbox_lock() selects, and calls dofi_outbox_notify() and
+ * dofi_outbox_has_ended(). The progress thread alone calls the other functions.
  */
 #ifndef DOFI_RINGS_OUTBOX_H
 #define DOFI_RINGS_OUTBOX_H
@@ -79,7 +80,7 @@ static inline void dofi_outbox_unlock(struct dofi_outbox *outbox)
 }
 
 /*
- * Reserves a frame of up to @len bytes, at most DOFI_LINK_FRAME, which dofi_outbox_send() publishes
+ * Reserves a frame of @len bytes, at most DOFI_LINK_FRAME, which dofi_outbox_send() publishes
  * under the same lock. Returns 0, -EAGAIN if the ring is full, or -EPROTO if the peer broke it.
  */
 static inline int dofi_outbox_reserve(struct dofi_outbox *outbox, size_t len,
@@ -88,10 +89,9 @@ static inline int dofi_outbox_reserve(struct dofi_outbox *outbox, size_t len,
 	return dofi_ring_reserve(&outbox->out, len, frame);
 }
 
-static inline void dofi_outbox_send(struct dofi_outbox *outbox, size_t len)
-	DOFI_NEEDS(outbox->lock)
+static inline void dofi_outbox_send(struct dofi_outbox *outbox) DOFI_NEEDS(outbox->lock)
 {
-	dofi_ring_publish(&outbox->out, len);
+	dofi_ring_publish(&outbox->out);
 }
 
 /* The slow path of dofi_outbox_notify(). */

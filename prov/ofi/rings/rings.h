@@ -4,7 +4,8 @@
  * completion queue. Its completions are the frames in a set of rings.
  *
  * fab/cq_read.c reads this queue like any other; dofi_rings_poll() is a fast path. The queue has no
- * descriptor: dofi_rings_sleep_begin() makes peers wake a sleeping thread.
+ * descriptor: dofi_rings_sleep_begin() makes peers wake the progress thread, and a leader requests
+ * its wakeup by its word (fab/cq.h).
  */
 #ifndef DOFI_RINGS_RINGS_H
 #define DOFI_RINGS_RINGS_H
@@ -98,7 +99,10 @@ int dofi_rings_begin(struct dofi_rings *rings, struct dofi_cq *cq,
 /* Returns whether a peer has ended an inbox since the last call. Any thread. */
 bool dofi_rings_took_end(struct dofi_rings *rings);
 
-/* From now on peers that send wake the thread. Call, read until the CQ is empty, then sleep. */
+/*
+ * From now on peers that send wake the progress thread. Call, read until the CQ is empty, then
+ * sleep.
+ */
 void dofi_rings_sleep_begin(struct dofi_rings *rings);
 void dofi_rings_sleep_end(struct dofi_rings *rings);
 

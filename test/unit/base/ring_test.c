@@ -40,7 +40,7 @@ static int put(size_t len, unsigned char fill)
 	if (ret)
 		return ret;
 	memset(data, fill, len);
-	dofi_ring_publish(&out, len);
+	dofi_ring_publish(&out);
 	return 0;
 }
 
@@ -82,7 +82,7 @@ Test(ring, what_is_reserved_is_not_there_yet)
 	memset(data, 0xff, 100);
 	cr_expect(!dofi_ring_take(&in, &record));
 	cr_assert_eq(dofi_ring_reserve(&out, 8, &data), 0);
-	dofi_ring_publish(&out, 8);
+	dofi_ring_publish(&out);
 	cr_assert(dofi_ring_take(&in, &record));
 	cr_expect_eq(record.len, 8, "the first was forgotten");
 }
@@ -401,7 +401,7 @@ static void *produce(void *arg)
 		while (dofi_ring_reserve(&out, len + sizeof(uint64_t), &data))
 			sched_yield();
 		record_fill(data, len, i);
-		dofi_ring_publish(&out, len + sizeof(uint64_t));
+		dofi_ring_publish(&out);
 	}
 	return arg;
 }

@@ -560,8 +560,8 @@ Test(domain, a_domain_on_another_fabric_has_its_own_completions)
 
 	dofi_cq_init(&second.cq);
 	cr_assert_eq(dofi_domain_open(&second, &progress, &second_fabric, &others, &choice), 0);
-	cr_expect(second.cq.ops == &others && second.cq.foreign_contexts && !second.cq.owner);
-	cr_expect(domain.cq.ops == &ops && !domain.cq.foreign_contexts);
+	cr_expect(second.cq.ops == &others && !second.cq.owner);
+	cr_expect(domain.cq.ops == &ops);
 	cr_expect(dofi_cq_can_sleep(&second.cq, second.cq.fid));
 	cr_expect_eq(fake.trywait_fabric, &second_fabric);
 	cr_expect(dofi_cq_can_sleep(&domain.cq, domain.cq.fid));

@@ -27,7 +27,7 @@ static struct dofi_cq *cq(void)
 static void poll_as_a_program(void)
 {
 	atomic_store(&cq()->armed, false);
-	atomic_store(&cq()->programs_fid, cq()->foreign_contexts ? NULL : cq()->fid);
+	atomic_store(&cq()->programs_fid, cq()->ops->foreign_contexts ? NULL : cq()->fid);
 }
 
 static void run_armed(void *body)
@@ -526,8 +526,12 @@ static void look(const struct fi_cq_data_entry *entry, int err, struct dofi_sink
 
 static void frames(void)
 {
+	static struct dofi_progress_ops ops;
+
+	ops = *cq()->ops;
+	ops.foreign_contexts = true;
 	cq()->completed = look;
-	cq()->foreign_contexts = true;
+	cq()->ops = &ops;
 	poll_as_a_program();
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);

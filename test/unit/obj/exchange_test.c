@@ -493,7 +493,8 @@ static int arrive_for(DAT_HANDLE sp)
 	struct arrival_call call = {
 		.sp = sp, .ret = 1,
 		.arrival = {
-			.request = request, .peer = address("192.0.2.7"), .datagram = true,
+			.xport = ia->datagrams->xport, .request = request,
+			.peer = address("192.0.2.7"), .datagram = true,
 			.data = "hello", .data_size = 5,
 		},
 	};

@@ -147,7 +147,7 @@ Test(outbox, a_second_user_waits_for_the_frame_of_the_first)
 	while (!atomic_load(&first_users.waiters))
 		sched_yield();
 	cr_expect_eq(outbox->sole, &first_users);
-	dofi_outbox_send(outbox, 1);
+	dofi_outbox_send(outbox);
 	dofi_outbox_unlock(outbox);
 	dofi_mutex_unlock(&first_users);
 	pthread_join(thread, NULL);

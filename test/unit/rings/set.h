@@ -55,7 +55,7 @@ static inline void set_send(struct dofi_outbox *outbox, unsigned char byte)
 	dofi_outbox_lock(outbox);
 	cr_assert_eq(dofi_outbox_reserve(outbox, 1, &frame), 0);
 	*frame = byte;
-	dofi_outbox_send(outbox, 1);
+	dofi_outbox_send(outbox);
 	dofi_outbox_unlock(outbox);
 }
 

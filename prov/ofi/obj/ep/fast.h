@@ -26,8 +26,9 @@
  *		a thread of the program may read one completion from this fid. NULL over rings
  *		and connectionless fabrics, as their contexts are not slots. dofi_cq_route()
  *	cq->programs_poll
- *		a thread of the program may take one message out of a ring: dofi_rings_poll().
- *		NULL over fabrics. dofi_cq_route()
+ *		a thread of the program may take one message or datagram out of a ring:
+ *		dofi_rings_poll(). NULL over fabrics, and while the CQ is armed, led or closed.
+ *		dofi_cq_route()
  */
 #ifndef DOFI_OBJ_EP_FAST_H
 #define DOFI_OBJ_EP_FAST_H

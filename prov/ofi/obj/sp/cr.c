@@ -74,7 +74,7 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	atomic_store(&cr->obj.provided, true);
 	cr->conn_qual = sp->conn_qual;
 	cr->ep = ep;
-	cr->xport = a->xport ? a->xport : a->datagram ? ia->datagrams->xport : ia->xport;
+	cr->xport = a->xport ? a->xport : ia->xport;
 	cr->request = a->request;
 	cr->secret = a->secret;
 	cr->mailbox = a->mailbox;

@@ -26,7 +26,7 @@ DOFI_OBJ_HANDLES(cr, CR, struct dofi_cr);
 
 /* An arriving request, from the transport. */
 struct dofi_arrival {
-	/* the transport itself; NULL: the IA's, or its datagrams' */
+	/* the transport itself; NULL: the IA's */
 	const struct dofi_xport *xport;
 	void *request;			/* the transport's part, for dofi_xport.accept and reject */
 	struct sockaddr_storage peer;	/* address and port of the peer, all zero if unknown */

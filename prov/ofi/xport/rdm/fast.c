@@ -22,9 +22,9 @@ static __attribute__((noinline)) ssize_t send_frame(struct rdm_conn *conn, const
 	struct rdm_frame f;
 	int ret;
 
-	rdm_frame_begin(&f, RDM_FRAME_SEND);
-	if (rdm_frame_head(&f) + len > conn->inject)
+	if (conn->blocking)
 		return -FI_EAGAIN;
+	rdm_frame_begin(&f, RDM_FRAME_SEND);
 	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
 	return ret ? ret : DOFI_DONE;
 }
@@ -39,19 +39,17 @@ ssize_t rdm_fast_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 
 	(void)desc, (void)unused, (void)context;
 	dofi_mutex_assert_held(&conn->ep->lock);
-	if (!conn->credits || conn->blocking)
+	if (!conn->credits || RDM_FRAME_HEADER + len > conn->inject)
 		return -FI_EAGAIN;
 	if (!out)
 		return send_frame(conn, buf, len);
-	if (RDM_FRAME_HEADER + len > conn->inject)
-		return -FI_EAGAIN;
 	dofi_outbox_lock(out);
 	ret = dofi_outbox_reserve(out, RDM_FRAME_HEADER + len, &frame);
 	if (!ret) {
 		rdm_frame_pack_send(frame, conn->peer_id, (uint16_t)conn->credits_owed,
 				    ++conn->sent);
 		memcpy(frame + RDM_FRAME_HEADER, buf, len);
-		dofi_outbox_send(out, RDM_FRAME_HEADER + len);
+		dofi_outbox_send(out);
 	}
 	dofi_outbox_unlock(out);
 	/* the slow path reserves again, and reports a full or broken ring */
@@ -82,7 +80,7 @@ static bool completes_oldest(struct rdm_conn *conn, const struct dofi_ring_recor
 	const struct dofi_queue *q = &ep->rq;
 	const struct dofi_dto *dto = dofi_queue_oldest(q);
 
-	/* the slow path also grants credits to a sender that has none, and sees the peer's end */
+	/* the slow path also submits sends that waited for credits, and reports the peer's end */
 	return ep->fast.recv && ep->recv_evd == sink->evd &&
 	       !dofi_evd_pending(sink->evd) &&
 	       dofi_queue_has_flight(q) && conn->matched == q->head && dofi_dto_is_plain(dto) &&

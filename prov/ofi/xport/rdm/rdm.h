@@ -83,7 +83,7 @@ struct rdm_ia {
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
 	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
-	struct dofi_bell bell;		/* with rings: open from the first PZ on */
+	struct dofi_bell bell;	/* with rings: open from the first connection or datagram EP on */
 	bool rings;			/* connections use rings, not endpoints of a fabric */
 	bool second;			/* another transport of the IA reaches remote peers */
 	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
@@ -91,7 +91,7 @@ struct rdm_ia {
 
 _Static_assert(offsetof(struct rdm_ia, ports) == 0, "dofi_ia.xport_ia is the ports");
 
-/* The transport's part of a PZ, made with its first connection. */
+/* The transport's part of a PZ, made with its first connection or datagram EP. */
 struct rdm_pz {
 	LIST_ENTRY(rdm_pz) link;
 	struct dofi_pz *pz;
@@ -147,7 +147,10 @@ struct rdm_conn {
 	fi_addr_t to;			/* the address of the peer's endpoint */
 	bool reached;			/* the peer is in the address vector, or out is set */
 
-	/* protected by the EP lock */
+	/*
+	 * EP lock. same_host, pid and alive are written before ep->fid is set. The progress thread
+	 * alone writes left and last_frame, and reads them without the lock.
+	 */
 	/*
 	 * The outbox to the peer, from rdm_conn_reach() on; NULL without rings. Every frame is
 	 * short enough for it.

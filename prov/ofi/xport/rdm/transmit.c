@@ -5,7 +5,6 @@
 
 #include "base/iov.h"
 #include "base/log.h"
-#include "xport/rdm/peer.h"
 
 #include <rdma/fi_errno.h>
 
@@ -66,15 +65,13 @@ static ssize_t send_ring(struct rdm_conn *conn, const struct rdm_frame *f, const
 {
 	struct dofi_outbox *out = conn->out;
 	unsigned char *frame;
-	size_t len;
 	int ret;
 
 	dofi_outbox_lock(out);
 	ret = dofi_outbox_reserve(out, rdm_frame_head(f) + size, &frame);
 	if (!ret) {
-		len = rdm_frame_pack(frame, f);
-		len += dofi_iov_gather(frame + len, from, n, offset, size);
-		dofi_outbox_send(out, len);
+		dofi_iov_gather(frame + rdm_frame_pack(frame, f), from, n, offset, size);
+		dofi_outbox_send(out);
 	}
 	dofi_outbox_unlock(out);
 	return ret;

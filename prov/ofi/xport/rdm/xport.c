@@ -80,7 +80,7 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 		rdm_op_completed(entry, err, sink);
 }
 
-/* Also reposts buffers of the endpoint that the fabric did not take before. */
+/* Reposts buffers that the fabric did not take before. */
 static void rdm_swept(struct dofi_cq *cq)
 {
 	struct rdm_pz *rpz = cq->owner;
@@ -114,7 +114,6 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 	.completed = rdm_completed,
 	.foreign_contexts = true,
 	.failed = dofi_async_ia_failed,
-	.swept = rdm_swept,
 };
 
 /* Of a CQ of rings. If the IA has another transport, its operations are that transport's. */

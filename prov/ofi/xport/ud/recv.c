@@ -66,7 +66,7 @@ static void take(struct ud_way *way, const void *header, const unsigned char *by
 		if (!err)
 			dofi_tally_add(&uep->ep->receipts[dto->kind], dto->length);
 		dofi_dto_end(uep->ep, dto, err, sink);
-	} else if (uep->ep->srq && uep->ep->rq.open) {
+	} else if (uep->ep->srq) {
 		dofi_srq_leave(uep->ep->srq, &uep->ep->srq_user);
 	}
 	dofi_mutex_unlock(&uep->ep->lock);
@@ -109,7 +109,7 @@ static void inbox_arrived(void *owner, struct dofi_inbox *inbox, const unsigned 
 
 /*
  * Returns false if a read of the CQ must follow: for a record behind a SKIP, a broken ring, or
- * after an event for another EVD.
+ * after a datagram without an event for the caller, for another EVD or dropped.
  */
 static bool inbox_poll(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink)
 {

@@ -79,7 +79,7 @@ static int send_ring(struct dofi_outbox *out, const void *bytes, size_t len)
 	ret = dofi_outbox_reserve(out, len, &frame);
 	if (!ret) {
 		memcpy(frame, bytes, len);
-		dofi_outbox_send(out, len);
+		dofi_outbox_send(out);
 	}
 	dofi_outbox_unlock(out);
 	return ret;
@@ -255,8 +255,10 @@ static int write_ring(const struct ud_peer *peer, const struct dofi_dto *dto)
 
 	dofi_outbox_lock(out);
 	ret = dofi_outbox_reserve(out, UD_FRAME_HEADER + dto->length, &frame);
-	if (!ret)
-		dofi_outbox_send(out, pack(peer, dto, frame));
+	if (!ret) {
+		pack(peer, dto, frame);
+		dofi_outbox_send(out);
+	}
 	dofi_outbox_unlock(out);
 	return ret;
 }

@@ -153,17 +153,6 @@ static bool holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	return false;
 }
 
-static void resume(struct dofi_ep *ep)
-{
-	(void)ep;
-}
-
-/* No datagram waits for the buffer. */
-static void srq_fed(struct dofi_ep *ep)
-{
-	dofi_srq_leave(ep->srq, &ep->srq_user);
-}
-
 static void fast(struct dofi_ep *ep, struct dofi_fast *fast)
 {
 	fast->recv = rdm_fast_recv;
@@ -177,8 +166,6 @@ static const struct dofi_xport xport = {
 	.submit = ud_submit,
 	.fast = fast,
 	.holds = holds,
-	.resume = resume,
-	.srq_fed = srq_fed,
 };
 
 /* Address handles */

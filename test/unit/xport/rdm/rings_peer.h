@@ -165,7 +165,7 @@ static inline void send_frame(const struct rdm_frame *f, const void *data, size_
 	len = rdm_frame_pack(at, f);
 	if (size)
 		memcpy(at + len, data, size);
-	dofi_outbox_send(outbox, len + size);
+	dofi_outbox_send(outbox);
 	dofi_mutex_unlock(&outbox->lock);
 	sent++;
 	dofi_outbox_notify(outbox, &peer.bell);

@@ -441,7 +441,7 @@ static void send_bytes(int byte, size_t len)
 	dofi_mutex_lock(&outbox->lock);
 	cr_assert_eq(dofi_outbox_reserve(outbox, len, &at), 0);
 	memset(at, byte, len);
-	dofi_outbox_send(outbox, len);
+	dofi_outbox_send(outbox);
 	dofi_mutex_unlock(&outbox->lock);
 }
 

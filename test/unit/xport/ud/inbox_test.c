@@ -505,7 +505,7 @@ static void write_bytes(const void *bytes, size_t len)
 	dofi_mutex_lock(&out->lock);
 	cr_assert_eq(dofi_outbox_reserve(out, len, &frame), 0);
 	memcpy(frame, bytes, len);
-	dofi_outbox_send(out, len);
+	dofi_outbox_send(out);
 	dofi_mutex_unlock(&out->lock);
 	ud_sweep(&ud_far);
 }
