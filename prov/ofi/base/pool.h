@@ -28,7 +28,7 @@ struct dofi_pool_chunk {
 struct dofi_pool {
 	const char *name;
 	size_t stride;			/* from one object to the next */
-	void (*ctor)(void *obj);	/* called once per object, when it is made */
+	void (*ctor)(void *obj);	/* once per object, when it is made, all zero; or NULL */
 
 	struct dofi_mutex lock;		/* the fields below */
 	/* oldest first, so that a freed handle is not reused soon */

@@ -315,7 +315,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	cq->served.fired = true;	/* the next round arms the CQ */
 	cq->served.ops = &served_ops;
 	cq->served.has_fd = cq->fd >= 0;
-	dofi_served_add(progress, &cq->served);
+	TAILQ_INSERT_TAIL(&progress->served, &cq->served, link);
 	return 0;
 
 close_cq:
@@ -330,7 +330,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	struct fid_cq *fid = cq->fid;
 	int ret;
 
-	dofi_served_remove(cq->progress, &cq->served);
+	TAILQ_REMOVE(&cq->progress->served, &cq->served, link);
 	forget(cq);
 	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;

@@ -280,12 +280,6 @@ static inline ssize_t dofi_cq_next(struct dofi_cq *cq, struct fid_cq *fid)
 	return 1;
 }
 
-/* Returns whether a read that returned @n leaves nothing to do. */
-static inline bool dofi_cq_is_idle(const struct dofi_cq *cq, ssize_t n)
-{
-	return n == -FI_EAGAIN && !dofi_cq_wants_sweep(cq);
-}
-
 static inline void dofi_cq_leave(struct dofi_cq *cq) DOFI_DROPS(cq->lock)
 {
 	cq->polls++;

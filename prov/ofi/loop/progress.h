@@ -217,7 +217,7 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 /* Removes @work from the queue, and waits for it if it runs elsewhere. Any thread, no lock. */
 void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work);
 
-/* Runs @fn(@arg) on the progress thread, and waits. */
+/* Runs @fn(@arg), or nothing if @fn is NULL, on the progress thread, and waits. */
 void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
 
 /* Reports the first failure of a queue, a negative errno, to ops->failed(). Any thread. */
@@ -266,10 +266,6 @@ void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
 
 /* Returns the timer that fires next, or NULL. Progress thread only. */
 struct dofi_timer *dofi_timer_next(const struct dofi_progress *p);
-
-/* The progress thread serves @served until its removal. Progress thread, or before it runs. */
-void dofi_served_add(struct dofi_progress *p, struct dofi_served *served);
-void dofi_served_remove(struct dofi_progress *p, struct dofi_served *served);
 
 /*
  * Open the event queues that connected endpoints of @info need, and add them to the epoll set.

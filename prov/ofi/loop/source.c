@@ -180,13 +180,3 @@ bool dofi_progress_on_thread(const struct dofi_progress *p)
 {
 	return pthread_equal(p->thread, pthread_self());
 }
-
-void dofi_served_add(struct dofi_progress *p, struct dofi_served *served)
-{
-	TAILQ_INSERT_TAIL(&p->served, served, link);
-}
-
-void dofi_served_remove(struct dofi_progress *p, struct dofi_served *served)
-{
-	TAILQ_REMOVE(&p->served, served, link);
-}

@@ -17,14 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void ia_ctor(void *obj)
-{
-	struct dofi_ia *ia = obj;
-
-	dofi_mutex_init(&ia->lock);
-}
-
-struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
+struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, NULL);
 
 /*
  * The order in which objects end with their IA. Service points come first, as they make other

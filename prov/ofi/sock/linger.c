@@ -234,7 +234,7 @@ static void check(struct dofi_timer *timer)
 {
 	struct dofi_linger *l = DOFI_CONTAINER_OF(timer, struct dofi_linger, timer);
 	int64_t now = dofi_now(), next = now + l->step, wait, end;
-	bool connected = end_send(l);
+	bool connected = end_send(l), whole;
 	int left = 0;
 
 	if (discard(l)) {
@@ -249,12 +249,9 @@ static void check(struct dofi_timer *timer)
 		l->moved = now;
 	l->left = left;
 	/* the end alone may be outstanding when the socket is closed: the kernel sends it again */
-	if (l->peer_ended && !l->rest && l->left <= 1) {
-		linger_finish(l, true);
-		return;
-	}
-	if (!connected) {
-		linger_finish(l, false);
+	whole = l->peer_ended && !l->rest && l->left <= 1;
+	if (whole || !connected) {
+		linger_finish(l, whole);
 		return;
 	}
 	wait = patience(l);

@@ -237,11 +237,6 @@ static inline void dofi_queue_retire(struct dofi_queue *q)
 	q->head++;
 }
 
-static inline bool dofi_queue_is_oldest(const struct dofi_queue *q, const struct dofi_dto *dto)
-{
-	return dto->number == q->head;
-}
-
 /* Whether operation @number, which may be any number, is between head and next. */
 static inline bool dofi_queue_in_flight(const struct dofi_queue *q, uint32_t number)
 {
@@ -252,11 +247,6 @@ static inline bool dofi_queue_in_flight(const struct dofi_queue *q, uint32_t num
 static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
 {
 	return q->tail - q->head;
-}
-
-static inline bool dofi_queue_has_one(const struct dofi_queue *q)
-{
-	return q->head + 1 == q->tail;
 }
 
 static inline bool dofi_queue_empty(const struct dofi_queue *q)

@@ -43,14 +43,7 @@ const struct dofi_ep_state dofi_ep_states[] = {
 		DAT_INVALID_STATE_EP_DISCONNECTED },
 };
 
-static void ep_ctor(void *obj)
-{
-	struct dofi_ep *ep = obj;
-
-	dofi_mutex_init(&ep->lock);
-}
-
-struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
+struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, NULL);
 
 void dofi_fast_renew(struct dofi_ep *ep)
 {

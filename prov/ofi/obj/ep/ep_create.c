@@ -357,11 +357,6 @@ void dofi_ep_pass_over(struct dofi_ep *ep)
 		dofi_obj_destroy(&ep->obj);
 }
 
-static void nothing(void *arg)
-{
-	(void)arg;
-}
-
 /* Waits until the progress thread has bound an EP that connects. */
 static void await_port(DAT_EP_HANDLE ep_handle)
 {
@@ -376,7 +371,7 @@ static void await_port(DAT_EP_HANDLE ep_handle)
 	dofi_mutex_unlock(&ep->lock);
 	ia = dofi_obj_leave_to_ia(&ep->obj);
 	if (unbound)
-		dofi_progress_call(&ia->progress, nothing, NULL);
+		dofi_progress_call(&ia->progress, NULL, NULL);
 	dofi_ia_leave(ia);
 }
 

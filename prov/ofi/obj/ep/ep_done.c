@@ -361,7 +361,7 @@ void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 /* Whether no operation behind the oldest one of @q has ended before it. */
 static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q)
 {
-	return dofi_queue_has_one(q) || !dofi_queue_at(q, q->head + 1)->done;
+	return q->head + 1 == q->tail || !dofi_queue_at(q, q->head + 1)->done;
 }
 
 /*
@@ -384,7 +384,7 @@ static DOFI_INTO_CALLER bool end_straight(struct dofi_ep *ep, struct dofi_dto *d
 			     (dto->kind == DOFI_DTO_WRITE && ep->reads) ||
 			     dto->flags & (DAT_COMPLETION_SUPPRESS_FLAG | DOFI_DTO_SHARED |
 					   DOFI_DTO_MATCHED) ||
-			     !dofi_queue_is_oldest(q, dto) || !next_is_pending(q), 0))
+			     dto->number != q->head || !next_is_pending(q), 0))
 		return false;
 	if (receive) {
 		length = entry->len;

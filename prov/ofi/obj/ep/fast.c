@@ -440,7 +440,7 @@ static DOFI_INTO_CALLER bool poll_sole(struct dofi_evd *evd, DAT_EVENT *event, s
 		dofi_cq_leave(cq);
 		return true;
 	}
-	if (__builtin_expect(!dofi_cq_is_idle(cq, n), 0)) {
+	if (__builtin_expect(n != -FI_EAGAIN || dofi_cq_wants_sweep(cq), 0)) {
 		poll_on(cq, n, &sink);
 		return !sink.evd;
 	}

@@ -16,7 +16,6 @@ static void cno_ctor(void *obj)
 {
 	struct dofi_cno *cno = obj;
 
-	dofi_mutex_init(&cno->lock);
 	dofi_cond_init(&cno->wakeup);
 }
 

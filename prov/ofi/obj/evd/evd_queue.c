@@ -15,7 +15,6 @@ static void evd_ctor(void *obj)
 {
 	struct dofi_evd *evd = obj;
 
-	dofi_mutex_init(&evd->lock);
 	dofi_cond_init(&evd->wakeup);
 }
 

@@ -11,17 +11,11 @@
 static void pz_ctor(void *obj)
 {
 	struct dofi_pz *pz = obj;
-	int i;
 
 	/* outlives the PZ: a thread may poll a CQ that is being closed */
 	dofi_cq_init(&pz->domain.cq);
 	dofi_cq_init(&pz->local.cq);
 	dofi_cq_init(&pz->datagram.cq);
-	dofi_mutex_init(&pz->rmr_lock);
-	for (i = 0; i < DOFI_PZ_GRANTS; i++)
-		LIST_INIT(&pz->grants[i]);
-	dofi_mutex_init(&pz->atomic_lock);
-	LIST_INIT(&pz->atomic_lmrs);
 }
 
 struct dofi_pool dofi_pz_pool = DOFI_POOL_INIT("pz", struct dofi_pz, pz_ctor);

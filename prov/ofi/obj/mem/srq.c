@@ -9,14 +9,7 @@
 
 #include <errno.h>
 
-static void srq_ctor(void *obj)
-{
-	struct dofi_srq *srq = obj;
-
-	dofi_mutex_init(&srq->lock);
-}
-
-struct dofi_pool dofi_srq_pool = DOFI_POOL_INIT("srq", struct dofi_srq, srq_ctor);
+struct dofi_pool dofi_srq_pool = DOFI_POOL_INIT("srq", struct dofi_srq, NULL);
 
 /* Buffers leave */
 

@@ -149,12 +149,10 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 	if (a->datagram)
 		dofi_count_exactly(&sp->obj.ia->count.ah_request_arrived);
 	ret = cr ? announce(sp, cr) : -ENOMEM;
-	if (ret)
-		goto undo;
-	sp->spent = sp->once;
-	return 0;
-
-undo:
+	if (!ret) {
+		sp->spent = sp->once;
+		return 0;
+	}
 	if (cr && dofi_obj_claim(&cr->obj)) {
 		dofi_calls_await(&cr->obj.calls);
 		cr_free(cr);

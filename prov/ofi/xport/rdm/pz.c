@@ -55,7 +55,7 @@ int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 	rpz->domain = ria->second ? &pz->local : &pz->domain;
 	if (ria->second)
 		ret = dofi_domain_open(rpz->domain, &pz->obj.ia->progress, &dofi_rings_fabric,
-				       ria->ring_ops, ria->fabric);
+				       dofi_rings_xport.progress_ops, ria->fabric);
 	if (ret)
 		goto free_rpz;
 	if (ria->rings) {

@@ -82,7 +82,6 @@ struct rdm_ia {
 	const struct dofi_fabric_choice *fabric;
 	struct dofi_host host;
 	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
-	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
 	struct dofi_bell bell;	/* with rings: open from the first connection or datagram EP on */
 	bool rings;			/* connections use rings, not endpoints of a fabric */
 	bool second;			/* another transport of the IA reaches remote peers */

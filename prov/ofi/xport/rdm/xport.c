@@ -15,8 +15,6 @@
 
 /* The IA */
 
-static const struct dofi_progress_ops ring_progress_ops;
-
 static int rdm_ia_init(struct dofi_ia *ia)
 {
 	struct rdm_ia *ria = calloc(1, sizeof(*ria));
@@ -31,7 +29,6 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	}
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->pzs);
-	ria->ring_ops = &ring_progress_ops;
 	ria->second = !ia->fabric.rdm;
 	ria->fabric = ria->second ? &ia->local : &ia->fabric;
 	ria->rings = dofi_is_rings(ria->fabric);
