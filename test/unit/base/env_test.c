@@ -6,6 +6,7 @@
 #include "capture.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -131,6 +132,7 @@ Test(env, smallest_values_are_taken)
 Test(env, hexadecimal_is_a_number)
 {
 	setenv("DAT_OFI_TICK_US", "0x20", 1);
+	errno = ERANGE;		/* of an earlier call */
 	cr_expect_str_eq(read_settings(), "");
 	cr_expect_eq(dofi_settings.tick_us, 32);
 }
