@@ -55,7 +55,7 @@ run()
 	want=$1
 	shift
 	echo "run: $*"
-	timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"
+	timeout 180 "$@" >"$tmp/out" 2>"$tmp/err"
 	got=$?
 	[ $got -eq "$want" ] || fail "exit status $got, not $want: $*"
 }
