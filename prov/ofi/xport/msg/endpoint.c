@@ -235,6 +235,8 @@ static void await_bye(struct dofi_ep *ep)
 /* How long a socket may be silent, and how long replies to reads may arrive, before it is cut. */
 #define SILENCE_MS 2
 #define REPLIES_NS (100 * 1000000LL)
+/* Least reads of the CQ that wait for the end of a cut socket: a thread may lack a processor. */
+#define READS_OF_CUT 1000
 
 static bool has_reads(struct dofi_ep *ep)
 {
@@ -256,13 +258,14 @@ static void finish_reads(struct dofi_ep *ep)
 {
 	struct pollfd pfd = { .fd = msg_part(ep)->watch.fd, .events = POLLIN };
 	const int64_t until = dofi_now() + REPLIES_NS;
+	int i;
 
 	dofi_cq_drain(ep->cq);
 	while (has_reads(ep) && poll(&pfd, 1, SILENCE_MS) == 1 && dofi_now() < until)
 		dofi_cq_drain(ep->cq);
 	if (!has_reads(ep) || shutdown(pfd.fd, SHUT_RD))
 		return;
-	while (has_reads(ep) && dofi_now() < until + REPLIES_NS)
+	for (i = 0; has_reads(ep) && (i < READS_OF_CUT || dofi_now() < until + REPLIES_NS); i++)
 		dofi_cq_drain(ep->cq);
 }
 
