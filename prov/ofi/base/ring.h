@@ -145,8 +145,8 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 			return -EAGAIN;
 	}
 	/*
-	 * Clears the word of the next record. A polling consumer would take back this record's line
-	 * while a later store fetched the next one's.
+	 * Clears the word of the next record, which fetches its line. During a fetch at publication
+	 * a polling consumer would take back this record's line.
 	 */
 	atomic_store_explicit(dofi_ring_word(ring, end), 0, memory_order_relaxed);
 	if (__builtin_expect(n > DOFI_RING_SHORT, 0)) {

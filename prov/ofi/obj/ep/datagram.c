@@ -121,7 +121,7 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 	struct dofi_ia *ia = ep->obj.ia;
 	bool seen = false;
 
-	/* a program that dequeues the event finds it counted */
+	/* before the event: a program that dequeues it may query the counter at once */
 	if (how->ah)
 		dofi_count_exactly(&ia->count.ah_resolved);
 	dofi_mutex_lock(&ep->lock);

@@ -68,7 +68,7 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 		return dofi_now() < deadline ? 0 : -ETIMEDOUT;
 	if (err)
 		return err;
-	/* another feed may have come without the lock */
+	/* the EVD may have got another feed while the lock was dropped */
 	if (!must_leave(evd) && dofi_evd_only_cq(evd) == cq)
 		err = dofi_lead_sleep(cq, &evd->wakeup, &evd->lock, deadline);
 	dofi_mutex_unlock(&evd->lock);

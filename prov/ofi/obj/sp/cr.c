@@ -145,7 +145,7 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 	}
 	/* an EP is not freed while it is reserved, so that no lock is needed here */
 	cr = cr_new(sp, a, made ? made : sp->reserved);
-	/* a program that dequeues the event finds the request counted */
+	/* before the event: a program that dequeues it may query the counter at once */
 	if (a->datagram)
 		dofi_count_exactly(&sp->obj.ia->count.ah_request_arrived);
 	ret = cr ? announce(sp, cr) : -ENOMEM;

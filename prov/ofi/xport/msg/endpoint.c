@@ -235,7 +235,7 @@ static void await_bye(struct dofi_ep *ep)
 /* How long a socket may be silent, and how long replies to reads may arrive, before it is cut. */
 #define SILENCE_MS 2
 #define REPLIES_NS (100 * 1000000LL)
-/* Least reads of the CQ that wait for the end of a cut socket: a thread may lack a processor. */
+/* Least reads of the CQ after the cut: the thread may have had no processor for REPLIES_NS. */
 #define READS_OF_CUT 1000
 
 static bool has_reads(struct dofi_ep *ep)
