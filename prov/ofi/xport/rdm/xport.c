@@ -82,9 +82,7 @@ static void rdm_swept(struct dofi_cq *cq)
 {
 	struct rdm_pz *rpz = cq->owner;
 
-	if (!rpz)
-		return;
-	if (rpz->has_rdm)
+	if (rpz && rpz->has_rdm)
 		dofi_rdm_sweep(&rpz->rdm);
 }
 
@@ -111,6 +109,7 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 	.completed = rdm_completed,
 	.foreign_contexts = true,
 	.failed = dofi_async_ia_failed,
+	.swept = rdm_swept,
 };
 
 /* Of a CQ of rings. If the IA has another transport, its operations are that transport's. */
@@ -119,18 +118,16 @@ static const struct dofi_progress_ops ring_progress_ops = {
 	.foreign_contexts = true,
 	.poll = dofi_rings_poll,
 	.failed = dofi_async_ia_failed,
-	.swept = rdm_swept,
 	.sleep_begin = rings_sleep_begin,
 	.sleep_end = rings_sleep_end,
 };
 
 /* The operations that both variants have. */
 #define RDM_XPORT                                                                                  \
-	.cm_data_size = DOFI_CM_MAX_DATA, .ia_init = rdm_ia_init,                 \
-	.ia_fini = rdm_ia_fini, .pz_close = rdm_pz_close, .connect = rdm_connect,                  \
-	.accept = rdm_accept, .reject = rdm_reject, .holds = rdm_holds, .close = rdm_close,        \
-	.submit = rdm_submit, .fast = rdm_fast, .resume = rdm_resume,  \
-	.srq_fed = rdm_fed
+	.cm_data_size = DOFI_CM_MAX_DATA, .ia_init = rdm_ia_init, .ia_fini = rdm_ia_fini,          \
+	.pz_close = rdm_pz_close, .connect = rdm_connect, .accept = rdm_accept,                    \
+	.reject = rdm_reject, .holds = rdm_holds, .close = rdm_close, .submit = rdm_submit,        \
+	.fast = rdm_fast, .resume = rdm_resume, .srq_fed = rdm_fed
 
 const struct dofi_xport dofi_rdm_xport = {
 	RDM_XPORT, .name = "rdm", .progress_ops = &rdm_progress_ops,

@@ -130,3 +130,45 @@ Test(rdm_stray, bytes_that_are_no_frame_are_counted_as_strays)
 	cr_expect_eq(strays(), n / 13);
 	pair_works(pair[0], pair[1]);
 }
+
+static ssize_t recv_refused(struct fid_ep *of, void *buf, size_t len, void *desc, fi_addr_t from,
+			    void *context)
+{
+	return -FI_EAGAIN;
+}
+
+static struct fi_ops_msg *taking, refusing;
+
+static struct dofi_rdm *endpoint(void)
+{
+	return &((struct rdm_pz *)((struct dofi_pz *)pz)->xport_pz)->rdm;
+}
+
+static void set_receives(void *msg_ops)
+{
+	struct dofi_mutex *lock = &((struct dofi_pz *)pz)->domain.cq.lock;
+
+	dofi_mutex_lock(lock);
+	endpoint()->fid->msg = msg_ops;
+	dofi_mutex_unlock(lock);
+}
+
+/* No further frame arrives, so that only a sweep posts the buffers again. */
+Test(rdm_stray, connections_go_on_when_the_fabric_takes_buffers_again)
+{
+	const unsigned n = endpoint()->n_buffers;
+	unsigned i;
+
+	peer_couple(&peer, ep);
+	taking = endpoint()->fid->msg;
+	refusing = *taking;
+	refusing.recv = recv_refused;
+	dofi_progress_call(&ia->progress, set_receives, &refusing);
+	for (i = 0; i < n; i++)
+		peer_send_bytes(&peer, "?", 1);
+	is_seen();
+	dofi_progress_call(&ia->progress, set_receives, taking);
+	pair_works(pair[0], pair[1]);
+	is_seen();
+	cr_expect_eq(strays(), n);
+}
