@@ -51,12 +51,12 @@ static inline void dofi_lead_word_ask(const struct dofi_lead_word *w)
 }
 
 /*
- * The progress thread writes all but @has_leader, under the CQ lock, while there is no leader. A
- * leader that cannot sleep clears @able.
+ * The progress thread writes all but @has_leader and @able, under the CQ lock, while there is no
+ * leader.
  */
 struct dofi_lead {
 	_Atomic bool has_leader;	/* written with the CQ lock */
-	/* the CQ can have a leader; written with the CQ lock, or cleared by the leader */
+	/* the CQ can have a leader; written with the CQ lock, or cleared by a failed leader */
 	_Atomic bool able;
 	int wakeup_fd;		/* CQs with a descriptor: an eventfd that wakes the leader; or -1 */
 	int signals;			/* CQs with a descriptor: from dofi_nap_open(); or -1 */
@@ -84,7 +84,7 @@ struct dofi_sweeper {
 
 /* An EP with something that the fabric refused. Its owner ends it before the CQ is closed. */
 struct dofi_stall {
-	/* Called once for each dofi_cq_stall(), by a sweep. CQ lock held. */
+	/* The next sweep calls it once, after any number of dofi_cq_stall(). CQ lock held. */
 	void (*go_on)(struct dofi_stall *stall);
 	bool queued;			/* in cq->stalls; cq->stalls_lock */
 	TAILQ_ENTRY(dofi_stall) link;

@@ -118,10 +118,16 @@ int dofi_params_parse(const char *text, struct dofi_params *params, char *why, s
 
 /* The addresses of a host name */
 
+/*
+ * Protects all lookups. If each had a lock, its thread could free it while dofi_resolve() still
+ * unlocks it after the time-out (base/mutex.h).
+ */
+static struct dofi_mutex lookups;
+
 struct lookup {
 	char *name;
-	struct dofi_mutex lock;		/* the fields below */
 	struct dofi_cond answered;
+	/* protected by lookups */
 	struct addrinfo *list;
 	bool done;
 	bool abandoned;			/* the thread frees this structure */
@@ -144,12 +150,12 @@ static void *lookup_run(void *arg)
 
 	if (getaddrinfo(l->name, NULL, &hints, &list))
 		list = NULL;
-	dofi_mutex_lock(&l->lock);
+	dofi_mutex_lock(&lookups);
 	l->list = list;
 	l->done = true;
 	abandoned = l->abandoned;
 	dofi_cond_broadcast(&l->answered);
-	dofi_mutex_unlock(&l->lock);
+	dofi_mutex_unlock(&lookups);
 	if (abandoned)
 		lookup_free(l);
 	return NULL;
@@ -166,20 +172,19 @@ int dofi_resolve(const char *name, int64_t limit_ns, struct addrinfo **list)
 	if (!l)
 		return ret;
 	l->name = strdup(name);
-	dofi_mutex_init(&l->lock);
 	dofi_cond_init(&l->answered);
 	if (l->name)
 		ret = dofi_thread_start(&thread, lookup_run, l);
 	if (ret)
 		goto free_lookup;
-	dofi_mutex_lock(&l->lock);
-	while (!l->done && dofi_cond_wait(&l->answered, &l->lock, deadline) != -ETIMEDOUT)
+	dofi_mutex_lock(&lookups);
+	while (!l->done && dofi_cond_wait(&l->answered, &lookups, deadline) != -ETIMEDOUT)
 		;
 	done = l->done;
 	l->abandoned = !done;
 	if (!done)
 		pthread_detach(thread);
-	dofi_mutex_unlock(&l->lock);
+	dofi_mutex_unlock(&lookups);
 	if (!done)
 		return -ETIMEDOUT;
 	pthread_join(thread, NULL);

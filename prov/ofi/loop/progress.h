@@ -145,7 +145,8 @@ struct dofi_progress_ops {
 	void (*failed)(struct dofi_progress *progress, int err);
 	/*
 	 * Called after dofi_cq_want_sweep() and the next read: submits refused operations again.
-	 * Any thread, CQ lock held. Must not block, or call a function of the CQ. May be NULL.
+	 * Any thread, CQ lock held. Must not block, read the CQ or take its lock, but may want
+	 * another sweep. May be NULL.
 	 */
 	void (*swept)(struct dofi_cq *cq);
 	/*

@@ -54,7 +54,7 @@ struct dofi_exchange {
 	_Atomic bool taken;		/* its event was dequeued; written under the EVD's lock */
 	struct dofi_exchanges *list;	/* the list of its EP that it is in, or NULL; EP lock */
 	TAILQ_ENTRY(dofi_exchange) link; /* in list; EP lock */
-	struct dofi_request request;	/* the program's arguments */
+	struct dofi_request request;	/* the peer's address, and the program's arguments */
 	void *accepting;		/* the transport's part of a request, until accept() */
 	void *xport;			/* the transport's state; progress thread */
 
@@ -62,7 +62,6 @@ struct dofi_exchange {
 	DAT_COUNT type;			/* DAT_IB_EXT_TYPE */
 	void *ah;			/* the address handle, or NULL */
 	uint32_t number;		/* of the peer's EP, its "queue pair number" */
-	struct sockaddr_storage peer;	/* address of the peer's IA */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA]; /* the peer's private data */
 };

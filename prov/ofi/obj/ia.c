@@ -279,6 +279,8 @@ static void destroy_children(void *arg)
 				dofi_obj_destroy(obj);
 		} while (obj);
 	}
+	/* the handlers of queued events, of closed listeners too, use the transport */
+	dofi_progress_events(&ia->progress);
 	if (ia->datagrams)
 		ia->datagrams->ia_fini(ia);
 	ia->xport->ia_fini(ia);

@@ -75,7 +75,6 @@ DAT_RETURN dofi_datagram_connect(struct dofi_ep *ep, const struct dofi_request *
 	if (!x)
 		return DOFI_NO_RESOURCE(MEMORY);
 	x->request = *request;
-	x->peer = request->peer;
 	dofi_mutex_lock(&ep->lock);
 	ret = dofi_exchange_admit(ep);
 	if (!ret) {
@@ -135,8 +134,6 @@ void dofi_exchange_end(struct dofi_exchange *x, const struct dofi_exchanged *how
 #endif
 	x->ah = how->ah;
 	x->number = how->number;
-	if (how->peer.ss_family)
-		x->peer = how->peer;
 	if (size) {
 		memcpy(x->data, how->data, size);
 		x->data_size = (DAT_COUNT)size;
@@ -210,7 +207,8 @@ void dofi_exchange_extend(DAT_EVENT *event, uint32_t index)
 		extension.status = x->ah ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
 		extension.remote_ah.ah = x->ah;
 		extension.remote_ah.qpn = x->number;
-		memcpy(&extension.remote_ah.ia_addr, &x->peer, sizeof(extension.remote_ah.ia_addr));
+		memcpy(&extension.remote_ah.ia_addr, &x->request.peer,
+		       sizeof(extension.remote_ah.ia_addr));
 		extension.context.as_ptr = x;
 		atomic_store_explicit(&x->taken, true, memory_order_relaxed);
 	}

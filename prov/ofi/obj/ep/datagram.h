@@ -23,8 +23,6 @@ struct dofi_exchanged {
 	DAT_EVENT_NUMBER event;
 	void *ah;			/* of ESTABLISHED: a reference for the program */
 	uint32_t number;
-	/* the family is 0: the peer of the request */
-	struct sockaddr_storage peer;
 	/* the peer's private data; @data_size 0 on the passive side: the request's */
 	const void *data;
 	size_t data_size;

@@ -146,7 +146,7 @@ int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 	/* an EP is not freed while it is reserved, so that no lock is needed here */
 	cr = cr_new(sp, a, made ? made : sp->reserved);
 	/* before the event: a program that dequeues it may query the counter at once */
-	if (a->datagram)
+	if (cr && a->datagram)
 		dofi_count_exactly(&sp->obj.ia->count.ah_request_arrived);
 	ret = cr ? announce(sp, cr) : -ENOMEM;
 	if (!ret) {
@@ -238,7 +238,7 @@ static DAT_RETURN accept_exchange(struct dofi_cr *cr, struct dofi_ep *ep, DAT_CO
 	if (!ret) {
 		x->accepting = cr->request;
 		cr->request = NULL;
-		x->peer = x->request.peer = cr->peer;
+		x->request.peer = cr->peer;
 		x->request.conn_qual = cr->conn_qual;
 		dofi_request_set(&x->request, DOFI_NEVER, DAT_QOS_BEST_EFFORT, data, size);
 		x->data_size = cr->data_size;

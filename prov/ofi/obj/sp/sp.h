@@ -11,8 +11,8 @@ struct dofi_sp {
 	DAT_CONN_QUAL conn_qual;
 	struct dofi_evd *evd;
 	bool makes_eps;			/* each request comes with an EP that the provider made */
-	bool once;			/* takes one request */
-	struct dofi_ep *reserved;	/* the consumer's EP for the request; under the IA's lock */
+	bool once;			/* a reserved SP: takes one request */
+	struct dofi_ep *reserved;	/* the consumer's EP; written under the IA's lock */
 
 	/* progress thread */
 	bool listening;

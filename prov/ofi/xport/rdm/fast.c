@@ -122,7 +122,7 @@ static bool take(struct rdm_conn *conn, struct dofi_ring_in *in,
 	return true;
 }
 
-/* Takes a short message for the oldest receive of its EP. */
+/* Takes the next record: a short message for the oldest receive of its EP, or a datagram. */
 static bool rings_poll(void *owner, struct dofi_inbox *inbox, struct dofi_sink *sink)
 {
 	const struct rdm_pz *rpz = owner;

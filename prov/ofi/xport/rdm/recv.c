@@ -401,6 +401,7 @@ static void broken(struct rdm_pz *rpz, struct dofi_inbox *inbox)
 	uint32_t i;
 
 	dofi_inbox_shut(inbox);
+	stray(rpz, "a malformed record of a ring");
 	for (i = 0; i < rpz->n_conns; i++) {
 		conn = rpz->conn[i];
 		if (!conn)

@@ -45,7 +45,10 @@ static void connect_otherwise(struct dofi_ep *ep, int err)
 	ep->obj.ia->xport->connect_otherwise(ep);
 }
 
-/* Once a service point of the peer has the request, no other transport may send it again. */
+/*
+ * Once a service point of the peer has the request, no other transport may send it again, unless an
+ * end finds that it cannot share memory (connect_otherwise()).
+ */
 static void attempt_failed(struct dofi_ep *ep, int err, const char *why)
 {
 	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);

@@ -105,8 +105,7 @@ static void established(struct ud_call *call, const struct dofi_cm_msg *msg)
 	static const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
 	struct dofi_exchanged how = {
 		.event = DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
-		.number = msg->number, .peer = call->x->request.peer, .data = msg->data,
-		.data_size = msg->data_size,
+		.number = msg->number, .data = msg->data, .data_size = msg->data_size,
 	};
 	struct ud_peer *peer;
 	struct ud_intro intro = { .offer = NULL };

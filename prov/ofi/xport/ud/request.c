@@ -30,7 +30,7 @@ struct ud_request {
 	struct ud_peer *ah;
 	LIST_ENTRY(ud_request) link;	/* in the answers of its EP */
 	struct ud_intro intro;
-	struct sockaddr_storage peer;
+	/* for the event: dat_cr_query() lends the program another copy, which it may overwrite */
 	size_t data_size;
 	unsigned char data[DOFI_CM_MAX_DATA];
 };
@@ -68,16 +68,15 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 		return;
 	}
 	request->cm = cm;
-	request->peer = *dofi_cm_peer(cm);
 	request->data_size = msg->data_size;
 	if (msg->data_size)
 		memcpy(request->data, msg->data, msg->data_size);
 	dofi_cm_set_owner(cm, request);
 	arrival = (struct dofi_arrival){
 		.xport = sp->obj.ia->datagrams->xport, .request = request, .datagram = true,
-		.peer = request->peer, .data = request->data, .data_size = request->data_size,
+		.peer = *dofi_cm_peer(cm), .data = msg->data, .data_size = msg->data_size,
 	};
-	if (sp->conn_qual != msg->conn_qual || sp->makes_eps || sp->reserved)
+	if (sp->conn_qual != msg->conn_qual || sp->makes_eps || sp->once)
 		refuse(request, DOFI_CM_NO_LISTENER);
 	else if (!ud_intro_suits(ud_ia_of(sp->obj.ia), &request->intro))
 		refuse(request, DOFI_CM_NO_PATH);
@@ -90,7 +89,7 @@ static void answer_end(struct ud_request *request, bool confirmed)
 {
 	const struct dofi_exchanged established = {
 		.event = DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
-		.ah = request->ah, .number = request->intro.number, .peer = request->peer,
+		.ah = request->ah, .number = request->intro.number,
 		.data = request->data, .data_size = request->data_size,
 	};
 	struct dofi_exchange *x = request->x;

@@ -179,7 +179,8 @@ static bool ah_valid(const struct dofi_ep *ep, const void *ah)
 
 static bool ah_free(struct dofi_ep *ep, void *ah)
 {
-	if (!ah_valid(ep, ah))
+	/* by the PZ: an EP that is being freed is closed already */
+	if (!ud_peer_is_valid(ep->pz->datagrams_pz, ah))
 		return false;
 	ud_peer_put(ah);
 	return true;

@@ -709,6 +709,30 @@ Test(msg_request, left_unanswered_is_refused_when_the_ia_closes)
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
 
+static int (*pep_close)(struct fid *fid);
+
+static int close_after_a_request(struct fid *fid)
+{
+	struct fake_event e = { .event = FI_CONNREQ };
+
+	e.entry.fid = fid;
+	e.entry.info = fake_info(fabric_name, "127.0.0.1");
+	fake_event_add(&e);
+	return pep_close(fid);
+}
+
+/* The sockets provider keeps events of a closed endpoint. */
+Test(msg_request, behind_the_last_listener_of_a_closing_ia_is_dropped)
+{
+	struct fi_ops ops = *fake_eps.last_pep->fid.ops;
+
+	pep_close = ops.close;
+	ops.close = close_after_a_request;
+	fake_eps.last_pep->fid.ops = &ops;
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
 Test(msg_request, for_a_reserved_point_arrives_once)
 {
 	DAT_EP_HANDLE ep = ep_make();

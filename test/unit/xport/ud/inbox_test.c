@@ -250,6 +250,20 @@ Test(xport_ud_inbox, ends_with_the_address_handle)
 	both_work();
 }
 
+Test(xport_ud_inbox, ends_with_an_ep_whose_event_nobody_dequeued)
+{
+	DAT_EP_HANDLE ep = ud_near.ep;
+
+	succeed(ud_call_at(&ud_near, qual, LONG, ""));
+	succeed(dofi_cr_accept(ud_request(&ud_far, ""), ud_far.ep, 0, NULL));
+	/* near's event came first: far's follows near's confirmation */
+	established(&ud_far, DAT_IB_UD_PASSIVE_REMOTE_AH);
+	ud_near.ep = ud_ep_make(&ud_near);
+	succeed(dofi_ep_free(ep));
+	cr_expect(event_none(ud_near.evd));
+	inboxes_become(&ud_far, 0);
+}
+
 Test(xport_ud_inbox, ends_after_its_last_datagrams)
 {
 	enum { N = 20 };
@@ -540,6 +554,7 @@ Test(xport_ud_inbox, of_which_the_ring_is_broken_is_not_read)
 	out = &near_ah->out->out;
 	atomic_store(dofi_ring_word(out->ring, out->tail), UINT64_MAX - 1);
 	ud_sweep(&ud_far);
+	cr_expect_eq(rdm_ia_of(ia)->strays, 1);
 	cr_expect(dofi_outbox_has_ended(near_ah->out, ud_bell(ud_part(&ud_near)->uia)));
 	is_dropped_at_once();
 	ud_works(&ud_far, far_ah, &ud_near, 10);

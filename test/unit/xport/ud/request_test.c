@@ -160,6 +160,18 @@ Test(xport_ud_request, names_its_sender)
 	cr_expect(!param.local_ep_handle);
 }
 
+/* Programs may write into the private data that dat_cr_query() returns. */
+Test(xport_ud_request, keeps_the_peers_data_for_the_event)
+{
+	DAT_CR_HANDLE cr = arrives();
+	DAT_CR_PARAM param;
+
+	succeed(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	cr_assert_eq(param.private_data_size, 5);
+	memset(param.private_data, 0, 5);
+	accept_works(cr);
+}
+
 Test(xport_ud_request, is_rejected_with_private_data)
 {
 	succeed(dofi_cr_reject(arrives(), 4, (DAT_PVOID) "away"));
@@ -369,6 +381,7 @@ Test(xport_ud_request, may_lack_memory)
 		peer_hang_up(&other);
 	}
 	cr_expect(!failed && n > 1);
+	cr_expect_eq(ia->count.ah_request_arrived, 1);
 	accept_works(arrives());
 }
 
