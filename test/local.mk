@@ -80,13 +80,15 @@ LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 alternate = $(SHELL) $(top_srcdir)/test/alternate
 
 # The tests of the libraries, each with one API version, as are the programs that are compiled; scripts
-# need both versions of the conformance suite and the examples. ALTERNATE=2 chooses the other versions.
+# need both versions of the conformance suite and the examples. ALTERNATE=2 chooses the other versions,
+# ALTERNATE_TESTS other tests than these, which come after the unit tests.
 ALTERNATE = 1
+ALTERNATE_TESTS = $(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS)
 ALTERNATE_MORE =
 
 check-alternate:
-	tests=`$(alternate) $(ALTERNATE) test/unit/src/handle_threads $(PROV_UNIT_TESTS) $(PAIR_TESTS) \
-		$(ROBUST_TESTS) $(CONFORM_TESTS) $(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
+	tests=`$(alternate) $(ALTERNATE) test/unit/src/handle_threads $(PROV_UNIT_TESTS) \
+		$(ALTERNATE_TESTS) $(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests`" \
 		check_PROGRAMS="`echo $$programs $(conform_programs) $(examples_programs) $(hello_programs)`"
 
