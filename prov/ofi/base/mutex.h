@@ -5,8 +5,9 @@
  * instructions; an operation and its completion lock three mutexes.
  *
  * The memory must stay mapped until each unlock has returned: an unlock loads the number of waiters
- * after its store, when another thread may have the mutex already. Either the memory is of a pool,
- * or a thread that frees it first takes an outer lock that all users of the mutex hold.
+ * after its store, when another thread may have the mutex already. The memory is of a pool, or the
+ * last of its counted users frees it, or a thread that frees it first takes an outer lock that all
+ * users of the mutex hold.
  */
 #ifndef DOFI_BASE_MUTEX_H
 #define DOFI_BASE_MUTEX_H

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,23 +119,19 @@ int dofi_params_parse(const char *text, struct dofi_params *params, char *why, s
 
 /* The addresses of a host name */
 
-/*
- * Protects all lookups. If each had a lock, its thread could free it while dofi_resolve() still
- * unlocks it after the time-out (base/mutex.h).
- */
-static struct dofi_mutex lookups;
-
 struct lookup {
+	_Atomic int users;		/* the caller and the thread: the last one frees it */
 	char *name;
+	struct dofi_mutex lock;		/* the fields below */
 	struct dofi_cond answered;
-	/* protected by lookups */
 	struct addrinfo *list;
 	bool done;
-	bool abandoned;			/* the thread frees this structure */
 };
 
-static void lookup_free(struct lookup *l)
+static void lookup_put(struct lookup *l)
 {
+	if (atomic_fetch_sub(&l->users, 1) > 1)
+		return;
 	if (l->list)
 		freeaddrinfo(l->list);
 	free(l->name);
@@ -146,18 +143,15 @@ static void *lookup_run(void *arg)
 	const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
 	struct addrinfo *list = NULL;
 	struct lookup *l = arg;
-	bool abandoned;
 
 	if (getaddrinfo(l->name, NULL, &hints, &list))
 		list = NULL;
-	dofi_mutex_lock(&lookups);
+	dofi_mutex_lock(&l->lock);
 	l->list = list;
 	l->done = true;
-	abandoned = l->abandoned;
 	dofi_cond_broadcast(&l->answered);
-	dofi_mutex_unlock(&lookups);
-	if (abandoned)
-		lookup_free(l);
+	dofi_mutex_unlock(&l->lock);
+	lookup_put(l);
 	return NULL;
 }
 
@@ -171,27 +165,31 @@ int dofi_resolve(const char *name, int64_t limit_ns, struct addrinfo **list)
 
 	if (!l)
 		return ret;
+	atomic_init(&l->users, 2);
 	l->name = strdup(name);
+	dofi_mutex_init(&l->lock);
 	dofi_cond_init(&l->answered);
 	if (l->name)
 		ret = dofi_thread_start(&thread, lookup_run, l);
-	if (ret)
-		goto free_lookup;
-	dofi_mutex_lock(&lookups);
-	while (!l->done && dofi_cond_wait(&l->answered, &lookups, deadline) != -ETIMEDOUT)
+	if (ret) {
+		lookup_put(l);	/* for the thread */
+		goto put;
+	}
+	dofi_mutex_lock(&l->lock);
+	while (!l->done && dofi_cond_wait(&l->answered, &l->lock, deadline) != -ETIMEDOUT)
 		;
 	done = l->done;
-	l->abandoned = !done;
-	if (!done)
+	dofi_mutex_unlock(&l->lock);
+	if (done) {
+		pthread_join(thread, NULL);
+		*list = l->list;
+		l->list = NULL;
+		ret = *list ? 0 : -ENOENT;
+	} else {
 		pthread_detach(thread);
-	dofi_mutex_unlock(&lookups);
-	if (!done)
-		return -ETIMEDOUT;
-	pthread_join(thread, NULL);
-	*list = l->list;
-	l->list = NULL;
-	ret = *list ? 0 : -ENOENT;
-free_lookup:
-	lookup_free(l);
+		ret = -ETIMEDOUT;
+	}
+put:
+	lookup_put(l);
 	return ret;
 }
