@@ -81,14 +81,13 @@ alternate = $(SHELL) $(top_srcdir)/test/alternate
 
 # The tests of the libraries, each with one API version, as are the programs that are compiled; scripts
 # need both versions of the conformance suite and the examples. ALTERNATE=2 chooses the other versions,
-# ALTERNATE_TESTS other tests than these, which come after the unit tests.
+# ALTERNATE_TESTS the tests that follow the unit tests.
 ALTERNATE = 1
 ALTERNATE_TESTS = $(PAIR_TESTS) $(ROBUST_TESTS) $(CONFORM_TESTS)
-ALTERNATE_MORE =
 
 check-alternate:
 	tests=`$(alternate) $(ALTERNATE) test/unit/src/handle_threads $(PROV_UNIT_TESTS) \
-		$(ALTERNATE_TESTS) $(ALTERNATE_MORE)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
+		$(ALTERNATE_TESTS)` && programs=`$(alternate) $(ALTERNATE) $(check_PROGRAMS)` && \
 		DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests`" \
 		check_PROGRAMS="`echo $$programs $(conform_programs) $(examples_programs) $(hello_programs)`"
 
@@ -97,7 +96,7 @@ check-alternate:
 # check-valgrind runs the other API version. Checkers are slow where libfabric looks for devices: once
 # for each program (test/pair/pair.h).
 check-sanitized:
-	$(MAKE) $(AM_MAKEFLAGS) check-alternate ALTERNATE_MORE='$(registry_unit_tests) $(UTIL_TESTS)'
+	$(MAKE) $(AM_MAKEFLAGS) check-alternate ALTERNATE_TESTS='$(ALTERNATE_TESTS) $(registry_unit_tests) $(UTIL_TESTS)'
 
 # The two-process tests and the conformance suite under valgrind, with one API version. What it
 # calls possibly lost is libfabric's lists, which point into the middle of their elements, in the

@@ -56,7 +56,7 @@ static inline void dofi_lead_word_ask(const struct dofi_lead_word *w)
  */
 struct dofi_lead {
 	_Atomic bool has_leader;	/* written with the CQ lock */
-	/* the CQ can have a leader; written with the CQ lock, or cleared by a failed leader */
+	/* the CQ can have a leader; cleared without the lock by a leader that failed */
 	_Atomic bool able;
 	int wakeup_fd;		/* CQs with a descriptor: an eventfd that wakes the leader; or -1 */
 	int signals;			/* CQs with a descriptor: from dofi_nap_open(); or -1 */

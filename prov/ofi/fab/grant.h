@@ -44,7 +44,7 @@ struct dofi_grant_book;
 struct dofi_writer;
 
 struct dofi_grants {
-	/* of the members below; held while bytes move; before the locks of a send */
+	/* of the members below; held while bytes move; taken before a send's locks */
 	struct dofi_mutex lock;
 	struct dofi_table table;	/* of grants, by key */
 	struct dofi_grant_book *book;	/* the grants as peers read them, or NULL */

@@ -279,7 +279,7 @@ static void destroy_children(void *arg)
 				dofi_obj_destroy(obj);
 		} while (obj);
 	}
-	/* the handlers of queued events, of closed listeners too, use the transport */
+	/* handlers of events use the transport, and sockets queues events of closed listeners */
 	dofi_progress_events(&ia->progress);
 	if (ia->datagrams)
 		ia->datagrams->ia_fini(ia);

@@ -170,17 +170,15 @@ static const struct dofi_xport xport = {
 
 /* Address handles */
 
+/* Looks in the PZ: an EP that is being freed is closed before its address handles are freed. */
 static bool ah_valid(const struct dofi_ep *ep, const void *ah)
 {
-	const struct ud_ep *uep = ud_ep_of(ep);
-
-	return uep && ud_peer_is_valid(uep->upz, ah);
+	return ud_peer_is_valid(ep->pz->datagrams_pz, ah);
 }
 
 static bool ah_free(struct dofi_ep *ep, void *ah)
 {
-	/* by the PZ: an EP that is being freed is closed already */
-	if (!ud_peer_is_valid(ep->pz->datagrams_pz, ah))
+	if (!ah_valid(ep, ah))
 		return false;
 	ud_peer_put(ah);
 	return true;

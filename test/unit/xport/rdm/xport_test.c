@@ -153,7 +153,7 @@ static void set_receives(void *msg_ops)
 	dofi_mutex_unlock(lock);
 }
 
-/* No further frame arrives, so that only a sweep posts the buffers again. */
+/* Without a buffer no frame arrives: only a sweep posts the buffers again. */
 Test(rdm_stray, connections_go_on_when_the_fabric_takes_buffers_again)
 {
 	const unsigned n = endpoint()->n_buffers;

@@ -256,7 +256,7 @@ Test(xport_ud_inbox, ends_with_an_ep_whose_event_nobody_dequeued)
 
 	succeed(ud_call_at(&ud_near, qual, LONG, ""));
 	succeed(dofi_cr_accept(ud_request(&ud_far, ""), ud_far.ep, 0, NULL));
-	/* near's event came first: far's follows near's confirmation */
+	/* near's event is queued: far's event follows the confirmation of near */
 	established(&ud_far, DAT_IB_UD_PASSIVE_REMOTE_AH);
 	ud_near.ep = ud_ep_make(&ud_near);
 	succeed(dofi_ep_free(ep));
